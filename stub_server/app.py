@@ -55,7 +55,7 @@ from .persistence.store import Store
 from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
 from .settings import Settings
-from .store.tables import Layout, table_specs
+from .store.tables import Layout, UniqueViolation, table_specs
 from .version import __version__
 from .worlds.entry import Origin
 from .worlds.residence import Residence
@@ -121,7 +121,7 @@ def _served(
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, wall_seconds)
     running = document.lifecycles["Subscription"].sets["running"]
-    tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()})
+    tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # their create requests have further defaults
         for contract in (shipped or document, document):  # rules rely on those that overlays take away
@@ -151,7 +151,7 @@ def _served(
         persistence = Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.lane)
         restored = None if settings.restore is None else partial(_file, settings.restore)
         sandboxes = Sandboxes(origin, courier.ring, persistence, restored)
-    except ContractViolation as error:  # an overlay may ask of answers what no record has
+    except (ContractViolation, UniqueViolation) as error:  # an overlay may ask of answers what no record has
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)

@@ -14,11 +14,18 @@ from connexion.operations import AbstractOperation
 from connexion.resolver import Resolution, Resolver
 
 from .contract.document import Document, Operation
+from .contract.formats import READ
 from .contract.names import SOURCE
 from .contract.source import ContractError, Json, json_path
 from .kernel.problem import NotBuilt
 
 _RELIED_ON = ("type", "required", "enum")
+# Members whose values are stored as they come: no rule asks what they are.
+_STORED = {
+    f"{resource}{request}": members
+    for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
+    for request in ("Create", "Update")
+}
 _DEEPEST = 12
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -119,11 +126,14 @@ def takes_of(handler: Callable[..., Any]) -> Takes:
 
 
 def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
-    """What a handler relies on in a request: required members, their types and their enums, as a schema."""
+    """What a handler relies on in a request, as a schema: required members, their types, and what rules read."""
+    stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
     node = resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST:
         return {}
     kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    if node.get("format") in READ:
+        kept["format"] = node["format"]
     # Handlers store names of events and scopes as they come; only event types and states are looked up, and must exist.
     source = str(node.get(SOURCE, "event_types"))
     if source != "event_types" and ":" not in source:
@@ -135,6 +145,8 @@ def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Js
     properties = node.get("properties")
     if isinstance(properties, dict):
         kept["properties"] = {name: relied_on(member, resolve, depth + 1) for name, member in properties.items()}
+        for name in stored:
+            kept["properties"].get(name, {}).pop("enum", None)
     for name in ("items", "additionalProperties"):
         if isinstance(node.get(name), dict):
             kept[name] = relied_on(node[name], resolve, depth + 1)

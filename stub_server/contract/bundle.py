@@ -185,10 +185,10 @@ class _Bundler:
 
 def _where(node: dict[str, Json], file: _File) -> str:
     """File and line of a reference."""
-    return f"{file.path}:{line_of(file.path, [*(_path_to(node, file.data) or ()), '$ref']) or '?'}"
+    return f"{file.path}:{line_of(file.path, [*(path_to(node, file.data) or ()), '$ref']) or '?'}"
 
 
-def _path_to(wanted: Json, data: Json) -> list[str | int] | None:
+def path_to(wanted: Json, data: Json) -> list[str | int] | None:
     """The keys that lead from data to one object in it. They are searched for an error, not kept while bundling."""
     pending: list[tuple[list[str | int], Json]] = [([], data)]
     while pending:
@@ -232,7 +232,7 @@ def _check_references(document: dict[str, Json]) -> None:
             if isinstance(reference, str) and reference not in good:
                 fault = _fault(document, reference)
                 if fault is not None:
-                    where = json_path(_path_to(node, document) or [])
+                    where = json_path(path_to(node, document) or [])
                     raise ContractError(f"{where}: {reference} {fault}")
                 good.add(reference)
             pending.extend(value for value in node.values() if isinstance(value, (dict, list)))

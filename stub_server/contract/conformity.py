@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import known, names, references
-from .bundle import name_overlays
+from . import followed, known, names, references
+from .bundle import name_overlays, path_to
 from .document import Document
 from .extensions import check_shapes
 from .source import ContractError, json_path
@@ -38,13 +38,15 @@ def check_tables(document: Document, overlays: Sequence[Path] = (), shipped: Doc
 def check_known(document: Document, shipped: Document, overlays: Sequence[Path] = ()) -> None:
     """Check that a contract with overlays keeps what the server's rules need. Raises ContractError like `check`.
 
-    An overlay may add states and sets of states, and remove moves, events and scopes. It may not remove a state, a set
-    or the member that holds the state.
+    An overlay may add states, sets of states and unique keys, and remove moves, events and scopes. It may not remove a
+    state, a set, the member that holds the state, or a unique key by which the server finds records.
     """
     try:
         known.check_states(document, shipped)
+        known.check_unique(document, shipped)
         known.check_payloads(document, shipped)
         known.check_answers(document, shipped)
+        followed.check(document, shipped)
     except ContractError as error:
         raise name_overlays(overlays, error, shipped.raw) from None
 
@@ -59,4 +61,6 @@ def _check_openapi(document: Document) -> None:
     for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
         # For a choice without a match the validator only says so; the best match is the member that is wrong.
         found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
-        raise ContractError(f"{json_path(list(found.absolute_path))}: {found.message[:400]}")
+        # A default is checked by itself: where its schema is, is looked up.
+        place = list(found.absolute_path) or path_to(found.schema, document.raw) or []
+        raise ContractError(f"{json_path(place)}: {found.message[:400]}")

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ..kernel.record import UniqueKey
 from .bundle import METHODS
 from .source import ContractError, Json
 
 JSON = "application/json"
+MERCHANT = "merchant"
+"""The scope of a unique key that is no member."""
 
 
 class Parameter(NamedTuple):
@@ -49,6 +52,11 @@ class Operation(NamedTuple):
     takes_key: bool
     responses: Mapping[int, Response]
     raw: Json
+
+    @property
+    def successes(self) -> list[int]:
+        """The statuses of its successes: of the shipped contract one."""
+        return [status for status in self.responses if status < 300]
 
     @property
     def basis(self) -> dict[str, str]:
@@ -198,6 +206,15 @@ class Document:
         return found
 
     @cached_property
+    def unique(self) -> dict[str, tuple[UniqueKey, ...]]:
+        """The unique keys of each resource (`x-unique`), by schema name."""
+        return {
+            name: tuple(map(_unique_key, schema["x-unique"]))
+            for name, schema in self.raw["components"]["schemas"].items()
+            if "x-unique" in schema
+        }
+
+    @cached_property
     def changes(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """The events of changes other than moves (`x-events`), by schema name and change."""
         return {
@@ -264,6 +281,11 @@ def _by_status(responses: Json, where: str) -> Iterator[tuple[int, Json]]:
         if not code.isdigit():
             raise ContractError(f"{where}.responses: {code}: name every status that can occur by its number")
         yield int(code), response
+
+
+def _unique_key(raw: Json) -> UniqueKey:
+    scope = None if raw["scope"] == MERCHANT else raw["scope"]
+    return UniqueKey(tuple(raw["members"]), scope, tuple(raw.get("ignores", ())), raw.get("code"))
 
 
 def _move(raw: Json) -> Move:

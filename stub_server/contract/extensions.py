@@ -1,4 +1,4 @@
-"""Checks the shape of the contract's extensions (`x-lifecycle`, `x-events`, `x-webhooks`, `x-scopes`, `x-emits`)."""
+"""Checks the shape of the contract's extensions (`x-lifecycle`, `x-events`, `x-unique`, `x-webhooks` …)."""
 
 import re
 from collections.abc import Iterator
@@ -39,6 +39,20 @@ _LIFECYCLE = {
 _EVENTS = {
     "type": "object",
     "additionalProperties": {"type": ["string", "array"], "items": _TEXT, "uniqueItems": True},
+}
+_UNIQUE = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["members", "scope"],
+        "properties": {
+            "members": {**_TEXTS, "minItems": 1},
+            "scope": _TEXT,
+            "ignores": {"type": "array", "items": {"enum": ["case", "punctuation"]}, "uniqueItems": True},
+            "code": _TEXT,
+        },
+        "additionalProperties": False,
+    },
 }
 _BODY = {
     "type": "object",
@@ -106,7 +120,7 @@ def _members(raw: Json) -> Iterator[tuple[list[str | int], Json, Json]]:
     yield ["x-webhooks"], raw.get("x-webhooks", {}), _WEBHOOKS
     yield ["x-scopes"], raw.get("x-scopes", []), _SCOPES
     for name, schema in raw["components"]["schemas"].items():
-        for member, shape in (("x-lifecycle", _LIFECYCLE), ("x-events", _EVENTS)):
+        for member, shape in (("x-lifecycle", _LIFECYCLE), ("x-events", _EVENTS), ("x-unique", _UNIQUE)):
             if member in schema:
                 yield ["components", "schemas", name, member], schema[member], shape
     for path, item in raw["paths"].items():

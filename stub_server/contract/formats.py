@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..kernel.clock import LATEST, parse_iso
@@ -69,6 +70,10 @@ def _is_ip_network(text: str) -> bool:
 
 STRICT = frozenset(("document", "ip-network"))
 """Formats equivalent to the `pattern` and `not` beside them. Generators that ignore the format use those two."""
+
+
+READ: Mapping[str, Format] = MappingProxyType({"date-time": is_date_time, "ip-network": is_ip_network})
+"""The formats of requests that rules read, and cannot do without."""
 
 
 class Formats(NamedTuple):

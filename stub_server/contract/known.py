@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+from ..kernel.record import UniqueKey
 from .document import JSON, Document, Operation
 from .names import COUNTS
 from .source import ContractError, Json, json_path
 
 Place = list[str | int]
+SUCCESSES = (200, 201, 202, 204)
 
 
 def check_states(document: Document, shipped: Document) -> None:
@@ -26,6 +28,37 @@ def check_states(document: Document, shipped: Document) -> None:
             if key not in new.sets:
                 reason = f"the rules of the server need the set {key}: keep it, empty if it has no state"
                 raise _fault([*place, "sets"], reason)
+
+
+def check_unique(document: Document, shipped: Document) -> None:
+    """Raises ContractError for a unique key that the server needs and lacks, or cannot refuse a second record by."""
+    refusing = {name for name, keys in shipped.unique.items() if any(key.code for key in keys)}
+    for name, known in shipped.unique.items():
+        keys = {key.name: key for key in document.unique.get(name, ())}
+        for old in known:
+            key = keys.get(old.name)
+            if _is_needed(name, old) and (key is None or key._replace(code=old.code) != old):
+                reason = f"the server finds records of {name} by {old.name}: keep its unique key as it is"
+                raise _fault(["components", "schemas", name, "x-unique"], reason)
+    for name, new in document.unique.items():
+        for number, key in enumerate(new):
+            place: Place = ["components", "schemas", name, "x-unique", number]
+            if key in shipped.unique.get(name, ()):
+                continue
+            if name not in refusing:
+                raise _fault(place, f"the server refuses no second {name}, only a {' or '.join(sorted(refusing))}")
+            if key.code is None:
+                raise _fault(place, "the server refuses a second record with a code: name it")
+            operation = document.operations.get(f"create{name}")
+            asked = {} if operation is None else (document.resolve(operation.body) or {}).get("properties", {})
+            for member in (*key.members, *(() if key.scope is None else (key.scope,))):
+                schema = document.resolve(asked.get(member, {}))
+                if schema.get("type") != "string" or "enum" in schema:
+                    raise _fault(place, f"a request to create a {name} has no text {member}: take it out")
+
+
+def _is_needed(name: str, key: UniqueKey) -> bool:
+    return key.code is None or (name, key.name) == ("Customer", "document")
 
 
 def check_payloads(document: Document, shipped: Document) -> None:
@@ -52,13 +85,15 @@ def check_payloads(document: Document, shipped: Document) -> None:
 
 def success_of(operation: Operation, shipped: Operation) -> int:
     """The status of a success where the shipped contract has another one. Raises ContractError where none is meant."""
-    (old,) = [status for status in shipped.responses if status < 300]
-    new = [status for status in operation.responses if status < 300]
+    (old,), new = shipped.successes, operation.successes
     if old in new:
         return old
+    place: Place = ["paths", operation.path, operation.method.lower(), "responses"]
     if len(new) != 1:
-        place: Place = ["paths", operation.path, operation.method.lower(), "responses"]
         raise _fault(place, f"{operation.id} succeeds in one way: name one status below 300, or {old}")
+    if new[0] not in SUCCESSES:
+        told = ", ".join(map(str, SUCCESSES))
+        raise _fault([*place, str(new[0])], f"the server succeeds with one of {told}: name one of them")
     return new[0]
 
 
@@ -73,11 +108,15 @@ def check_answers(document: Document, shipped: Document) -> None:
             raise _fault(operation, f"{ident} is about what the caller owns: keep a scheme in its security")
         status = success_of(new, old)
         place: Place = ["paths", new.path, new.method.lower(), "responses", str(status)]
-        (told,) = [response for number, response in old.responses.items() if number < 300]
-        answer = new.responses[status]
+        told, answer = old.responses[old.successes[0]], new.responses[status]
         for name, header in answer.headers.items():
             if header.get("required") and not told.headers.get(name, {}).get("required"):
                 raise _fault([*place, "headers", name], f"the server does not always send {name}: do not require it")
+            if name in told.headers:
+                raw = document.resolve(new.raw["responses"][str(status)])["headers"][name]
+                below: Place = raw["$ref"][2:].split("/") if "$ref" in raw else [*place, "headers", name]
+                answers = _Answers(document, shipped, set())
+                answers.compare(told.headers[name].get("schema"), header.get("schema"), [*below, "schema"], name)
         if status == 204:
             if answer.media:
                 raise _fault([*place, "content"], "a 204 has no content: take it out")

@@ -45,7 +45,7 @@ def last_touch(document: dict[str, Json], files: Sequence[Path], fault: str) -> 
         return None
     path, _, _ = fault.partition(": ")
     pointers = [tuple(_unescaped(step) for step in found.split("/")[1:]) for found in _POINTER.findall(fault)]
-    for place in [*(_find(document, path) if path.startswith("$") else ()), *pointers]:
+    for place in [_place_of(path), *pointers]:
         for file, number, touched in reversed(states):
             if place and any(place[: len(other)] == other[: len(place)] for other in touched):
                 return f"{file}:{line_of(file, ['actions', number]) or '?'}"
@@ -66,10 +66,16 @@ def _leaves(change: Json) -> list[tuple[str, ...]]:
     return [(name, *leaf) for name, member in change.items() for leaf in _leaves(member)]
 
 
+def _place_of(path: str) -> tuple[str | int, ...]:
+    """The place that `source.json_path` calls so, which an action may have removed."""
+    return tuple(int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path))
+
+
 def _unescaped(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~")
 
 
+_STEP = re.compile(r"\.(\w+)|\[([0-9]+)\]|\['(.*?)'\](?=[.\[]|$)")
 _POINTER = re.compile(r"#(/[^\s'\",]+)")
 _KEYS = {"target", "description", "update", "remove", "copy"}
 

@@ -1,8 +1,8 @@
-"""Checks that every event, state and scope that the extension tables name is described."""
+"""Checks that every event, state, scope and member that the extension tables name is described."""
 
 from collections.abc import Iterator
 
-from .document import JSON, Document, Lifecycle
+from .document import JSON, MERCHANT, Document, Lifecycle, Operation
 from .formats import NO_FORMATS
 from .schema import Schemas
 from .source import ContractError, Json, json_path
@@ -16,6 +16,7 @@ def check(document: Document) -> None:
     for lifecycle in document.lifecycles.values():
         _check_states(document, lifecycle)
         _check_moves(lifecycle)
+    _check_unique(document)
     if "x-names-from" in document.raw:
         return  # the events are described in another document
     for name in document.events:
@@ -64,6 +65,7 @@ def _check_operations(document: Document) -> None:
 
 _SCOPE = "take it out, or describe it in x-scopes"
 _EVENT = "take it out, or describe it in x-webhooks"
+_MEMBER = "name one that it has"
 _STATE = "take it out, or put it into states"
 
 
@@ -98,6 +100,32 @@ def _check_moves(lifecycle: Lifecycle) -> None:
         if key in seen:
             raise _fault([*place, number], f"the move from {move.from_} to {move.to} is defined twice: give it a name")
         seen.add(key)
+
+
+def _check_unique(document: Document) -> None:
+    listed = {code for operation in document.operations.values() for code in _codes_of_conflicts(operation)}
+    for resource, keys in document.unique.items():
+        properties = document.schema(resource).get("properties", {})
+        seen = set()
+        for number, key in enumerate(keys):
+            place: Place = ["components", "schemas", resource, "x-unique", number]
+            if key.name in seen:
+                raise _fault([*place, "members"], f"{key.name} has a unique key already: take one out")
+            seen.add(key.name)
+            for index, member in enumerate(key.members):
+                if member not in properties:
+                    raise _fault([*place, "members", index], f"{resource} has no member {member}: {_MEMBER}")
+                if key.ignores and document.resolve(properties[member]).get("type") != "string":
+                    raise _fault([*place, "members", index], f"{member} is no string: take it out, or ignores")
+            if key.scope is not None and key.scope not in properties:
+                raise _fault([*place, "scope"], f"{resource} has no member {key.scope}: {_MEMBER}, or {MERCHANT}")
+            if key.code is not None and key.code not in listed:
+                reason = f"no operation refuses with {key.code}: list it in x-codes of the 409 of those that can"
+                raise _fault([*place, "code"], reason)
+
+
+def _codes_of_conflicts(operation: Operation) -> tuple[str, ...]:
+    return operation.responses[409].codes if 409 in operation.responses else ()
 
 
 def _check_payload(document: Document, name: str) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from ..kernel.problem import Conflict, detail, duplicate
+from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body
 from .documents import Disagreement, infer, normalise
 from .places import warnings_for
@@ -53,12 +53,6 @@ def _contradiction(field: str, sent: str, expected: str, prefix: str = "") -> Co
     message = f"{field} is {sent}, but the document makes it {expected}."
     details = [detail(prefix + field, "document_type_conflict", message)]
     return Conflict(message, code="document_type_conflict", details=details)
-
-
-def check_unique(holder: str | None, own: str | None) -> None:
-    """Raises Conflict if another customer has the document."""
-    if holder is not None and holder != own:
-        raise duplicate("document", "duplicate_document", "Another customer of this merchant has this document.")
 
 
 def warnings(public: Body) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Rules of plans: the rhythm of billing cannot change while subscriptions run."""
 
-from ..kernel.problem import Conflict, detail, duplicate
+from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body
 
 _RHYTHM = ("billing_type", "interval", "interval_count")
@@ -57,12 +57,6 @@ def check_unused(running: int, pending: int) -> None:
         holders.append(_counted(pending, "pending order"))
     if holders:
         raise Conflict(f"The plan has {' and '.join(holders)}.", code="plan_in_use")
-
-
-def check_name(holder: str | None, own: str | None) -> None:
-    """Raises Conflict if another plan of the project has the name."""
-    if holder is not None and holder != own:
-        raise duplicate("name", "duplicate_name", "Another plan of this project has this name.")
 
 
 def _counted(number: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from ..kernel.problem import duplicate, reference_missing
+from ..kernel.problem import reference_missing
 from ..kernel.record import Body
 
 
@@ -38,9 +38,3 @@ def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str
             raise reference_missing(f"planIds[{index}]", "plan")
         plans[plan_id] = None
     return list(plans)
-
-
-def check_sku(holder: str | None, own: str | None) -> None:
-    """Raises Conflict if another product of the project has the SKU."""
-    if holder is not None and holder != own:
-        raise duplicate("sku", "duplicate_sku", "Another product of this project has this SKU.")

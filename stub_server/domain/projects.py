@@ -1,7 +1,7 @@
 """Rules of projects: states, write-only members, and when a project can be changed or deleted."""
 
 from ..contract.document import Lifecycle, Move
-from ..kernel.problem import Conflict, detail, duplicate
+from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body, Row
 from .lifecycle import move
 
@@ -56,12 +56,6 @@ def check_open(project: Body, field: str = "status") -> None:
     if project["status"] == "archived":
         message = "The project is archived: neither it nor its plans and products can be changed."
         raise Conflict(message, code="project_archived", details=[detail(field, "project_archived", message)])
-
-
-def check_unique(holder: str | None, own: str | None) -> None:
-    """Raises Conflict if another project has the name."""
-    if holder is not None and holder != own:
-        raise duplicate("name", "duplicate_name", "Another project of this merchant has this name.")
 
 
 def check_idle(orders: int, subscriptions: int) -> None:

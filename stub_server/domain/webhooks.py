@@ -7,7 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from ..kernel.clock import LATEST
-from ..kernel.problem import Conflict, duplicate
+from ..kernel.problem import Conflict
 from ..kernel.record import Body
 
 MOST = 20
@@ -47,12 +47,6 @@ def check_room(count: int) -> None:
     """A merchant has at most 20 webhooks. Raises Conflict."""
     if count >= MOST:
         raise Conflict(f"A merchant has at most {MOST} webhooks. Delete one first.", code="webhook_limit")
-
-
-def check_address(holder: str | None, own: str | None) -> None:
-    """One webhook per address and project. Raises Conflict."""
-    if holder is not None and holder != own:
-        raise duplicate("url", "duplicate_url", "Another webhook of this merchant has this address for this project.")
 
 
 def with_key(public: Body, key: str) -> Body:

@@ -16,7 +16,6 @@ from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
 from ..store.ring import outgoing
 from ..store.table import Table
-from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
 from .rules import SandboxSettings
 from .sandbox import Opened, Sandbox
@@ -103,8 +102,8 @@ class Draft:
 
     def _check_unique(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
         for (name, record, _), other, other_hidden, _ in self._versions.values():
-            if name == table.name and record.id != ident and table.shares_key(public, hidden, other, other_hidden):
-                raise UniqueViolation(f"{name}: {ident} and {record.id} have the same key")
+            if name == table.name and record.id != ident:
+                table.check_both(public, hidden, Row(record, other, other_hidden))
 
     def drop(self, table: Table, row: Row) -> None:
         """Take a record out. What the step drops is the stored version; what only the draft holds leaves no trace."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hashlib import sha256
 from itertools import count, islice
-from typing import Any
 
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
 from ..store.memory import Store
@@ -34,8 +33,7 @@ def name(store: Store, like: str, project_id: str | None) -> str | None:
     table = store.projects if project_id is None else store.plans
     for number in range(2, MOST):
         made = f"{like[:_LONGEST_NAME]} {number}"
-        key: Any = made.casefold() if project_id is None else (project_id, made.casefold())
-        if table.holder("name", key) is None:
+        if table.is_free("name", {"name": made, "projectId": project_id}):
             return made
     return None
 
@@ -44,6 +42,6 @@ def address(store: Store, like: str, project_id: str | None) -> str | None:
     """An address with a query behind it that no webhook has for the project."""
     for number in range(2, MOST):
         made = f"{like[:_LONGEST_URL]}{'&' if '?' in like else '?'}receiver={number}"
-        if store.webhooks.holder("url", (made, project_id)) is None:
+        if store.webhooks.is_free("url", {"url": made, "projectId": project_id}):
             return made
     return None

@@ -18,9 +18,11 @@ from ..calls.reply import Reply, Streamed
 from ..contract.document import JSON, Document, Operation
 from ..contract.known import success_of
 from ..contract.schema import ContractViolation, Schemas
+from ..domain.uniqueness import taken
 from ..engine.step import Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt
+from ..store.tables import UniqueViolation
 from .maps import check_names, kept_maps
 
 _MEMBER = re.compile(r"[.\[]")
@@ -36,6 +38,8 @@ class OperationHandler:
         self.is_async = inspect.iscoroutinefunction(handler)
         self.success: int | None = None
         """The status of its successes, where an overlay has another one than the handler."""
+        self.unsent: frozenset[bytes] = frozenset()
+        """The headers of its successes that overlays have taken away."""
         self._maps = tuple(kept_maps(operation, document.resolve))
         self._proved: set[tuple[int, Any]] = set()
 
@@ -56,6 +60,8 @@ class OperationHandler:
             reply.status = self.success
             if reply.status == 204:
                 reply.parts = ()
+        if self.unsent:
+            reply.headers = tuple(header for header in reply.headers if header[0] not in self.unsent)
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self.check(reply)
         return reply
@@ -126,6 +132,8 @@ class Dispatch(SpecMiddleware):
         if made_for is not None:
             status = success_of(operation, made_for)
             bound.success = None if status in made_for.responses else status
+            had, has = made_for.responses[made_for.successes[0]].headers, operation.responses[status].headers
+            bound.unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
         return bound
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -152,7 +160,12 @@ class Dispatch(SpecMiddleware):
         except Conflict as conflict:
             _place(conflict, call.values, call.arguments.get("body"))
             raise
-        except ContractViolation as error:
+        except (ContractViolation, UniqueViolation) as error:
+            # A control makes records only where it fills a sandbox.
+            if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and not base:
+                refusal = taken(error.schema, error.key, error.value)
+                _place(refusal, call.values, call.arguments.get("body"))
+                raise refusal from None
             if self._shipped is None:
                 raise
             raise NotBuilt(f"The overlays take this request, but not what it leads to: {error}") from None

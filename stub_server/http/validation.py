@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..contract.document import Document, Operation
-from ..contract.formats import is_uuid
+from ..contract.formats import READ, is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..domain.documents import checks_digits
@@ -191,7 +191,7 @@ class OperationRequests:
         """Also refuse what overlays allow but the handler, made for the shipped contract, cannot process."""
         schema = relied_on(shipped._shape, shipped._document.resolve)
         if schema != relied_on(self._shape, self._document.resolve):
-            self._relied_on = Draft4Validator(schema)
+            self._relied_on = Draft4Validator(schema, validate_formats=True, formats=dict(READ))
 
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.

@@ -197,8 +197,3 @@ def reference_missing(field: str, what: str) -> Conflict:
     """409 for an id in the body that no record has: 404 is the target in the path."""
     message = f"No {what} of this merchant has this {field}."
     return Conflict(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])
-
-
-def duplicate(field: str, code: str, message: str) -> Conflict:
-    """409 for a value that another record already has."""
-    return Conflict(message, code=code, details=[detail(field, code, message)])

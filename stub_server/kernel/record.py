@@ -48,6 +48,25 @@ class Row(NamedTuple):
         return hidden == self.hidden and public | {"updatedAt": None} == self.public | {"updatedAt": None}
 
 
+class UniqueKey(NamedTuple):
+    """Members that no two records have in common (`x-unique`); a record that has null in one of them has no key.
+
+    `scope` is the member within whose values that holds, null among them; None is the whole merchant. `ignores` are
+    differences that do not count: "case" and "punctuation". `code` is that of the refusal, None for a key that no
+    request can choose.
+    """
+
+    members: tuple[str, ...]
+    scope: str | None
+    ignores: tuple[str, ...]
+    code: str | None
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return "+".join(self.members)
+
+
 class Extras(NamedTuple):
     """Members of an event's payload beside the record: `names` are copied from its hidden part, `others` are given."""
 

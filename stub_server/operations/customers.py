@@ -17,12 +17,11 @@ def list_customers(call: Call, query: Body) -> Reply:
 def create_customer(call: Call, body: Body) -> Reply:
     """201 with the customer; 409 when the document is taken or contradicts its type."""
     public = rules.new_customer(body, call.defaults("Customer"), call.now_text)
-    rules.check_unique(call.store.customers.holder("document", public["document"]), None)
     ident = public["id"] = call.draft.ids.uuid()
-    call.warn(*rules.warnings(public))
     projects = call.who.projects
     made_by = None if projects is None else restriction(projects)
     record = resources.add_customer(call.draft, public, made_by=made_by)
+    call.warn(*rules.warnings(public))
     answer = reply.enveloped("Customer created.", "customer", record.public, 201)
     return answer.located(f"{call.prefix}/v2/customers/{ident}")
 
@@ -37,10 +36,9 @@ def update_customer(call: Call, ident: str, body: Body) -> Reply:
     """200 with the customer as it is now; absent fields stay, maps are replaced whole."""
     row = call.store.customers.parse(_found(call, ident))
     public = rules.changed_customer(row.public, body, call.now_text)
-    rules.check_unique(call.store.customers.holder("document", public["document"]), ident)
+    record = resources.change(call.draft, call.store.customers, row, public)
     if "phones" in body or "address" in body:
         call.warn(*rules.warnings(public))
-    record = resources.change(call.draft, call.store.customers, row, public)
     return reply.enveloped("Customer updated.", "customer", record.public)
 
 

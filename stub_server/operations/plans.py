@@ -26,7 +26,6 @@ def create_plan(call: Call, body: Body) -> Reply:
     if project is None:
         raise reference_missing("projectId", "project")
     check_open(project.public, "projectId")
-    rules.check_name(store.plans.holder("name", (project.id, public["name"].casefold())), None)
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add_plan(call.draft, public)
     answer = reply.enveloped("Plan created.", "plan", call.draft.shown(store.plans, record), 201)
@@ -47,9 +46,8 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     store = call.store
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
-    rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
-    call.warn(*rules.warnings(row.public | body))
     record = resources.change(call.draft, store.plans, row, public, project=public["projectId"])
+    call.warn(*rules.warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", call.draft.shown(store.plans, record))
 
 

@@ -38,7 +38,6 @@ def create_product(call: Call, body: Body) -> Reply:
         raise reference_missing("projectId", "project")
     public["planIds"] = _plans(call, public)
     check_open(project.public, "projectId")
-    _check_sku(call, public, None)
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add_product(call.draft, public)
     answer = reply.enveloped("Product created.", "product", record.public, 201)
@@ -61,7 +60,6 @@ def update_product(call: Call, ident: str, body: Body) -> Reply:
     if "planIds" in body:
         public["planIds"] = _plans(call, public)
     _check_project_open(call, row)
-    _check_sku(call, public, ident)
     record = resources.change(call.draft, call.store.products, row, public, project=public["projectId"])
     return reply.enveloped("Product updated.", "product", record.public)
 
@@ -86,11 +84,6 @@ def _check_project_open(call: Call, row: Row) -> None:
     project = call.store.projects.open(row.public["projectId"])
     assert project is not None
     check_open(project.public, "projectId")
-
-
-def _check_sku(call: Call, public: Body, own: str | None) -> None:
-    if public["sku"] is not None:
-        rules.check_sku(call.store.products.holder("sku", (public["projectId"], public["sku"])), own)
 
 
 def _plans(call: Call, public: Body) -> list[str]:

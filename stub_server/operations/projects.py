@@ -34,7 +34,6 @@ def create_project(call: Call, body: Body) -> Reply:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         details = [detail("allowed_projects", "project_not_allowed", message, "header")]
         raise Forbidden(message, code="project_not_allowed", details=details)
-    rules.check_unique(call.store.projects.holder("name", body["name"].casefold()), None)
     ident = call.draft.ids.uuid()
     public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
     record = resources.add_project(call.draft, public, hidden)
@@ -53,7 +52,6 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
     """200 with the project as it is now; a status in the body takes the same moves as the actions."""
     row = _open(call, ident)
     public, hidden, moved = rules.changed_project(row, body, call.lifecycle("Project"))
-    rules.check_unique(call.store.projects.holder("name", public["name"].casefold()), ident)
     table, before = call.store.projects, row.public["status"]
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:

@@ -138,13 +138,17 @@ class Table:
         """The id of the record that holds a unique value."""
         return self.unique[name].get(value)
 
-    def shares_key(self, public: Body, hidden: Body, other: Body, other_hidden: Body) -> bool:
-        """Whether two records have a unique value in common: both cannot be stored."""
-        return any(
-            value is not None and value == extract(other, other_hidden)
-            for _, extract in self._uniques
-            for value in (extract(public, hidden),)
-        )
+    def is_free(self, name: str, public: Body) -> bool:
+        """Whether a record may be stored as far as this unique key goes, which an overlay may have taken away."""
+        extract = self.spec.unique.get(name)
+        return extract is None or extract(public, {}) not in self.unique[name]
+
+    def check_both(self, public: Body, hidden: Body, other: Row) -> None:
+        """Check that two records have no unique value in common. Raises UniqueViolation."""
+        for name, extract in self.spec.unique.items():
+            value = extract(public, hidden)
+            if value is not None and value == extract(other.public, other.hidden):
+                raise UniqueViolation(self.spec, name, value, other.id)
 
     def same_keys(self, before: Row, public: Body, hidden: Body) -> bool:
         """Whether a version has the unique values of the one before."""
@@ -201,7 +205,8 @@ class Table:
         for held, extract in self._uniques:
             value = extract(public, hidden)
             if value is not None and held.get(value, ident) != ident:
-                raise UniqueViolation(f"{self.name}: {value!r}")
+                name = next(name for name, values in self.unique.items() if values is held)
+                raise UniqueViolation(self.spec, name, value, held[value])
 
     def _shortened(self, hidden: Body) -> Body:
         """A hidden part without what has its default: an opened record has them all, a new one need not name them."""

@@ -1,14 +1,14 @@
 """The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from ..kernel.money import cents
-from ..kernel.record import Body
+from ..kernel.record import Body, UniqueKey
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
@@ -28,7 +28,15 @@ NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
 class UniqueViolation(Exception):
-    """A unique key already has a holder: the rules let something through, or an id clashed."""
+    """A value of a unique key has a holder already.
+
+    `schema` and `key` are those of the record that was to be stored, `key` None for a digest; `value` is the value.
+    """
+
+    def __init__(self, spec: "TableSpec", name: str, value: Any, holder: str) -> None:
+        place = f"#/components/schemas/{spec.schema}/x-unique"
+        super().__init__(f"{holder} and another {spec.schema} have the same {name} {place}")
+        self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,8 @@ class Ring(NamedTuple):
 class TableSpec:
     """One kind of record.
 
-    `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder.
+    `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder;
+    `keys` says which of them the contract has.
     `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
     `defaults` are what members of the hidden part have that a record does not name.
     `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
@@ -108,6 +117,7 @@ class TableSpec:
     schema: str
     created: str = "createdAt"
     unique: Mapping[str, Extract] = field(default_factory=_none)
+    keys: Mapping[str, UniqueKey] = field(default_factory=_none)
     indexes: Mapping[str, Member] = field(default_factory=_none)
     pairs: tuple[str, ...] = ()
     sorts: Mapping[str, Extract] = field(default_factory=_none)
@@ -187,25 +197,9 @@ def _search_key(member: str) -> Any:
     return lambda public, hidden: search_key(public[member])
 
 
-def _casefolded_name(public: Body, hidden: Body) -> Any:
-    return public["name"].casefold()
-
-
 def _name_and_description(public: Body, hidden: Body) -> str:
     # No text that is searched for contains the sign between them, so none runs from the one into the other.
     return search_key(f"{public['name'] or ''}\0{public.get('description') or ''}")
-
-
-def _name_in_project(public: Body, hidden: Body) -> tuple[str, str]:
-    return public["projectId"], public["name"].casefold()
-
-
-def _sku_in_project(public: Body, hidden: Body) -> tuple[str, str] | None:
-    return (public["projectId"], public["sku"]) if public["sku"] is not None else None
-
-
-def _url_in_project(public: Body, hidden: Body) -> tuple[str, str | None]:
-    return public["url"], public["projectId"]
 
 
 def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
@@ -242,8 +236,45 @@ def _shown_customer(public: Body, hidden: Body) -> str | None:
     return None if hidden.get("copy_only") else hidden["customerId"]
 
 
-def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[str, TableSpec]:
-    """The tables by name; `sets` are the named sets of states of each schema."""
+# -- unique keys
+
+
+def _without_punctuation(text: str) -> str:
+    return text.translate(_PUNCTUATION)
+
+
+_IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"case": str.casefold, "punctuation": _without_punctuation}
+)
+
+
+def extract_of(key: UniqueKey) -> Extract:
+    """What a record has of a unique key; None where it has null."""
+    members, scope = key.members, key.scope
+    folds = [_IGNORING[difference] for difference in key.ignores]
+    if scope is None and not folds and len(members) == 1:
+        return public(members[0])
+
+    def extract(public: Body, hidden: Body) -> Any:
+        values: list[Any] = []
+        for member in members:
+            value = public.get(member)
+            if value is None:
+                return None
+            for fold in folds:
+                value = fold(value)
+            values.append(value)
+        if scope is not None:
+            values.append(public.get(scope))
+        return values[0] if len(values) == 1 else tuple(values)
+
+    return extract
+
+
+def table_specs(
+    sets: Mapping[str, Mapping[str, Collection[str]]], unique: Mapping[str, Sequence[UniqueKey]]
+) -> Mapping[str, TableSpec]:
+    """The tables by name; `sets` are the named sets of states of each schema, `unique` its unique keys."""
     running, open_deliveries = sets["Subscription"]["running"], tuple(sets["WebhookLogEntry"]["open"])
     payable, kept = sets["Order"]["payable"], sets["Order"]["kept"]
 
@@ -256,11 +287,11 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
     def waiting_customer(public: Body, hidden: Body) -> str | None:
         return hidden["customerId"] if public["status"] in payable and not hidden.get("renewal") else None
 
-    return {
+    specs = {
         "api_keys": TableSpec(
             "ApiKey",
             created="created_at",
-            unique={"public_key": public("public_key"), "digest": hidden("digest")},
+            unique={"digest": hidden("digest")},
             indexes={"is_active": public("is_active")},
             sorts={"name": _search_key("name")},
             search={"search": _name_and_description},
@@ -268,7 +299,7 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
         ),
         "customers": TableSpec(
             "Customer",
-            unique={"document": public("document")},
+            unique={"document": public("document")},  # stored without what the contract's key ignores
             indexes={
                 "email": public("email"),
                 "type": public("type"),
@@ -280,7 +311,6 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
         ),
         "projects": TableSpec(
             "Project",
-            unique={"name": _casefolded_name},
             indexes={"status": public("status"), "visibility": public("visibility")},
             sorts={"name": _search_key("name")},
             search={"search": _name_and_description},
@@ -288,7 +318,6 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
         ),
         "plans": TableSpec(
             "Plan",
-            unique={"name": _name_in_project},
             indexes={"projectId": _project, "status": public("status"), "billing_type": public("billing_type")},
             sorts={"name": _search_key("name"), "amount": lambda public, hidden: cents(public["amount"])},
             search={"search": _name_and_description},
@@ -297,14 +326,12 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
         ),
         "products": TableSpec(
             "Product",
-            unique={"sku": _sku_in_project},
             indexes={"projectId": _project, "type": public("type"), "status": public("status")},
             sorts={"name": _search_key("name")},
             search={"search": _name_and_description},
         ),
         "orders": TableSpec(
             "Order",
-            unique={"code": public("code")},
             indexes={
                 "projectId": _order_project,
                 "planId": _order_plan,
@@ -344,7 +371,6 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
         ),
         "subscriptions": TableSpec(
             "Subscription",
-            unique={"code": public("code")},
             indexes={
                 "projectId": _project,
                 "planId": _plan,
@@ -365,7 +391,6 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
         ),
         "webhooks": TableSpec(
             "Webhook",
-            unique={"url": _url_in_project},
             indexes={"is_active": public("is_active"), "projectId": _project},
             live=False,
         ),
@@ -382,3 +407,9 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
             ring=Ring(LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries),
         ),
     }
+    return {name: _with_keys(spec, unique.get(spec.schema, ())) for name, spec in specs.items()}
+
+
+def _with_keys(spec: TableSpec, keys: Sequence[UniqueKey]) -> TableSpec:
+    public = {key.name: extract_of(key) for key in keys}
+    return replace(spec, unique={**public, **spec.unique}, keys={key.name: key for key in keys})

@@ -77,8 +77,8 @@ class Comparing:
         if isinstance(first, dict) and isinstance(second, dict):
             if not isinstance(target, dict):
                 return  # the schema tells
-            for name in first.keys() & second.keys():
-                if name in target:
+            for name in first:
+                if name in second and name in target:
                     yield from self._walk((*place, name), target[name], first[name], second[name], moment)
         elif isinstance(first, list) and isinstance(second, list):
             if isinstance(target, list):

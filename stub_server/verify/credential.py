@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..contract.document import Operation
-from .building import costs
 from .exchange import Request
 from .target import Target
 
@@ -26,18 +25,15 @@ class Reach:
     closed: dict[str, str] = field(default_factory=dict)
 
 
-async def reach_of(
-    target: Target, token: str, operations: Sequence[Operation], unknown_id: str, *, charges: bool
-) -> Reach:
+async def reach_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Reach:
     """Ask each operation about a record that is nowhere, with a body that none accepts. Raises NotAccepted, Away."""
-    asked = [operation for operation in operations if charges or not costs(operation)]
-    told = await asyncio.gather(*(_asked(target, token, operation, unknown_id) for operation in asked))
-    statuses = {operation.id: status for operation, status in zip(asked, told, strict=True)}
-    if asked and set(told) == {401}:
+    told = await asyncio.gather(*(_asked(target, token, operation, unknown_id) for operation in operations))
+    statuses = {operation.id: status for operation, status in zip(operations, told, strict=True)}
+    if set(told) == {401}:
         raise NotAccepted
-    of_people = {operation.id for operation in asked if operation.scheme == "jwt"}
+    of_people = {operation.id for operation in operations if operation.scheme == "jwt"}
     reach = Reach(bool(of_people) and all(statuses[name] in _REFUSED for name in of_people))
-    lacking = {scope for o in asked if statuses[o.id] == 403 and o.id not in of_people for scope in o.scopes}
+    lacking = {scope for o in operations if statuses[o.id] == 403 and o.id not in of_people for scope in o.scopes}
     for operation in operations:
         if operation.scheme == "jwt" and reach.is_key:
             reach.closed[operation.id] = "needs a JWT, and the credential is an API key"

@@ -58,5 +58,6 @@ class Fresh:
             own = self.value(member) if isinstance(inner, str) and place not in kept else None
             renewed[member] = self.renewed(inner, kept, place) if own is None else own
         if "document" in renewed and "document" in value and (*at, "document") not in kept:
-            renewed = {n: i for n, i in renewed.items() if n not in ("document_type", "type") or (*at, n) in kept}
+            follows = {(*at, name) for name in ("document_type", "type")} - kept
+            renewed = {name: inner for name, inner in renewed.items() if (*at, name) not in follows}
         return renewed

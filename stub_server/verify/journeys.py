@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 from ..contract.document import Operation
+from ..kernel.record import UniqueKey
 from .building import Builder, encoded
 from .probe import NONE, WRONG, Probe, Seen, Steps
 from .resources import Resource, pointer_of, role_of
@@ -310,7 +311,7 @@ def unique(builder: Builder, resource: Resource) -> Steps:
     path, schema = builder.path(create), f"{pointer_of(create)}/requestBody/content/application~1json/schema"
     body = builder.body(create)
     yield Probe(create, create.method, path, "setup", "create", pointer_of(create), body=body, makes=resource.role)
-    for member, again in again_taken(body):
+    for member, again in again_taken(builder.catalogue.document.unique.get(resource.schema, ()), body):
         pointer = f"{schema}/properties/{member}"
         copied = {**builder.body(create), member: again}
         yield Probe(
@@ -319,16 +320,18 @@ def unique(builder: Builder, resource: Resource) -> Steps:
         )  # fmt: skip
 
 
-def again_taken(body: Any) -> Iterator[tuple[str, str]]:
-    """Members that may have to be unique, as they were sent and in another spelling."""
-    for member in ("document", "name", "sku", "email", "url"):
+def again_taken(keys: Iterable[UniqueKey], body: Any) -> Iterator[tuple[str, str]]:
+    """Members of unique keys, as they were sent and in the spellings that the keys do not tell apart."""
+    for key in keys:
+        member = key.members[0]
         value = body.get(member)
-        if isinstance(value, str):
-            yield member, value
-            if member == "document" and value.isdigit() and len(value) == 11:
-                yield member, f"{value[:3]}.{value[3:6]}.{value[6:9]}-{value[9:]}"
-            elif member in ("name", "sku"):
-                yield member, value.upper()
+        if key.code is None or len(key.members) > 1 or not isinstance(value, str):
+            continue
+        yield member, value
+        if "punctuation" in key.ignores:
+            yield member, f"{value[:3]}.{value[3:6]}.{value[6:9]}-{value[9:]}"
+        if "case" in key.ignores and value.upper() != value:
+            yield member, value.upper()
 
 
 def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dict[str, str]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from ..contract.document import Operation
+from ..contract.document import Document, Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
 from . import journeys, relations
@@ -99,7 +99,7 @@ class Runner:
             target,
             {},
             defaults_of(self.document),
-            _unique(self.document.raw),
+            _unique(self.document),
             journeys.nowhere(self._run_id),
             options.settle,
             self.learned.findings.append,
@@ -109,9 +109,7 @@ class Runner:
         meant = [operation for operation in meant if options.write or operation.method == "GET"]
         try:
             async with asyncio.timeout(options.budget):
-                self.learned.reach = await reach_of(
-                    target, options.token, meant, run.unknown_id, charges=options.charges
-                )
+                self.learned.reach = await reach_of(target, options.token, meant, run.unknown_id)
                 await self._walk_all(run)
         except NotAccepted:
             self.learned.away = "it refuses the credential: 401 to every operation"
@@ -128,7 +126,7 @@ class Runner:
                         await self._tidy(target, made)
             except (TimeoutError, Away):
                 pass
-            self.learned.left_behind += [f"{made[0].role} {made[1]}" for each in self._made for made in each]
+            self.learned.left_behind += [_path(*made) for each in self._made for made in each]
             await target.close()
             self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
         return self.learned
@@ -260,6 +258,13 @@ class Runner:
         return (await target.send(sent)).status < 300
 
 
+def _path(resource: Resource, ident: str) -> str:
+    """Where a record is."""
+    shown = resource.read or resource.update
+    base = resource.creates[0].path + f"/{{{resource.key}}}" if shown is None else shown.path
+    return base.replace(f"{{{resource.key}}}", ident)
+
+
 def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
     keys = (yield from journeys.keyholders(builder)) if makes_keys else {}
     for operation in operations:
@@ -273,9 +278,6 @@ async def _quietly(work: object, learned: Learned) -> None:
         learned.away = str(error)
 
 
-def _unique(raw: dict[str, object]) -> frozenset[str]:
+def _unique(document: Document) -> frozenset[str]:
     """The codes that refuse a second record of a unique key."""
-    schemas = raw["components"]["schemas"]  # type: ignore[index]
-    return frozenset(key["code"] for schema in schemas.values() for key in schema.get("x-unique", ())) | {
-        "duplicate_name", "duplicate_document", "duplicate_sku", "duplicate_url"
-    }  # fmt: skip
+    return frozenset(key.code for keys in document.unique.values() for key in keys if key.code is not None)

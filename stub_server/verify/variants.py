@@ -49,14 +49,13 @@ class Variants:
         """`now` is an instant (RFC 3339) for members that need one."""
         self._document, self._now = document, now
         self._schemas = Schemas(document.raw, formats)
-        self._compiled: dict[int, Validator] = {}
+        self._compiled: dict[int, tuple[Json, Validator]] = {}  # with the schemas, whose ids stay theirs so
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
-        validator = self._compiled.get(id(schema))
-        if validator is None:
-            validator = self._compiled[id(schema)] = self._schemas.compile(schema, request=True)
-        return validator.is_valid(_named(value))
+        if id(schema) not in self._compiled:
+            self._compiled[id(schema)] = schema, self._schemas.compile(schema, request=True)
+        return self._compiled[id(schema)][1].is_valid(_named(value))
 
     def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
         """Variants of a body that a schema accepts, `base`. The smallest body comes first, then the fullest."""

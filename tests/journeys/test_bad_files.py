@@ -20,7 +20,7 @@ from ..engine.inside import Inside
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import FROZEN, Live
 from ..support.make import Json, created, customer_body
-from ..support.overlays import overlay, updated
+from ..support.overlays import overlay, shortened
 from ..support.refusal import says
 
 pytestmark = pytest.mark.check
@@ -399,7 +399,7 @@ def test_what_does_not_fit_is_listed_by_table_and_pointer(control: httpx2.Client
 
 def test_a_file_of_another_contract_is_refused_with_a_list(serve: Serve, file: bytes, tmp_path: Path) -> None:
     """Where an overlay asks of records what they do not have."""
-    strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
+    strict = overlay(tmp_path, shortened("Customer", 12))
     server = serve(overlays=(strict,), scenario="empty")
     answer = httpx2.post(f"{server.url}/_sandbox/import", content=file, headers=HEADERS, timeout=60)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"])

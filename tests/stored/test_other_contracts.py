@@ -11,7 +11,7 @@ import yaml
 
 from ..support.files import HEADERS
 from ..support.make import Json
-from ..support.overlays import overlay, updated
+from ..support.overlays import overlay, shortened, updated
 from ..support.processes import ROOT, Process
 from ..support.recordings import Replayed
 from ..support.refusal import says
@@ -215,7 +215,7 @@ def test_an_enum_with_one_more_value_fits(tmp_path: Path) -> None:
 
 
 def test_the_key_of_the_own_merchant_is_not_left_out(tmp_path: Path) -> None:
-    file = overlay(tmp_path, updated("$.components.schemas.ApiKey.properties.name", "{ maxLength: 5 }"))
+    file = overlay(tmp_path, shortened("ApiKey", 5))
     server = server_of("--overlay", str(file), *flags_for("export", tmp_path), "--drop-unfit")
     said = server.refused()
     assert says(said, "merchant", "api_keys")

@@ -33,7 +33,7 @@ from ..journeys.hooks import clients
 from ..support.files import exported, lines, sealed
 from ..support.live import FROZEN, NO_TLS, running
 from ..support.make import created, customer_body, order_body
-from ..support.overlays import overlay, updated
+from ..support.overlays import overlay, shortened
 from ..support.processes import PATIENCE, ROOT, Process
 from ..support.receiver import receiving
 from ..support.refusal import says
@@ -413,7 +413,7 @@ def test_a_directory_without_its_database_is_not_taken_for_an_empty_one(tmp_path
 
 def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(tmp_path: Path) -> None:
     left(tmp_path / "store")
-    strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
+    strict = overlay(tmp_path, shortened("Customer", 12))
     said = store(tmp_path, "--overlay", str(strict)).refused()
     assert says(said, "default")
     assert 1 == said.count("\n  customers /name: ")

@@ -19,7 +19,7 @@ from ..journeys.past import everything
 from ..support.files import exported, imported
 from ..support.live import FROZEN, running
 from ..support.make import Json, created, customer_body
-from ..support.overlays import overlay, updated
+from ..support.overlays import overlay, shortened
 from ..support.processes import Process
 from ..support.refusal import says
 
@@ -178,7 +178,7 @@ def test_a_snapshot_that_does_not_fit_the_served_contract_stops_the_start_with_a
         created(api.post("/v2/customers", json=customer_body()))
         snapshot(control)
         assert 200 == control.post("/snapshots/before/restore").status_code
-    strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
+    strict = overlay(tmp_path, shortened("Customer", 12))
     said = store(tmp_path, "--history", "0", "--overlay", str(strict)).refused()
     assert says(said, "snapshot clean", "sandbox default")
     assert "\n  snapshot clean: customers /name: " in said

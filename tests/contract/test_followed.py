@@ -1,0 +1,209 @@
+"""What an overlay changes is followed by the server, or stops its start with file, line and reason."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from stub_server.app import create_app
+from stub_server.contract.source import ContractError
+from stub_server.settings import Settings
+
+from ..conftest import Serve
+from ..support.estate import client, token
+from ..support.make import customer_body, make_plan, make_project
+from ..support.overlays import copied, overlay, removed, updated
+
+pytestmark = pytest.mark.check
+
+SCHEMAS = "$.components.schemas"
+PRODUCTS = "$.paths['/v2/products'].post.responses"
+PRODUCT = ("Product", "ProductCreate", "ProductUpdate")
+CUSTOMER = "$.paths['/v2/customers'].get.responses['200']"
+
+
+def merchant_of(serve: Serve, folder: Path, actions: str) -> httpx2.Client:
+    """A new merchant's API, of a server with these corrections."""
+    live = serve(overlays=(overlay(folder, actions),), scenario="empty")
+    return client(live, "default", token(live, "default", str(uuid4())))
+
+
+@pytest.mark.parametrize("status", ["200", "202"])
+def test_a_success_has_the_status_of_the_contract(serve: Serve, tmp_path: Path, status: str) -> None:
+    created = f"{PRODUCTS}['201']"
+    shop = merchant_of(serve, tmp_path, copied(f"{PRODUCTS} {status}", created) + removed(created))
+    body = {"projectId": make_project(shop)["id"], "name": "Curso"}
+    answers = [shop.post("/v2/products", json=body, headers={"Idempotency-Key": "once"}) for _ in range(2)]
+    assert [(int(status), "Curso")] * 2 == [(a.status_code, a.json()["product"]["name"]) for a in answers]
+    shop.close()
+
+
+def test_a_success_without_content_has_none(serve: Serve, tmp_path: Path) -> None:
+    created = f"{PRODUCTS}['201']"
+    none = updated(PRODUCTS, '{ "204": { description: Created. } }')
+    shop = merchant_of(serve, tmp_path, none + removed(created))
+    made = shop.post("/v2/products", json={"projectId": make_project(shop)["id"], "name": "Curso"})
+    assert (204, b"") == (made.status_code, made.content)
+    shop.close()
+
+
+@pytest.mark.parametrize("member", ["format", "pattern"])
+def test_without_its_format_a_document_is_any_text(serve: Serve, tmp_path: Path, member: str) -> None:
+    shop = merchant_of(serve, tmp_path, removed(f"{SCHEMAS}.Document.{member}"))
+    for document in ("11111111111", "olá, mundo", "", "1" * 80):
+        answer = shop.post("/v2/customers", json=customer_body(document=document))
+        assert answer.status_code in (201, 409, 422, 501), answer.text
+    shop.close()
+
+
+def test_a_default_that_an_overlay_takes_away_is_kept(serve: Serve, tmp_path: Path) -> None:
+    """A plan has a visibility all the same."""
+    shop = merchant_of(serve, tmp_path, removed(f"{SCHEMAS}.PlanCreate.properties.visibility"))
+    assert "public" == make_plan(shop)["visibility"]
+    shop.close()
+
+
+def test_a_header_that_is_taken_away_is_not_sent(serve: Serve, tmp_path: Path) -> None:
+    shop = merchant_of(serve, tmp_path, removed(f"{PRODUCTS}['201'].headers.Location"))
+    project = make_project(shop)["id"]
+    made = shop.post("/v2/products", json={"projectId": project, "name": "Curso"})
+    assert (201, False) == (made.status_code, "location" in made.headers)
+    assert "location" in shop.post("/v2/projects", json={"name": "Clube novo"}).headers
+    shop.close()
+
+
+def test_values_that_are_only_stored_may_be_others(serve: Serve, tmp_path: Path) -> None:
+    types = [f"{SCHEMAS}.{name}.properties.type.enum" for name in PRODUCT]
+    shop = merchant_of(serve, tmp_path, "".join(updated(place, "[podcast]") for place in types))
+    body = {"projectId": make_project(shop)["id"], "name": "Conversas", "type": "podcast"}
+    made = shop.post("/v2/products", json=body).json()["product"]
+    assert "podcast" == shop.get(f"/v2/products/{made['id']}").json()["product"]["type"]
+    shop.close()
+
+
+def test_bounds_and_scopes_of_requests_are_those_of_the_overlay(serve: Serve, tmp_path: Path) -> None:
+    limit = updated("$.components.parameters.Limit.schema", "{ maximum: 500 }")
+    limit += updated(f"{SCHEMAS}.Pagination.properties.limit", "{ maximum: 500 }")
+    actions = updated(f"{SCHEMAS}.CustomerCreate.properties.name", "{ maxLength: 6 }")
+    actions += updated("$.paths['/v2/customers'].post", "{ x-scopes: [] }") + limit
+    actions += updated("$.paths['/v2/customers'].post['x-scopes']", "['orders:write']")
+    actions += removed("$.paths['/v2/customers'].post['x-scopes'][0]")
+    live = serve(overlays=(overlay(tmp_path, actions),), scenario="empty")
+    with client(live, "default", token(live, "default", str(uuid4()), ["orders:write", "customers:read"])) as shop:
+        assert 500 == shop.get("/v2/customers?limit=500").json()["pagination"]["limit"]
+        assert 422 == shop.get("/v2/customers?limit=501").status_code
+        assert 201 == shop.post("/v2/customers", json=customer_body(name="Marina")).status_code
+        assert 422 == shop.post("/v2/customers", json=customer_body(name="Mariana")).status_code
+
+
+def test_an_operation_that_is_taken_away_is_no_operation(serve: Serve, tmp_path: Path) -> None:
+    shop = merchant_of(serve, tmp_path, removed("$.paths['/v2/analytics']", "$.paths['/v2/products'].post"))
+    assert (404, "route_not_found") == _refusal(shop.get("/v2/analytics"))
+    assert (405, "method_not_allowed") == _refusal(shop.post("/v2/products", json={}))
+    assert 200 == shop.get("/v2/products").status_code
+    shop.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [("/v2/customers?created_since=", "ontem"), ("/v2/analytics?from=", "2026-13-45T99:99:99Z")]
+)
+def test_without_its_format_a_date_that_cannot_be_read_is_501(
+    serve: Serve, tmp_path: Path, path: str, value: str
+) -> None:
+    formats = ("$.components.parameters.CreatedSince.schema.format", "$.paths['/v2/analytics'].get..schema.format")
+    shop = merchant_of(serve, tmp_path, removed(*formats))
+    assert (501, "not_implemented") == _refusal(shop.get(path + value))
+    assert 200 == shop.get(f"{path}2026-11-20T00:00:00Z").status_code
+    shop.close()
+
+
+def _refusal(answer: httpx2.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+@pytest.mark.defects
+def test_what_the_corrected_request_leads_to_and_no_answer_allows_is_501(serve: Serve, tmp_path: Path) -> None:
+    """Nobody may ask for a company, but a document is that of one."""
+    places = [f"{SCHEMAS}.{name}.properties.type.enum[1]" for name in ("Customer", "CustomerCreate", "CustomerUpdate")]
+    shop = merchant_of(serve, tmp_path, removed(*places))
+    answer = shop.post("/v2/customers", json=customer_body(document="11222333000181"))
+    assert (501, "not_implemented") == _refusal(answer)
+    assert "Customer.type" in answer.json()["message"]
+    shop.close()
+
+
+@pytest.mark.defects
+def test_data_that_an_overlay_does_not_allow_is_501_where_it_is_made_later(serve: Serve, tmp_path: Path) -> None:
+    for number, actions in enumerate((TOO_DEAR, updated(f"{SCHEMAS}.Plan['x-unique'][0]", "{ scope: merchant }"))):
+        live = serve(overlays=(overlay(tmp_path, actions, f"{number}.yaml"),), scenario="empty")
+        answer = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": "full", "scenario": "default"})
+        assert (501, "not_implemented") == _refusal(answer)
+        assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/full").status_code
+
+
+TOO_DEAR = updated(f"{SCHEMAS}.Subscription.properties.amount", "{ maximum: 60 }")
+STOPPED = {
+    "a member removed": (removed(f"{SCHEMAS}.Subscription.properties.metadata"), "the server sends metadata"),
+    "another type": (updated(f"{SCHEMAS}.Customer.properties.name", "{ type: integer }"), "sends string as name"),
+    "null refused": (updated(f"{SCHEMAS}.Plan.properties.description", "{ nullable: false }"), "sends null"),
+    "something new required": (updated(f"{SCHEMAS}.Pagination", "{ required: [next] }"), "nothing to send as next"),
+    "a header required": (updated(f"{CUSTOMER}.headers", "{ X-Total: { required: true, schema: {} } }"), "X-Total"),
+    "no content": (removed(f"{CUSTOMER}.content"), "the server answers application/json"),
+    "content of a 204": (
+        copied(f"{PRODUCTS} 204", f"{PRODUCTS}['201']") + removed(f"{PRODUCTS}['201']"), "a 204 has no content",
+    ),
+    "two successes": (
+        copied(f"{PRODUCTS} 200", f"{PRODUCTS}['201']") + copied(f"{PRODUCTS} 202", f"{PRODUCTS}['201']")
+        + removed(f"{PRODUCTS}['201']"), "succeeds in one way",
+    ),
+    "no credential": (removed("$.paths['/v2/webhooks'].get.security[0]"), "keep a scheme"),
+    "no body": (removed("$.paths['/v2/customers'].post.requestBody"), "cannot do without a request body"),
+    "a success that HTTP does not send so": (
+        copied(f"{PRODUCTS} 205", f"{PRODUCTS}['201']") + removed(f"{PRODUCTS}['201']"), "succeeds with one of 200",
+    ),
+    "a header of another type": (
+        updated("$.components.headers.Location.schema", "{ type: integer }"), "sends string as Location",
+    ),
+    "another format": (
+        updated(f"{SCHEMAS}.Customer.properties.createdAt", "{ format: date }"), "sends other values as createdAt",
+    ),
+    "another pattern": (
+        updated(f"{SCHEMAS}.Order.properties.id", "{ pattern: '^ord_' }"), "sends other values as id",
+    ),
+    "a figure in bounds": (
+        updated(f"{SCHEMAS}.Pagination.properties.total", "{ maximum: 0 }"), "sends other values as total",
+    ),
+    "a bound of the answer alone": (
+        updated(f"{SCHEMAS}.Customer.properties.name", "{ maxLength: 5 }"), "a longer name than its answer shows",
+    ),
+    "a bound of the request alone": (
+        updated("$.components.parameters.Limit.schema", "{ maximum: 500 }"), "a larger limit than its answer shows",
+    ),
+    "a value of the answer alone": (
+        removed(f"{SCHEMAS}.Product.properties.type.enum[0]"), "a request may have course as type",
+    ),
+    "a value of the request alone": (
+        updated(f"{SCHEMAS}.ProductCreate.properties.type.enum", "[podcast]"), "a request may have podcast as type",
+    ),
+    "a default that is not allowed": (
+        removed(*(f"{SCHEMAS}.{name}.properties.type.enum[?@ == 'other']" for name in PRODUCT))
+        + removed(f"{SCHEMAS}.ProductCreate.properties.type.default"),
+        "a Product begins with other as type",
+    ),
+    "a default that is no value of its own enum": (
+        removed(f"{SCHEMAS}.ProductCreate.properties.type.enum[?@ == 'other']"), "'other' is not one of",
+    ),
+    "a date that is read": (
+        updated("$.components.parameters.CreatedSince.schema", "{ format: date }"), "reads created_since as a",
+    ),
+    "a record that does not fit": (TOO_DEAR, "a stored Subscription does not match"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STOPPED)
+def test_what_cannot_be_followed_stops_the_start_with_file_line_and_reason(tmp_path: Path, what: str) -> None:
+    actions, reason = STOPPED[what]
+    file = overlay(tmp_path, actions)
+    with pytest.raises(ContractError, match=rf"overlay\.yaml:\d+: .*{reason}"):
+        create_app(Settings(overlays=(file,)))

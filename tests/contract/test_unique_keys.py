@@ -1,0 +1,167 @@
+"""Unique keys are those of the contract: what `x-unique` says is refused, and an overlay changes it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from stub_server.app import create_app
+from stub_server.contract import bundle, conformity
+from stub_server.contract.document import Document
+from stub_server.contract.source import ContractError
+from stub_server.kernel.record import UniqueKey
+from stub_server.settings import Settings
+
+from ..conftest import Serve
+from ..journeys.steps import refused
+from ..support.contract import OPENAPI, document, read_once
+from ..support.make import customer_body, make_plan, make_project, order_body
+from ..support.overlays import overlay, removed, updated
+from .test_followed import merchant_of
+
+SCHEMAS = "$.components.schemas"
+PLAN, CUSTOMER = f"{SCHEMAS}.Plan['x-unique']", f"{SCHEMAS}.Customer['x-unique']"
+CODE = "duplicate_email"
+NEW_CODE = (
+    updated(f"{SCHEMAS}.ErrorCode.enum", f"[{CODE}]")
+    + updated("$.paths['/v2/customers'].post.responses['409']['x-codes']", f"[{CODE}]")
+)  # fmt: skip
+ONE_EMAIL = NEW_CODE + updated(CUSTOMER, f"[{{ members: [email], scope: merchant, code: {CODE} }}]")
+
+
+def test_every_resource_that_is_kept_by_name_says_so() -> None:
+    keys = document().unique
+    expected = {"ApiKey", "Customer", "Order", "Plan", "Product", "Project", "Subscription", "Webhook"}
+    assert expected == set(keys)
+    assert (UniqueKey(("name",), "projectId", ("case",), "duplicate_name"),) == keys["Plan"]
+
+
+@pytest.mark.parametrize("resource", document().unique)
+def test_a_code_is_that_of_every_operation_that_writes_the_members(resource: str) -> None:
+    for key in document().unique[resource]:
+        for operation in (document().operations.get(f"{verb}{resource}") for verb in ("create", "update")):
+            if operation is not None and key.code is not None:
+                assert key.code in operation.responses[409].codes
+
+
+UNFIT = {
+    "no list": (
+        removed(PLAN) + updated(f"{SCHEMAS}.Plan", "{ x-unique: name }"), f"{PLAN}: 'name' is not of type 'array'",
+    ),
+    "no scope": (removed(f"{PLAN}[0].scope"), f"{PLAN}[0]: 'scope' is a required property"),
+    "no members": (removed(f"{PLAN}[0].members[0]"), f"{PLAN}[0].members: [] "),
+    "a misspelt part": (updated(f"{PLAN}[0]", "{ ignore: [case] }"), f"{PLAN}[0]: Additional properties"),
+    "another difference": (updated(f"{PLAN}[0].ignores", "[accents]"), f"{PLAN}[0].ignores[1]: 'accents' is not one"),
+    "a member that is not there": (
+        updated(f"{PLAN}[0].members", "[slug]"), f"{PLAN}[0].members[1]: Plan has no member slug: name one that it has",
+    ),
+    "a scope that is not there": (
+        updated(f"{PLAN}[0]", "{ scope: shopId }"),
+        f"{PLAN}[0].scope: Plan has no member shopId: name one that it has, or merchant",
+    ),
+    "the case of a number": (
+        updated(f"{PLAN}[0].members", "[amount]"), f"{PLAN}[0].members[1]: amount is no string: take it out",
+    ),
+    "the same members twice": (
+        updated(PLAN, "[{ members: [name], scope: merchant, code: duplicate_name }]"),
+        f"{PLAN}[1].members: name has a unique key already: take one out",
+    ),
+    "a code that nobody lists": (
+        updated(f"{PLAN}[0]", "{ code: duplicate_plan }"),
+        f"{PLAN}[0].code: no operation refuses with duplicate_plan: list it in x-codes of the 409 of those that can",
+    ),
+    # What the rules of the server need.
+    "a key by which records are found": (
+        removed(CUSTOMER), f"{CUSTOMER}: the server finds records of Customer by document: keep its",
+    ),
+    "another spelling of one": (
+        removed(f"{CUSTOMER}[0].ignores"), f"{CUSTOMER}: the server finds records of Customer by document",
+    ),
+    "what the server makes": (
+        removed(f"{SCHEMAS}.Order['x-unique']"), f"{SCHEMAS}.Order['x-unique']: the server finds records of Order by",
+    ),
+    "what a state machine makes": (
+        updated(f"{SCHEMAS}.Order['x-unique']", "[{ members: [status], scope: merchant, code: duplicate_name }]"),
+        f"{SCHEMAS}.Order['x-unique'][1]: the server refuses no second Order, only a Customer or Plan or Product or",
+    ),
+    "a new key without a code": (
+        updated(PLAN, "[{ members: [description], scope: merchant }]"),
+        f"{PLAN}[1]: the server refuses a second record with a code: name it",
+    ),
+    "what no request chooses": (
+        updated(PLAN, "[{ members: [createdAt], scope: merchant, code: duplicate_name }]"),
+        f"{PLAN}[1]: a request to create a Plan has no text createdAt: take it out",
+    ),
+    "what moves by itself": (
+        updated(PLAN, "[{ members: [description], scope: status, code: duplicate_name }]"),
+        f"{PLAN}[1]: a request to create a Plan has no text status: take it out",
+    ),
+}  # fmt: skip
+
+
+def judge(contract: Document, file: Path) -> None:
+    """What the start does with an overlay that has left valid OpenAPI."""
+    conformity.check_tables(contract, (file,), document())
+    conformity.check_known(contract, document(), (file,))
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_a_key_that_cannot_be_is_told_with_file_line_and_reason(tmp_path: Path, what: str) -> None:
+    actions, expected = UNFIT[what]
+    file = overlay(tmp_path, actions)
+    contract = Document(bundle.load(OPENAPI / "openapi.yaml", (file,), read_once))
+    with pytest.raises(ContractError) as caught:
+        judge(contract, file)
+    place, _, reason = str(caught.value).partition(": ")
+    assert (f"{file}:", True) == (place.rstrip("0123456789"), reason.startswith(expected)), str(caught.value)
+
+
+@pytest.fixture
+def shop(serve: Serve, tmp_path: Path) -> Callable[[str], httpx2.Client]:
+    """The API of a new merchant, of a server with corrections."""
+    return lambda actions: merchant_of(serve, tmp_path, actions)
+
+
+@pytest.mark.check
+def test_without_its_key_a_name_may_stand_twice(shop: Callable[[str], httpx2.Client]) -> None:
+    with shop(removed(PLAN)) as api:
+        project = make_project(api)["id"]
+        one, two = (make_plan(api, projectId=project, name="Ouro") for _ in range(2))
+        assert one["id"] != two["id"]
+        assert 200 == api.put(f"/v2/plans/{two['id']}", json={"name": "OURO"}).status_code
+
+
+@pytest.mark.check
+def test_a_scope_a_spelling_and_a_code_are_those_of_the_overlay(shop: Callable[[str], httpx2.Client]) -> None:
+    """Names of plans are unique in the whole merchant, as they are written, and clash with another code."""
+    listed = "$.paths['/v2/plans'].post.responses['409']['x-codes']"
+    actions = removed(f"{PLAN}[0].ignores") + updated(f"{PLAN}[0]", "{ scope: merchant, code: plan_in_use }")
+    with shop(actions + updated(listed, "[plan_in_use]")) as api:
+        first = make_plan(api, name="Ouro")
+        make_plan(api, name="OURO")
+        body = {name: first[name] for name in ("name", "amount", "billing_type", "interval", "interval_count")}
+        clash = api.post("/v2/plans", json=body | {"projectId": make_project(api)["id"]})
+        assert {"name": "plan_in_use"} == refused(clash, 409, "plan_in_use")
+
+
+@pytest.mark.check
+def test_an_added_key_is_kept_by_whatever_makes_a_record(shop: Callable[[str], httpx2.Client]) -> None:
+    with shop(ONE_EMAIL) as api:
+        first = api.post("/v2/customers", json=customer_body(email="ana@example.com")).json()["customer"]
+        other = customer_body(document="390.533.447-05", email="ANA@example.com")
+        assert {"email": CODE} == refused(api.post("/v2/customers", json=other), 409, CODE)
+        assert 201 == api.post("/v2/customers", json=other | {"email": "rita@example.com"}).status_code
+        assert 200 == api.put(f"/v2/customers/{first['id']}", json={"email": "Ana@example.com"}).status_code
+        refused(api.put(f"/v2/customers/{first['id']}", json={"email": "rita@example.com"}), 409, CODE)
+        plan = make_plan(api)
+        order = order_body(plan["projectId"], plan["id"])
+        order["customer"]["email"] = "ana@example.com"
+        refused(api.post("/v2/orders", json=order), 409, CODE)
+
+
+@pytest.mark.check
+def test_a_key_that_the_data_breaks_stops_the_start(tmp_path: Path) -> None:
+    file = overlay(tmp_path, updated(f"{PLAN}[0]", "{ scope: merchant }"))
+    with pytest.raises(ContractError, match=rf"{file}:4: .*have the same name #/components/schemas/Plan/x-unique"):
+        create_app(Settings(overlays=(file,)))
