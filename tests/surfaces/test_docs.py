@@ -65,8 +65,8 @@ def test_every_command_of_a_page_answers_as_shown(
     with socket.create_server(("127.0.0.1", 0)) as free:
         script = script.replace("8901", str(free.getsockname()[1]))
     env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    command = ["bash", "-euo", "pipefail", "-c", script]
-    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    bash = ["bash", "-euo", "pipefail", "-c", script]
+    ran = subprocess.run(bash, env=env, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     answers = [answer.strip() for answer in ran.stdout.split(_MARK)]
     assert len(answers) == len(shown)
