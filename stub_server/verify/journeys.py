@@ -20,14 +20,13 @@ _SAYS_YES, _SAYS_NO = "says_yes", "says_no"
 def accepts(builder: Builder, operation: Operation) -> Steps:
     """What an operation accepts and refuses: its parameters and its body, one limit at a time."""
     resource = builder.resource_of(operation)
-    may = builder.may(operation)
-    if not builder.can(operation):
+    if not builder.may_make(operation):
         return
     yield from _ready(builder, operation)
     body = builder.body(operation)
     path = builder.path(operation)
     where = pointer_of(operation)
-    if body is None and may and operation.method in ("GET",):
+    if body is None and operation.method in ("GET",):
         yield Probe(operation, operation.method, path, _SAYS_YES, "ask", where)
     yield from _parameters(builder, operation, path)
     if body is None:
@@ -36,8 +35,6 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
     pointer = f"{where}/requestBody/content/application~1json/schema"
     changes = resource is not None and operation not in resource.creates
     for variant in builder.variants.of_body(schema, pointer, body, builder.fresh):
-        if variant.is_accepted and not may:
-            continue
         value = variant.value if changes else builder.fresh.renewed(variant.value, variant.places)
         value = builder.harmless(operation, value)
         group = _SAYS_YES if variant.is_accepted else _SAYS_NO
@@ -111,6 +108,8 @@ def _parameters(builder: Builder, operation: Operation, path: str) -> Steps:
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Steps:
     """Who may not ask, and for what is not there. `keys` are roles of API keys by the scope that each lacks."""
+    if not builder.may(operation):
+        return
     where = pointer_of(operation)
     names = [p.name for p in operation.parameters if p.place == "path"]
     others = {name: NOWHERE_ID for name in names}

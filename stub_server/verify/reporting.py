@@ -92,7 +92,7 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
                 yield Unreached(operation.id, status, "needs --write")
             elif learned.reach.is_key and status == 403:
                 yield Unreached(operation.id, status, "needs a JWT, which makes keys with fewer rights")
-            elif costs(operation) and not options.charges and (status < 300 or status == 409):
+            elif costs(operation) and not options.charges:
                 yield Unreached(operation.id, status, "needs --charges")
 
 
@@ -112,6 +112,8 @@ def forms_of(told: Collection[str]) -> list[tuple[str, Path | None]]:
         form, _, file = each.partition("=")
         if form not in FORMS:
             raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")
+        if file and not Path(file).parent.is_dir():
+            raise Unusable(f"{file}: there is no such directory.")
         found.append((form, Path(file) if file else None))
     return found
 

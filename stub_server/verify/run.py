@@ -67,16 +67,16 @@ class Learned:
     seconds: float = 0.0
     away: str = ""
     is_late: bool = False
+    is_interrupted: bool = False
     left_behind: list[str] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
 
 
 class Runner:
     """One run against one target."""
 
-    def __init__(self, options: Options, progress: Callable[[int, int], None], *, keeps: bool = False) -> None:
-        """`progress` is told how many journeys of how many are done. With `keeps` all exchanges are kept."""
-        self.options, self._progress, self._keeps = options, progress, keeps
+    def __init__(self, options: Options, progress: Callable[[int, int], None]) -> None:
+        """`progress` is told how many journeys of how many are done."""
+        self.options, self._progress = options, progress
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self.catalogue, self.learned = Catalogue(self.document), Learned()
@@ -86,10 +86,10 @@ class Runner:
         self._made: list[list[Made]] = []
         self._kept: set[str] = set()  # ids of what cannot be deleted
 
-    async def run(self) -> Learned:
-        """Send everything. Raises nothing for what the target does."""
+    async def run(self, told: Callable[[Exchange], None] = lambda _: None) -> Learned:
+        """Send everything; `told` is given each exchange. Raises nothing for what the target does."""
         began, options = monotonic(), self.options
-        target = Target(options.url, options.headers, options.trusted, self._told)
+        target = Target(options.url, options.headers, options.trusted, told)
         showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
         run = Run(
             self.document,
@@ -115,6 +115,8 @@ class Runner:
             self.learned.away = "it refuses the credential: 401 to every operation"
         except TimeoutError:
             self.learned.is_late = True
+        except asyncio.CancelledError:  # Ctrl-C; a second one is not waited for
+            self.learned.is_interrupted = True
         except Away as error:
             self.learned.away = str(error)
         finally:
@@ -213,10 +215,6 @@ class Runner:
         )
 
     # -- what is told
-
-    def _told(self, exchange: Exchange) -> None:
-        if self._keeps:
-            self.learned.exchanges.append(exchange)
 
     def _answered(self, probe: Probe, status: int) -> None:
         assert probe.operation is not None
