@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import click
 
 from ..kernel.hosts import is_local
-from .options import Unusable, of_overlays
+from .options import Unusable, of_overlays, printable
 
 
 @click.command()
@@ -62,7 +62,7 @@ def verify(
 
     from ..app import data_dir
     from ..verify.baseline import known
-    from ..verify.reporting import forms_of, report_of, written
+    from ..verify.reporting import forms_of, notes, report_of, written
     from ..verify.run import Options, Runner
     from ..verify.where import Where
 
@@ -77,17 +77,16 @@ def verify(
             bar.length = total
             bar.update(done - bar.pos)
 
-        runner = Runner(options, progress)
-        learned = asyncio.run(runner.run())
+        try:
+            runner = Runner(options, progress)
+            learned = asyncio.run(runner.run())
+        except KeyboardInterrupt:
+            raise Unusable("Interrupted before anything was sent.") from None
     report = report_of(learned, runner.document, options, hidden, coverage)
     for text in written(report, Where(data_dir("openapi"), runner.document, overlays), forms):
         click.echo(text)
-    if learned.away:
-        click.echo(f"The backend does not answer ({learned.away}): what was learned until then is told.", err=True)
-    if learned.is_late:
-        click.echo(
-            f"The budget of {budget:g} s is used up: give more with --budget, or less to do with --only.", err=True
-        )
+    for note in notes(learned, options):
+        click.echo(printable(note), err=True)
     sys.exit(report.exit)
 
 
