@@ -127,6 +127,8 @@ def _sent(options: Options, host: str, coverage: float, hidden: Set[str], file: 
             check_names(options, runner.document)
             recording = Recording(options.url, Showing(runner.document))
             learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+        except KeyboardInterrupt:
+            raise Unusable("Interrupted before anything was sent.") from None
         except ContractError as error:
             raise Unusable(str(error)) from None
         except ssl.SSLError:

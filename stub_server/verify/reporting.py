@@ -35,9 +35,9 @@ def report_of(learned: Learned, document: Document, options: Options, known: Col
     coverage = _coverage(learned, document, unreached)
     mode = "write" if options.write else "read"
     ended = CONFORMS
-    if shown:
+    if shown and not learned.is_interrupted:
         ended = DIVERGES
-    elif not learned.groups:
+    elif not learned.groups or learned.is_interrupted:
         ended = FAILED
     elif coverage < least:
         ended = TOO_LITTLE
@@ -56,6 +56,25 @@ def report_of(learned: Learned, document: Document, options: Options, known: Col
         learned.left_behind,
         hidden,
     )
+
+
+def notes(learned: Learned, options: Options) -> Iterator[str]:
+    """Why a run learned less than it could have, a sentence each."""
+    if learned.away:
+        yield f"The backend cannot be asked any more: {learned.away}. What was learned until then is told."
+    if learned.is_interrupted:
+        yield "Interrupted: what was learned until then is told."
+    if learned.is_late:
+        yield f"The budget of {options.budget:g} s is used up: give more with --budget, or less to do with --only."
+    if learned.limited:
+        yield f"The backend answered 429 to {learned.limited:,} requests, and was given the time it asked for."
+    if learned.lost and learned.groups:
+        yield (
+            f"{learned.lost:,} requests had no answer at first. They were sent again; where that left a record's state "
+            "unknown, what follows was left out."
+        )
+    if learned.unknown:
+        yield f"The backend may have made {learned.unknown:,} records without an answer: no list shows them by name."
 
 
 def contract_of(document: Document) -> str:
@@ -99,9 +118,8 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
 def _coverage(learned: Learned, document: Document, unreached: list[Unreached]) -> float:
     """Per cent of the documented statuses within reach that were answered."""
     away = {(each.operation, each.status) for each in unreached}
-    names = [name for name in document.operations if name in learned.groups]
-    within = {(name, status) for name in names for status in document.operations[name].responses} - away
-    reached = {(name, status) for name, status in within if status in learned.statuses[name]}
+    within = {(name, status) for name in learned.meant for status in document.operations[name].responses} - away
+    reached = {(name, status) for name, status in within if status in learned.statuses.get(name, ())}
     return round(100 * len(reached) / len(within), 1) if within else 0.0
 
 

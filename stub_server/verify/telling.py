@@ -14,7 +14,7 @@ from ..contract.source import ContractError
 from .baseline import hide
 from .findings import CLASSES, Report
 from .har import BadHar, judged, read
-from .reporting import CONFORMS, DIVERGES, FAILED, report_of
+from .reporting import CONFORMS, DIVERGES, FAILED, notes, report_of
 from .run import Learned, Options
 from .where import Where
 
@@ -50,18 +50,9 @@ def check_names(options: Options, document: Document) -> None:
 def of_run(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Told:
     """What a run comes to. `known` and `least` are those of `report_of`. Raises Unusable where nothing was learned."""
     report = report_of(learned, document, options, known, least)
-    notes = []
-    if learned.away:
-        if report.exit == FAILED and not learned.left_behind:
-            raise Unusable(f"{options.url} cannot be compared: {learned.away}.")
-        notes.append(f"The backend does not answer any more ({learned.away}): what was learned until then is told.")
-    if learned.is_interrupted:
-        notes.append("Interrupted: what was learned until then is told.")
-    if learned.is_late:
-        notes.append(
-            f"The budget of {options.budget:g} s is used up: give more with --budget, or less to do with --only."
-        )
-    return Told(report, Where(data_dir("openapi"), document, options.overlays), notes)
+    if learned.away and report.exit == FAILED and not learned.left_behind:
+        raise Unusable(f"{options.url} cannot be compared: {learned.away}.")
+    return Told(report, Where(data_dir("openapi"), document, options.overlays), [*notes(learned, options)])
 
 
 def of_recorded(file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str]) -> Told:
@@ -72,10 +63,10 @@ def of_recorded(file: Path, url: str | None, overlays: tuple[Path, ...], known: 
     except BadHar as error:
         raise Unusable(str(error)) from None
     report = judged(archive, document)
-    notes = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
+    left_out = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
     if not report.requests:
         told = f"{file}: no request in it is one of the contract. Give the address above /v2 as URL."
-        raise Unusable(" ".join([told, *notes]))
+        raise Unusable(" ".join([told, *left_out]))
     report.divergences, report.hidden = hide(report.divergences, known)
     report.exit = DIVERGES if report.divergences else CONFORMS
-    return Told(report, where, notes)
+    return Told(report, where, left_out)
