@@ -74,7 +74,8 @@ def of_recorded(file: Path, url: str | None, overlays: tuple[Path, ...], known: 
     report = judged(archive, document)
     notes = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
     if not report.requests:
-        raise Unusable(" ".join([f"{file}: no request in it is one of the contract.", *notes]))
+        told = f"{file}: no request in it is one of the contract. Give the address above /v2 as URL."
+        raise Unusable(" ".join([told, *notes]))
     report.divergences, report.hidden = hide(report.divergences, known)
     report.exit = DIVERGES if report.divergences else CONFORMS
     return Told(report, where, notes)
