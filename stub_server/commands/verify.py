@@ -30,6 +30,8 @@ from .options import Unusable, of_overlays
 @click.option("--cacert", type=click.Path(exists=True, dir_okay=False), help="Certificates to trust.")
 @click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]",
               help="text, json, html, junit or sarif.", default=("text",))  # fmt: skip
+@click.option("--write-overlay", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Correct the contract where an overlay can, each action proved.")  # fmt: skip
 @click.option("--baseline", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="REPORT.json",
               help="Hide the divergences of an earlier report.")  # fmt: skip
 @click.option("--yes", metavar="HOST", help="Write to this host without a question.")
@@ -48,6 +50,7 @@ def verify(
     headers: tuple[str, ...],
     cacert: str | None,
     reports: tuple[str, ...],
+    write_overlay: Path | None,
     baseline: Path | None,
     yes: str | None,
 ) -> None:
@@ -62,7 +65,8 @@ def verify(
 
     from ..app import data_dir
     from ..verify.baseline import known
-    from ..verify.reporting import forms_of, report_of, written
+    from ..verify.correcting import Correcting, overlay_of
+    from ..verify.reporting import forms_of, report_of, save, written
     from ..verify.run import Options, Runner
     from ..verify.where import Where
 
@@ -79,8 +83,13 @@ def verify(
 
         runner = Runner(options, progress)
         learned = asyncio.run(runner.run())
-    report = report_of(learned, runner.document, options, hidden, coverage)
-    for text in written(report, Where(data_dir("openapi"), runner.document, overlays), forms):
+        report = report_of(learned, runner.document, options, hidden, coverage)
+        where = Where(data_dir("openapi"), runner.document, overlays)
+        if write_overlay is not None and not learned.away:
+            asyncio.run(Correcting(options, runner.document, progress).correct(report, learned.findings))
+    if write_overlay is not None:
+        save(write_overlay, overlay_of(report.divergences, url, where))
+    for text in written(report, where, forms):
         click.echo(text)
     if learned.away:
         click.echo(f"The backend does not answer ({learned.away}): what was learned until then is told.", err=True)

@@ -74,8 +74,19 @@ class Learned:
 class Runner:
     """One run against one target."""
 
-    def __init__(self, options: Options, progress: Callable[[int, int], None], *, keeps: bool = False) -> None:
-        """`progress` is told how many journeys of how many are done. With `keeps` all exchanges are kept."""
+    def __init__(
+        self,
+        options: Options,
+        progress: Callable[[int, int], None],
+        *,
+        keeps: bool = False,
+        asks: Callable[[Callable[[str], Builder]], Iterator[Journey]] | None = None,
+    ) -> None:
+        """`progress` is told how many journeys of how many are done. With `keeps` all exchanges are kept.
+
+        `asks` makes other journeys than those of the contract, from what makes a builder for one by its name.
+        """
+        self._asks = asks
         self.options, self._progress, self._keeps = options, progress, keeps
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
@@ -170,6 +181,9 @@ class Runner:
             fresh = Fresh(self._run_id, self.options.seed, name)
             return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges, closed=closed)
 
+        if self._asks is not None:
+            yield from self._asks(builder)
+            return
         if not self.options.write:
             for operation in operations:
                 if operation.method == "GET":
