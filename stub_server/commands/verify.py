@@ -65,7 +65,8 @@ def verify(
 
     from ..app import data_dir
     from ..verify.baseline import known
-    from ..verify.correcting import Correcting, overlay_of
+    from ..verify.correcting import Correcting
+    from ..verify.forms import overlay
     from ..verify.reporting import forms_of, report_of, save, written
     from ..verify.run import Options, Runner
     from ..verify.where import Where
@@ -86,9 +87,9 @@ def verify(
         report = report_of(learned, runner.document, options, hidden, coverage)
         where = Where(data_dir("openapi"), runner.document, overlays)
         if write_overlay is not None and not learned.away:
-            asyncio.run(Correcting(options, runner.document, progress).correct(report, learned.findings))
+            asyncio.run(Correcting(runner, progress).correct(report, learned.findings))
     if write_overlay is not None:
-        save(write_overlay, overlay_of(report.divergences, url, where))
+        save(write_overlay, overlay.render(report, where))
     for text in written(report, where, forms):
         click.echo(text)
     if learned.away:

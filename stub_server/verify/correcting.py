@@ -11,23 +11,23 @@ from typing import Any
 import orjson
 import yaml
 
-from ..commands.options import printable
-from ..contract.document import Document, Operation
+from ..contract.document import Operation
 from ..contract.source import ContractError, Json, json_path
 from .building import Builder
 from .findings import Divergence, Finding, Report
 from .measuring import equal, measured
+from .merging import EVERYWHERE
 from .probe import Journey
 from .resources import pointer_of
-from .run import Learned, Options, Runner
+from .run import Learned, Runner
 from .twin import Twin
-from .where import Where, steps_of
+from .where import steps_of
 
 Action = dict[str, Any]
 Place = list[str | int]
 _SEEN = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format"))
 """What an answer may break, and a contract do without."""
-_HEAD = {"overlay": "1.0.0", "info": {"title": "", "version": "1.0.0"}}
+_HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
 @dataclass(slots=True)
@@ -46,8 +46,10 @@ class Candidate:
 class Correcting:
     """One per run."""
 
-    def __init__(self, options: Options, document: Document, progress: Callable[[int, int], None]) -> None:
-        self._options, self._document, self._progress = options, document, progress
+    def __init__(self, runner: Runner, progress: Callable[[int, int], None]) -> None:
+        """`runner` is the one that has run; `progress` is as it is told there."""
+        self._options, self._document, self._progress = runner.options, runner.document, progress
+        self._meant = [operation for operation in runner.document.operations.values() if runner.is_meant(operation)]
 
     async def correct(self, report: Report, findings: Collection[Finding]) -> None:
         """Give the divergences of a report the actions that close them, each proved: twins that follow them are silent.
@@ -59,7 +61,7 @@ class Correcting:
         candidates = []
         for divergence in divergences:
             actions = [
-                action for f in divergence.findings for action in limits.get(_key(f)) or self._actions(f, divergences)
+                action for f in divergence.findings for action in limits.get(_key(f)) or self._actions(f, divergence)
             ]
             if actions and (operations := self._concerned(divergence, actions)):
                 unlike = {orjson.dumps(action): action for action in actions}
@@ -69,20 +71,22 @@ class Correcting:
 
     # -- what would correct the contract
 
-    def _actions(self, finding: Finding, among: Collection[Divergence]) -> list[Action]:
+    def _actions(self, finding: Finding, divergence: Divergence) -> list[Action]:
         """The actions against one finding; none where no overlay helps, or limits are to be measured first."""
         operation = self._document.operations.get(finding.operation)
         if operation is None:
             return []
         match finding.kind:
             case "missing-operation":
-                gone = {each.operation for d in among if d.kind == finding.kind for each in d.findings}
+                gone = {f.operation for d in self._report.divergences for f in d.findings if f.kind == finding.kind}
                 here = {o.id for o in self._document.operations.values() if o.path == operation.path}
                 at: Place = ["paths", operation.path]
                 return [_removal(at if here <= gone else [*at, operation.method.lower()])]
             case "missing-header":
                 at = self._place(pointer_of(operation, "responses", str(finding.target.status)))
-                name = finding.cause
+                name, is_everywhere = finding.cause, divergence.title.startswith(EVERYWHERE)
+                if is_everywhere and finding.pointer.startswith("#/components/headers/"):
+                    return [{"target": json_path([*steps_of(finding.pointer)]), "update": {"required": False}}]
                 return [_removal([*at, "headers", name])] if at and name in self._at(at).get("headers", {}) else []
             case "scope" if finding.target.status < 300:
                 at = self._place(pointer_of(operation, "x-scopes"))
@@ -128,7 +132,7 @@ class Correcting:
                 if at:
                     own, actions = builder(f"measures {'/'.join(key)}"), found.setdefault(key, [])
                     operation = operations[finding.operation]
-                    steps = measured(own, operation, finding.pointer, at, self._at(at), actions)
+                    steps = measured(own, operation, finding, at, self._at(at), actions)
                     yield Journey(f"measures {finding.operation}", steps)
 
         if wanted:
@@ -151,8 +155,9 @@ class Correcting:
         known = {key for finding in before for key in (_key(finding), _kept_key(finding))}
         with TemporaryDirectory() as folder:
             file = Path(folder) / "candidate.yaml"
-            left = self._followed(candidates, file)
+            left = candidates
             for _ in range(2):
+                left = self._followed(left, file)
                 if not left:
                     return []
                 _write(file, left)
@@ -173,7 +178,11 @@ class Correcting:
         """Those with which a server starts."""
         if not candidates or self._starts(candidates, file):
             return candidates
-        return [candidate for candidate in candidates if self._starts([candidate], file)]
+        followed: list[Candidate] = []
+        for candidate in candidates:
+            if self._starts([*followed, candidate], file):
+                followed.append(candidate)
+        return followed
 
     def _starts(self, candidates: list[Candidate], file: Path) -> bool:
         _write(file, candidates)
@@ -188,11 +197,13 @@ class Correcting:
         operations = self._document.operations
         if divergence.kind == "missing-operation":
             gone = set(divergence.operations)
-            others = [operation for operation in operations.values() if operation.id not in gone]
+            others = [o for o in self._meant if o.id not in gone] or [
+                o for o in operations.values() if o.id not in gone
+            ]
             return {_neighbour(operations[name], others) for name in gone} if others else set()
         changed = {action["target"].partition(".components.")[2] for action in actions} - {""}
         names = {tuple(each.split(".")[:2]) for each in changed}
-        return set(divergence.operations) | {o.id for o in operations.values() if names & self._uses(o.raw)}
+        return set(divergence.operations) | {o.id for o in self._meant if names & self._uses(o.raw)}
 
     def _uses(self, node: Json, seen: set[tuple[str, ...]] | None = None) -> set[tuple[str, ...]]:
         """The components that a part of the contract refers to, as (kind, name)."""
@@ -253,9 +264,9 @@ def _neighbour(gone: Operation, others: list[Operation]) -> str:
 
 def _moved(operation: Operation, status: int) -> list[Action]:
     """The response of a success under another status."""
-    old, at = str(operation.successes[0]), ["paths", operation.path, operation.method.lower(), "responses"]
-    if str(status) in operation.raw["responses"]:
+    if status in operation.responses or not operation.successes:
         return []
+    old, at = str(operation.successes[0]), ["paths", operation.path, operation.method.lower(), "responses"]
     response = dict(operation.raw["responses"][old])
     if status == 204:
         response = {name: value for name, value in response.items() if name not in ("content", "links")}
@@ -270,33 +281,5 @@ def _removal(at: Place) -> Action:
 
 
 def _write(file: Path, candidates: Iterable[Candidate]) -> None:
-    actions = [action for candidate in candidates for action in candidate.actions]
-    file.write_text(yaml.safe_dump({**_HEAD, "actions": actions}), encoding="utf-8")
-
-
-def overlay_of(divergences: Collection[Divergence], target: str, where: Where) -> str:
-    """The overlay file: proved actions, commented out where the source document shows the contract's side."""
-    head = {**_HEAD, "info": {"title": f"What {target} does otherwise", "version": "1.0.0"}}
-    lines = [yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(), "actions:"]
-    if not any(d.overlay is not None and d.basis == "assumed" for d in divergences):
-        lines.append("  - { target: $.info, update: {} }  # an overlay needs an action; this one changes nothing")
-    for divergence in divergences:
-        if divergence.overlay is None:
-            continue
-        lines.append(_comment(f"{divergence.kind}: {divergence.title}"))
-        text = yaml.safe_dump(divergence.overlay["actions"], sort_keys=False, allow_unicode=True, width=110)
-        mark = "  "
-        if divergence.basis == "documented":
-            shown = where.line(divergence.pointer, divergence.operation)
-            lines.append(_comment(f"The source document shows it: {shown.file}:{shown.number}: {shown.text}"))
-            mark = "  # "
-        lines += [mark + each for each in text.splitlines()]
-    others = [d for d in divergences if d.overlay is None]
-    if others:
-        lines.append(_comment("What the sandbox cannot follow, or no overlay corrects:"))
-        lines += [_comment(f"- {d.kind}: {d.title}") for d in others]
-    return "\n".join(lines) + "\n"
-
-
-def _comment(text: str) -> str:
-    return f"  # {printable(' '.join(text.split()))}"
+    actions = {orjson.dumps(action): action for candidate in candidates for action in candidate.actions}
+    file.write_text(yaml.safe_dump({**_HEAD, "actions": [*actions.values()]}), encoding="utf-8")

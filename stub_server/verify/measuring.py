@@ -11,6 +11,7 @@ from ..contract.document import Operation
 from ..contract.source import Json, json_path
 from . import journeys
 from .building import Builder
+from .findings import Finding
 from .probe import Probe, Seen, Steps
 from .resources import pointer_of
 from .variants import Variant
@@ -21,12 +22,19 @@ Asked = Generator[Probe, Seen, bool | None]
 
 
 def measured(
-    builder: Builder, operation: Operation, pointer: str, at: list[str | int], node: Json, actions: list[dict[str, Any]]
+    builder: Builder,
+    operation: Operation,
+    finding: Finding,
+    at: list[str | int],
+    node: Json,
+    actions: list[dict[str, Any]],
 ) -> Steps:
-    """Try the limits of a schema, which stands at `pointer` and by its keys at `at`; adds to `actions`."""
+    """Try the limits of the schema that a finding is about, which stands at the keys `at`; adds to `actions`."""
+    if not builder.may_make(operation):
+        return
     yield from journeys.ready(builder, operation)
-    measure = _Measure(builder, operation, pointer, node)
-    for name, variant in list(measure.variants()):
+    measure = _Measure(builder, operation, finding.pointer, node)
+    for name, variant in [each for each in measure.variants() if each[1].is_accepted is (finding.kind == "stricter")]:
         is_taken = yield from measure.ask(name, variant.value, variant.places)
         if is_taken is None or is_taken is variant.is_accepted:
             continue

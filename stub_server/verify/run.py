@@ -116,7 +116,7 @@ class Runner:
             self.learned.findings.append,
             self._answered,
         )
-        meant = [operation for operation in self.document.operations.values() if self._is_meant(operation)]
+        meant = [operation for operation in self.document.operations.values() if self.is_meant(operation)]
         meant = [operation for operation in meant if options.write or operation.method == "GET"]
         try:
             async with asyncio.timeout(options.budget):
@@ -174,7 +174,7 @@ class Runner:
 
     def _journeys(self) -> Iterator[Journey]:
         closed = self.learned.reach.closed
-        operations = [o for o in self.document.operations.values() if self._is_meant(o) and o.id not in closed]
+        operations = [o for o in self.document.operations.values() if self.is_meant(o) and o.id not in closed]
         names = frozenset(o.id for o in operations)
 
         def builder(name: str) -> Builder:
@@ -215,7 +215,8 @@ class Runner:
             )
         yield Journey("strangers", journeys.strangers(builder("strangers")), names)
 
-    def _is_meant(self, operation: Operation) -> bool:
+    def is_meant(self, operation: Operation) -> bool:
+        """Whether a run is to probe an operation."""
         named = {operation.id, operation.tag}
         classes = (
             set(self.options.only)
