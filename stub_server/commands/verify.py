@@ -47,6 +47,8 @@ _FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @click.option("--har", type=_FILE, help="Judge this recorded traffic, and send nothing.")
 @click.option("--record-har", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write all requests and answers to a file, without secrets.")  # fmt: skip
+@click.option("--write-overlay", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write an overlay that corrects the contract, each action proved.")  # fmt: skip
 @click.option("--yes", metavar="HOST", help="Write to this host without a question.")
 @click.pass_context
 def verify(
@@ -65,6 +67,7 @@ def verify(
     headers: tuple[str, ...],
     cacert: Path | None,
     reports: tuple[str, ...],
+    write_overlay: Path | None,
     baseline: Path | None,
     har: Path | None,
     record_har: Path | None,
@@ -97,7 +100,7 @@ def verify(
 
         trusted = None if cacert is None else str(cacert)
         options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
-        told = _sent(options, host, coverage, hidden, record_har)
+        told = _sent(options, host, coverage, hidden, record_har, write_overlay)
     for text in written(told.report, told.where, forms):
         click.echo(text)
     for note in told.notes:
@@ -105,13 +108,18 @@ def verify(
     sys.exit(told.report.exit)
 
 
-def _sent(options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None) -> Told:
+def _sent(
+    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, overlay: Path | None
+) -> Told:
     """Make a run, with a bar that says how far it is. Raises Unusable."""
     import asyncio
     import ssl
 
     from ..contract.source import ContractError
+    from ..verify.correcting import Correcting
+    from ..verify.forms import overlay as overlay_form
     from ..verify.har import Recording
+    from ..verify.reporting import save
     from ..verify.run import Runner
     from ..verify.showing import Showing
     from ..verify.telling import check_names, of_run
@@ -127,13 +135,17 @@ def _sent(options: Options, host: str, coverage: float, hidden: Set[str], file: 
             check_names(options, runner.document)
             recording = Recording(options.url, Showing(runner.document))
             learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+            told = of_run(learned, runner.document, options, hidden, coverage)
+            if overlay is not None and not learned.away and not learned.is_interrupted:
+                asyncio.run(Correcting(runner, progress).correct(told.report, learned.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before anything was sent.") from None
         except ContractError as error:
             raise Unusable(str(error)) from None
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: has no certificates in PEM form.") from None
-    told = of_run(learned, runner.document, options, hidden, coverage)
+    if overlay is not None:
+        save(overlay, overlay_form.render(told.report, told.where))
     if file is not None:
         write_private(file, recording.archive())
         if recording.left_out:

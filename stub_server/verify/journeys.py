@@ -22,7 +22,7 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
     resource = builder.resource_of(operation)
     if not builder.may_make(operation):
         return
-    yield from _ready(builder, operation)
+    yield from ready(builder, operation)
     body = builder.body(operation)
     path = builder.path(operation)
     where = pointer_of(operation)
@@ -51,7 +51,7 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
             keeps=False,
         )
         if changes and not seen.is_alike:
-            yield from _ready(builder, operation)
+            yield from ready(builder, operation)
         elif resource is not None and makes and resource.delete is not None and 200 <= seen.twin.status < 300:
             yield _away(builder, resource, makes)
     for role in sorted(set(_named(body))):
@@ -75,7 +75,7 @@ def _away(builder: Builder, resource: Resource, role: str) -> Probe:
     return Probe(delete, delete.method, path, "setup", f"delete {role}", pointer_of(delete), keeps=False)
 
 
-def _ready(builder: Builder, operation: Operation) -> Steps:
+def ready(builder: Builder, operation: Operation) -> Steps:
     """Make what an operation needs."""
     yield from builder.setup(builder.needs(operation, builder.body(operation)))
     yield from _log(builder, operation)
@@ -117,7 +117,6 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     for name in sorted(set(_named(body))):
         body = _replaced(body, name, NOWHERE_ID)
     path = builder.path(operation, **others)
-    scopes = sorted(operation.scopes)
 
     def probe(learns: str, pointer: str, at_path: str = path, **more: Any) -> Probe:
         return Probe(operation, operation.method, at_path, _SAYS_NO, learns, pointer, body=body, keeps=False, **more)
@@ -125,9 +124,10 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     if operation.scheme is not None:
         yield probe("no credential", f"{where}/security", credential=NONE, suspect="auth")
         yield probe("a credential that nobody issued", f"{where}/security", credential=WRONG, suspect="auth")
-    for scope in scopes:
+    for number, scope in enumerate(operation.raw.get("x-scopes", ())):
         if scope in keys:
-            yield probe(f"a key without {scope}", f"{where}/x-scopes", credential=keys[scope], suspect="scope")
+            at_scope = f"{where}/x-scopes/{number}"
+            yield probe(f"a key without {scope}", at_scope, credential=keys[scope], suspect="scope")
     if names:
         yield probe("an id that is nowhere", where, suspect="")
         for name in names:
@@ -155,7 +155,7 @@ def repeats(builder: Builder, operation: Operation) -> Steps:
     """An operation with a key for idempotency, sent again alike and with another body."""
     if not operation.takes_key or not builder.may_make(operation):
         return
-    yield from _ready(builder, operation)
+    yield from ready(builder, operation)
     body, key = builder.body(operation), {"Idempotency-Key": builder.fresh.tag}
     pointer = _parameter_at(operation, "idempotency-key")
 

@@ -143,7 +143,12 @@ def written(report: Report, where: Where, forms: list[tuple[str, Path | None]]) 
         if file is None:
             yield text
             continue
-        try:
-            file.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise Unusable(f"{file}: {error.strerror}.") from None
+        save(file, text + "\n")
+
+
+def save(file: Path, text: str) -> None:
+    """Write a file. Raises Unusable."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror}.") from None

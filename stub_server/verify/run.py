@@ -90,9 +90,18 @@ class Learned:
 class Runner:
     """One run against one target."""
 
-    def __init__(self, options: Options, progress: Callable[[int, int], None]) -> None:
-        """`progress` is told how many journeys of how many are done."""
-        self.options, self._progress = options, progress
+    def __init__(
+        self,
+        options: Options,
+        progress: Callable[[int, int], None],
+        *,
+        asks: Callable[[Callable[[str], Builder]], Iterator[Journey]] | None = None,
+    ) -> None:
+        """`progress` is told how many journeys of how many are done.
+
+        `asks` makes other journeys than those of the contract, from what makes a builder for one by its name.
+        """
+        self.options, self._progress, self._asks = options, progress, asks
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self.catalogue, self.learned = Catalogue(self.document), Learned()
@@ -173,7 +182,7 @@ class Runner:
     # -- the journeys
 
     async def _send_all(self, run: Run) -> None:
-        operations = [operation for operation in self.document.operations.values() if self._is_meant(operation)]
+        operations = [operation for operation in self.document.operations.values() if self.is_meant(operation)]
         self.learned.meant = tuple(operation.id for operation in operations)
         asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
         self.learned.reach = await reach_of(run.target, self.options.token, asked, run.unknown_id)
@@ -210,13 +219,16 @@ class Runner:
 
     def _journeys(self) -> Iterator[Journey]:
         closed = self.learned.reach.closed
-        operations = [o for o in self.document.operations.values() if self._is_meant(o) and o.id not in closed]
+        operations = [o for o in self.document.operations.values() if self.is_meant(o) and o.id not in closed]
         names = frozenset(o.id for o in operations)
 
         def builder(name: str) -> Builder:
             fresh = Fresh(self._run_id, self.options.seed, name)
             return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges, closed=closed)
 
+        if self._asks is not None:
+            yield from self._asks(builder)
+            return
         if not self.options.write:
             for operation in operations:
                 if operation.method == "GET":
@@ -248,7 +260,8 @@ class Runner:
             )
         yield Journey("strangers", journeys.strangers(builder("strangers")), names)
 
-    def _is_meant(self, operation: Operation) -> bool:
+    def is_meant(self, operation: Operation) -> bool:
+        """Whether a run is to probe an operation."""
         named = {operation.id, operation.tag}
         classes = (
             set(self.options.only)
