@@ -21,9 +21,8 @@ from .timeline import Timeline, of_subscription
 
 _LISTED, _VERSIONS = 25, 20
 _DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one
-
-
 _ORDERS = 60  # on the timeline of a subscription
+_NAMES = 12  # records that are called by name on the page of another
 
 
 class Resource(NamedTuple):
@@ -35,40 +34,29 @@ class Resource(NamedTuple):
     columns: tuple[str, ...]
 
 
+def _kind(schema: str, columns: str) -> Resource:
+    """One whose operation and ids are named after its schema."""
+    return Resource(schema, f"list{schema}s", f"{schema[0].lower()}{schema[1:]}Id", tuple(columns.split()))
+
+
 RESOURCES = {
-    "orders": Resource(
-        "Order", "listOrders", "orderId",
-        ("code", "status", "customer.name", "totalAmount", "paymentMethod", "createdAt"),
-    ),
-    "subscriptions": Resource(
-        "Subscription", "listSubscriptions", "subscriptionId",
-        ("code", "status", "customer.name", "plan.name", "amount", "next_billing_at"),
-    ),
-    "customers": Resource(
-        "Customer", "listCustomers", "customerId", ("name", "email", "document", "type", "createdAt")
-    ),
-    "plans": Resource(
-        "Plan", "listPlans", "planId", ("name", "status", "amount", "interval", "subscribers_count", "createdAt")
-    ),
-    "products": Resource("Product", "listProducts", "productId", ("name", "status", "type", "sku", "createdAt")),
-    "projects": Resource(
-        "Project", "listProjects", "projectId",
-        ("name", "status", "orders_count", "total_revenue", "active_subscribers", "createdAt"),
-    ),
-    "webhooks": Resource(
-        "Webhook", "listWebhooks", "webhookId",
-        ("name", "is_active", "url", "last_delivery_status", "consecutive_failures", "createdAt"),
-    ),
+    "orders": _kind("Order", "code status customer.name totalAmount paymentMethod createdAt"),
+    "subscriptions": _kind("Subscription", "code status customer.name plan.name amount next_billing_at"),
+    "customers": _kind("Customer", "name email document type createdAt"),
+    "plans": _kind("Plan", "name status amount interval subscribers_count createdAt"),
+    "products": _kind("Product", "name status type sku createdAt"),
+    "projects": _kind("Project", "name status orders_count total_revenue active_subscribers createdAt"),
+    "webhooks": _kind("Webhook", "name is_active url last_delivery_status consecutive_failures createdAt"),
     "webhook_logs": Resource(
         "WebhookLogEntry", "listWebhookLogs", "logId",
         ("event_type", "status", "url", "attempt_count", "response_status", "next_attempt_at"),
     ),
-    "api_keys": Resource(
-        "ApiKey", "listApiKeys", "apiKeyId",
-        ("name", "is_active", "public_key", "usage_count", "last_used_at", "created_at"),
-    ),
+    "api_keys": _kind("ApiKey", "name is_active public_key usage_count last_used_at created_at"),
 }  # fmt: skip
 """In the order in which they are shown."""
+_COUNTS = ("orders_count", "subscribers_count", "active_subscribers", "usage_count", "attempt_count",
+           "consecutive_failures", "totalAmount", "amount", "total_revenue")  # fmt: skip
+"""Members that are numbers: their columns are aligned so."""
 _NAMED = ("name", "code", "event_type", "url", "public_key")
 """Members by which a record is called."""
 _REFERENCES = {each.parameter: name for name, each in RESOURCES.items()} | {"lastOrderId": "orders"}
@@ -140,6 +128,7 @@ def records(name: str) -> str:
         "console/records.html",
         name=name,
         resource=resource,
+        columns=[(words(each.split(".")[0]), "number" if each in _COUNTS else "") for each in resource.columns],
         filters=filters,
         problem=problem,
         rows=[(row, [_member(row, column) for column in resource.columns]) for row in rows],
@@ -227,6 +216,7 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
     inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
     updater = None if is_gone else _updater(resource)
     timers = g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"]
+    relations = _relations({n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"})
     page = render_template(
         "console/record.html",
         name=name,
@@ -236,13 +226,14 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
         state=_state(resource, body),
         is_gone=is_gone,
         references=_REFERENCES,
-        relations=_relations({n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"}),
+        relations=relations,
+        names=dict(_names([*relations, *_relations(body)])),
         further=_further(resource, ident),
         history=history,
         versions=list(_compared(versions)),
         actions=[] if is_gone else list(_actions(resource, _state(resource, body), inspected)),
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
-        timers=timers,
+        timers=[(each, _has_effect(each, inspected)) for each in timers],
         timeline=_timeline(body, timers) if name == "subscriptions" else None,
         updater=updater,
         text=_editable(updater, body) if text is None else text,
@@ -279,6 +270,20 @@ def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
     found = [(name, _REFERENCES[name], body[name]) for name in _REFERENCES if isinstance(body.get(name), str)]
     plans = body.get("planIds")
     return found + [("planIds", "plans", each) for each in (plans if isinstance(plans, list) else ())]
+
+
+def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    """What the records that one names are called, by their ids; of those that the merchant sees."""
+    for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
+        getter = _item(RESOURCES[kind], "GET") if kind in _kinds() else None
+        found = g.client.find(_filled(getter, RESOURCES[kind], ident), aside=True) if getter else None
+        if found:
+            yield ident, _title(_record(found) or {}, ident)
+
+
+def _has_effect(timer: dict[str, Any], inspected: dict[str, Any] | None) -> bool:
+    """Whether a job would do something, were it due now: that of an order, if its move is allowed."""
+    return inspected is None or timer["job"].removeprefix("order.") in inspected["allowed"]
 
 
 def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:

@@ -26,6 +26,7 @@ _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 MOST_LINES = 3_000  # of JSON that is compared line by line
+_CONTEXT = 3  # lines that are shown beside those that differ
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
 
 
@@ -77,7 +78,7 @@ def when(text: str | None) -> Markup:
     """An instant of the sandbox's clock with its distance from now."""
     if not text:
         return _NOTHING
-    return Markup('<time datetime="{0}" title="{0}">{1} <span class="quiet">{2}</span></time>').format(
+    return Markup('<time datetime="{0}" title="{0}">{1} <span class="quiet nowrap">({2})</span></time>').format(
         text, clock_time(text), distance(text)
     )
 
@@ -138,6 +139,11 @@ def words(name: str) -> str:
     return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
 
 
+def singular(kind: str) -> str:
+    """A kind of records as a word for one: `webhook_logs` -> `webhook log`."""
+    return kind.removesuffix("s").replace("_", " ")
+
+
 def pretty(content: Any) -> str:
     """JSON with a line for each value; a text that is none as it is."""
     return content if isinstance(content, str) else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
@@ -164,7 +170,7 @@ def coloured(text: str) -> Markup:
 
 
 def lines(content: Any, before: Any = None) -> list[Line]:
-    """JSON line by line; beside another value, with what is new and what is gone marked."""
+    """JSON line by line; beside another value, what is new and what is gone, marked, with the lines around it."""
     now = pretty(content).split("\n")
     if before is None:
         return [Line(" ", coloured(text)) for text in now]
@@ -174,11 +180,22 @@ def lines(content: Any, before: Any = None) -> list[Line]:
     found: list[Line] = []
     for kind, i, j, k, n in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if kind == "equal":
-            found += [Line(" ", coloured(text)) for text in now[k:n]]
+            found += _around(now[k:n], is_first=not found, is_last=n == len(now))
         else:
             found += [Line("-", coloured(text)) for text in was[i:j]]
             found += [Line("+", coloured(text)) for text in now[k:n]]
     return found
+
+
+def _around(same: list[str], *, is_first: bool, is_last: bool) -> list[Line]:
+    """Of lines that are the same those beside a change, and how many were left out."""
+    head, tail = 0 if is_first else _CONTEXT, 0 if is_last else _CONTEXT
+    if len(same) <= head + tail + 1:
+        return [Line(" ", coloured(text)) for text in same]
+    left_out = Markup('<span class="quiet">… {} lines as sent</span>').format(len(same) - head - tail)
+    before, after = same[:head], same[len(same) - tail :]
+    return [*(Line(" ", coloured(text)) for text in before), Line(" ", left_out),
+            *(Line(" ", coloured(text)) for text in after)]  # fmt: skip
 
 
 def changes(before: Any, after: Any) -> list[Change]:
@@ -216,6 +233,6 @@ FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, pretty, read_json, coloured,
-        lines, changes, words,
+        lines, changes, words, singular,
     )
 }  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from flask import request
+from flask import g, request
 
 from ..contract.document import Document, Operation
 from .filters import words
@@ -24,6 +24,7 @@ class Field(NamedTuple):
     options: list[str]
     value: str
     help: str
+    hint: str
 
 
 def fields(
@@ -42,7 +43,8 @@ def fields(
             options = ["true", "false"]
         value = request.args.get(parameter.name, "")
         help_ = described[parameter.name].get("description", "")
-        found.append(Field(parameter.name, words(parameter.name), kind, options, value, help_))
+        hint = g.clock["now"] if schema.get("format") == "date-time" else ""
+        found.append(Field(parameter.name, words(parameter.name), kind, options, value, help_, hint))
     return sorted(found, key=lambda field: first.index(field.name) if field.name in first else len(first))
 
 

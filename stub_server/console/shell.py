@@ -212,6 +212,7 @@ def shared() -> dict[str, Any]:
         "with_query": with_query,
         "sandbox": this_sandbox(),
         "base_url": known.url + request.script_root,
+        "url_of": lambda name: known.url + ("" if name == "default" else f"/s/{quote(name)}"),
         "version": known.version,
         "nav": [(path, name) for path, name in NAV if f"/console/{path}" in _paths()],
         "token_of": lambda: known.sessions.token(g.visitor.ident),
@@ -299,8 +300,16 @@ def _done() -> dict[str, Any] | None:
         "status": found["status"],
         "message": said.get("message") if is_refused and isinstance(said, dict) else None,
         "undo": ident if _has_changed(found) else None,
+        "now": said.get("now") if isinstance(said, dict) else None,
+        "made": _made(said) if found["status"] == 201 else None,
         "is_control": found["path"].startswith(CONTROL),
     }
+
+
+def _made(said: Any) -> str | None:
+    """The name of the sandbox that an answer has, if it has one."""
+    sandbox = said.get("sandbox") if isinstance(said, dict) else None
+    return sandbox.get("name") if isinstance(sandbox, dict) else None
 
 
 def _has_changed(found: dict[str, Any]) -> bool:

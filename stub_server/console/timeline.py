@@ -10,12 +10,16 @@ from ..kernel.clock import parse_iso
 _EDGE = 2.0  # of a hundred: how far the first and the last mark are from the ends of the line
 _KINDS = {"paid": "paid", "refunded": "refused", "disputed": "refused", "failed": "failed", "expired": "failed"}
 """The colours of orders by their state; others have the last one."""
-_ENDS = (("canceled_at", "Canceled", "failed"), ("ended_at", "Ended", "failed"), ("trial_end", "Trial ends", "others"))
+_ENDS = (
+    ("canceled_at", "Canceled", "failed"),
+    ("ended_at", "Ended", "failed"),
+    ("trial_end", "The trial ends", "others"),
+)
+_TRIAL = "subscription.activate"  # its end is a member of the subscription
 _JOBS = {
     "subscription.renew": "The next order is placed",
     "subscription.end": "The period ends",
     "subscription.resume": "It resumes",
-    "subscription.activate": "The trial ends",
     "subscription.charge": "The next order is placed",
     "subscription.expire": "It expires if nobody pays",
 }
@@ -42,7 +46,7 @@ def of_subscription(
     body: dict[str, Any], orders: list[dict[str, Any]], timers: list[dict[str, Any]], now: str
 ) -> Timeline | None:
     """The line of a subscription, None where nothing on it has another time."""
-    marks = sorted(_marks(body, orders, timers), key=lambda mark: mark.at)
+    marks = sorted(_marks(body, orders, timers, now), key=lambda mark: mark.at)
     times = [parse_iso(mark.at) for mark in marks]
     first, last = min(times, default=0), max([*times, parse_iso(now)])
     if not times or first == last:
@@ -55,14 +59,19 @@ def of_subscription(
     return Timeline(placed, place(parse_iso(now)))
 
 
-def _marks(body: dict[str, Any], orders: list[dict[str, Any]], timers: list[dict[str, Any]]) -> Iterator[Mark]:
+def _marks(
+    body: dict[str, Any], orders: list[dict[str, Any]], timers: list[dict[str, Any]], now: str
+) -> Iterator[Mark]:
     if body.get("createdAt"):
         yield Mark(body["createdAt"], "Created", "accepted")
     for member, text, kind in _ENDS:
         if body.get(member):
-            yield Mark(body[member], text, kind)
+            yield Mark(body[member], text, "due" if body[member] > now else kind)
     for order in orders:
         text = f"Order {order.get('code') or order['id']}: {order['status']}"
         yield Mark(order["createdAt"], text, _KINDS.get(order["status"], "others"), order["id"])
     for timer in timers:
-        yield Mark(timer["due"], _JOBS.get(timer["job"], timer["job"]), "due")
+        if timer["job"] != _TRIAL:
+            yield Mark(timer["due"], _JOBS.get(timer["job"], timer["job"]), "due")
+    if body.get("next_billing_at") and body["next_billing_at"] > now:
+        yield Mark(body["next_billing_at"], "It is to be paid", "due")

@@ -101,9 +101,14 @@ def sold(s: Situation, project_id: str) -> list[Row]:
     """The plans of a project, first those that can be bought as the body asks."""
     method = s.attempt.member("paymentMethod") or "pix"
 
-    def rank(row: Row) -> tuple[bool, bool, bool]:
+    def rank(row: Row) -> tuple[bool, bool, bool, bool]:
         plan = row.public
-        return plan["status"] != "active", method not in plan["payment_methods"], plan["max_subscribers"] is not None
+        return (
+            plan["status"] != "active",
+            method not in plan["payment_methods"],
+            plan["amount"] != s.attempt.member("totalAmount"),
+            plan["max_subscribers"] is not None,
+        )
 
     return sorted(s.newest(s.store.plans, projectId=project_id), key=rank)
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import orjson
+
 from ..contract.document import Operation
-from .exchange import Request
-from .target import Target
+from .exchange import Answer, Request
+from .target import TRIES, Away, Target, together
 
 _REFUSED = (401, 403)
-
-
-class NotAccepted(Exception):
-    """The target refuses the credential everywhere."""
 
 
 @dataclass(slots=True)
@@ -26,11 +23,16 @@ class Reach:
 
 
 async def reach_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Reach:
-    """Ask each operation about a record that is nowhere, with a body that none accepts. Raises NotAccepted, Away."""
-    told = await asyncio.gather(*(_asked(target, token, operation, unknown_id) for operation in operations))
-    statuses = {operation.id: status for operation, status in zip(operations, told, strict=True)}
-    if set(told) == {401}:
-        raise NotAccepted
+    """Ask each operation about a record that is nowhere, with a body that none accepts.
+
+    Raises Away, also where the credential is refused everywhere and where no answer is one of an API.
+    """
+    told = await together(*(_asked(target, token, operation, unknown_id) for operation in operations))
+    statuses = {operation.id: answer.status for operation, answer in zip(operations, told, strict=True)}
+    if set(statuses.values()) == {401}:
+        raise Away("it refuses the credential: 401 to every operation")
+    if told and not any(_is_object(answer) for answer in told):
+        raise Away(_foreign(told[0]))
     of_people = {operation.id for operation in operations if operation.scheme == "jwt"}
     reach = Reach(bool(of_people) and all(statuses[name] in _REFUSED for name in of_people))
     lacking = {scope for o in operations if statuses[o.id] == 403 and o.id not in of_people for scope in o.scopes}
@@ -42,12 +44,28 @@ async def reach_of(target: Target, token: str, operations: Sequence[Operation], 
     return reach
 
 
-async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> int:
+async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:
     path = operation.path
     for parameter in operation.parameters:
         path = path.replace(f"{{{parameter.name}}}", unknown_id)
     headers = (("Authorization", f"Bearer {token}"),)
     if operation.method == "GET":
-        return (await target.send(Request("GET", path, "", headers))).status
+        return await target.send(Request("GET", path, "", headers), TRIES)
     sent = Request(operation.method, path, "", (*headers, ("Content-Type", "application/json")), b"[]")
-    return (await target.send(sent)).status
+    return await target.send(sent, TRIES)
+
+
+def _is_object(answer: Answer) -> bool:
+    try:
+        return isinstance(orjson.loads(answer.body), dict)
+    except ValueError:
+        return False
+
+
+def _foreign(answer: Answer) -> str:
+    """Why a target is not the API, by one of its answers."""
+    if answer.status == 0:
+        return f"it answers no operation: {answer.body.decode()}"
+    if 300 <= answer.status < 400:
+        return f"it redirects every operation ({answer.status}), and redirects are not followed: give its own address"
+    return f"it answers no operation with JSON, but with {answer.status}: give the address above /v2"

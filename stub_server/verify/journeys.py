@@ -21,14 +21,13 @@ _SAYS_YES, _SAYS_NO = "says_yes", "says_no"
 def accepts(builder: Builder, operation: Operation) -> Steps:
     """What an operation accepts and refuses: its parameters and its body, one limit at a time."""
     resource = builder.resource_of(operation)
-    may = builder.may(operation)
-    if not builder.can(operation):
+    if not builder.may_make(operation):
         return
-    yield from _ready(builder, operation)
+    yield from ready(builder, operation)
     body = builder.body(operation)
     path = builder.path(operation)
     where = pointer_of(operation)
-    if body is None and may and operation.method in ("GET",):
+    if body is None and operation.method in ("GET",):
         yield Probe(operation, operation.method, path, _SAYS_YES, "ask", where)
     yield from _parameters(builder, operation, path)
     if body is None:
@@ -38,8 +37,6 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
     changes = resource is not None and operation not in resource.creates
     is_first = True  # of the records that are changed: a second one may not have what it has
     for variant in builder.variants.of_body(schema, pointer, body, builder.fresh):
-        if variant.is_accepted and not may:
-            continue
         value = variant.value if changes and is_first else builder.fresh.renewed(variant.value, variant.places)
         value = builder.harmless(operation, value)
         group = _SAYS_YES if variant.is_accepted else _SAYS_NO
@@ -57,7 +54,7 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
         )
         if changes and not seen.is_alike:
             is_first = False
-            yield from _ready(builder, operation)
+            yield from ready(builder, operation)
         elif resource is not None and makes and resource.delete is not None and 200 <= seen.twin.status < 300:
             yield _away(builder, resource, makes)
     for role in sorted(set(_named(body))):
@@ -81,7 +78,7 @@ def _away(builder: Builder, resource: Resource, role: str) -> Probe:
     return Probe(delete, delete.method, path, "setup", f"delete {role}", pointer_of(delete), keeps=False)
 
 
-def _ready(builder: Builder, operation: Operation) -> Steps:
+def ready(builder: Builder, operation: Operation) -> Steps:
     """Make what an operation needs."""
     yield from builder.setup(builder.needs(operation, builder.body(operation)))
     yield from _log(builder, operation)
@@ -115,6 +112,8 @@ def _parameters(builder: Builder, operation: Operation, path: str) -> Steps:
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Steps:
     """Who may not ask, and for what is not there. `keys` are roles of API keys by the scope that each lacks."""
+    if not builder.may(operation):
+        return
     where = pointer_of(operation)
     names = [p.name for p in operation.parameters if p.place == "path"]
     others = {name: NOWHERE_ID for name in names}
@@ -122,7 +121,6 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     for name in sorted(set(_named(body))):
         body = _replaced(body, name, NOWHERE_ID)
     path = builder.path(operation, **others)
-    scopes = sorted(operation.scopes)
 
     def probe(learns: str, pointer: str, at_path: str = path, **more: Any) -> Probe:
         return Probe(operation, operation.method, at_path, _SAYS_NO, learns, pointer, body=body, keeps=False, **more)
@@ -130,10 +128,11 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     if operation.scheme is not None:
         yield probe("no credential", f"{where}/security", credential=NONE, suspect="auth")
         yield probe("a credential that nobody issued", f"{where}/security", credential=WRONG, suspect="auth")
-    for scope in scopes:
+    for number, scope in enumerate(operation.raw.get("x-scopes", ())):
         if scope in keys:
-            yield probe(f"a key without {scope}", f"{where}/x-scopes", credential=keys[scope], suspect="scope")
-    if body is not None and not names:  # asked even where what it needs cannot be made
+            at_scope = f"{where}/x-scopes/{number}"
+            yield probe(f"a key without {scope}", at_scope, credential=keys[scope], suspect="scope")
+    if body is not None and not names and builder.may(operation):  # asked even where what it needs cannot be made
         content = f"{where}/requestBody/content"
         yield replace(probe("a list for an object", content), body=b"[]")
     if names:
@@ -163,7 +162,7 @@ def repeats(builder: Builder, operation: Operation) -> Steps:
     """An operation with a key for idempotency, sent again alike and with another body."""
     if not operation.takes_key or not builder.may_make(operation):
         return
-    yield from _ready(builder, operation)
+    yield from ready(builder, operation)
     body, key = builder.body(operation), {"Idempotency-Key": builder.fresh.tag}
     pointer = _parameter_at(operation, "idempotency-key")
 

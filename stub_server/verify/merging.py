@@ -8,6 +8,7 @@ from hashlib import blake2b
 from types import MappingProxyType
 
 from ..contract.document import JSON, Document
+from ..contract.source import Json
 from .findings import CLASSES, Divergence, Finding
 from .places import below
 from .where import steps_of
@@ -138,6 +139,7 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         expected=shown.expected,
         overlay=next((finding.overlay for finding in [shown, *findings] if finding.overlay is not None), None),
         cases=list(dict.fromkeys((finding.operation, finding.group) for finding in findings)),
+        findings=findings,
     )
 
 
@@ -163,9 +165,10 @@ def _phrase(title: str) -> str:
 
 
 def basis_of(document: Document, pointer: str) -> str:
-    """`documented` if the source document shows what a pointer leads to, else `assumed`, as the nearest `x-basis` says.
+    """`documented` if the source document shows what a pointer leads to in full, else `assumed`.
 
-    That is one of a member of a schema, else one of a part of the operation. Without one it is assumed.
+    The nearest `x-basis` says so: that of a member of a schema, else that of a part of the operation. What
+    `x-basis-notes` tells of is assumed in part, most often its bounds.
     """
     steps = steps_of(pointer)
     documented, node = False, document.raw
@@ -177,9 +180,13 @@ def basis_of(document: Document, pointer: str) -> str:
         if not isinstance(node, dict) or step not in node:
             break
         if step == "properties" and number + 1 < len(steps) and isinstance(node.get("x-basis"), dict):
-            documented = node["x-basis"].get(steps[number + 1]) == "documented"
+            documented = _is_shown(node, steps[number + 1])
         node = node[step]
         if number == 2 and steps[0] == "paths":
             parts = _PARTS.get(steps[3], _WHOLE) if len(steps) > 3 else _WHOLE
-            documented = all(node.get("x-basis", {}).get(part) == "documented" for part in parts)
+            documented = all(_is_shown(node, part) for part in parts)
     return "documented" if documented else "assumed"
+
+
+def _is_shown(node: Json, part: str) -> bool:
+    return node.get("x-basis", {}).get(part) == "documented" and part not in node.get("x-basis-notes", {})

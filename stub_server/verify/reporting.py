@@ -36,9 +36,9 @@ def report_of(learned: Learned, document: Document, options: Options, known: Col
     coverage = _coverage(learned, document, unreached)
     mode = "write" if options.write else "read"
     ended = CONFORMS
-    if shown:
+    if shown and not learned.is_interrupted:
         ended = DIVERGES
-    elif not learned.groups:
+    elif not learned.groups or learned.is_interrupted:
         ended = FAILED
     elif coverage < least:
         ended = TOO_LITTLE
@@ -57,6 +57,25 @@ def report_of(learned: Learned, document: Document, options: Options, known: Col
         learned.left_behind,
         hidden,
     )
+
+
+def notes(learned: Learned, options: Options) -> Iterator[str]:
+    """Why a run learned less than it could have, a sentence each."""
+    if learned.away:
+        yield f"The backend cannot be asked any more: {learned.away}. What was learned until then is told."
+    if learned.is_interrupted:
+        yield "Interrupted: what was learned until then is told."
+    if learned.is_late:
+        yield f"The budget of {options.budget:g} s is used up: give more with --budget, or less to do with --only."
+    if learned.limited:
+        yield f"The backend answered 429 to {learned.limited:,} requests, and was given the time it asked for."
+    if learned.lost and learned.groups:
+        yield (
+            f"{learned.lost:,} requests had no answer at first. They were sent again; where that left a record's state "
+            "unknown, what follows was left out."
+        )
+    if learned.unknown:
+        yield f"The backend may have made {learned.unknown:,} records without an answer: no list shows them by name."
 
 
 def contract_of(document: Document) -> str:
@@ -93,16 +112,15 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
                 yield Unreached(operation.id, status, "needs --write")
             elif learned.reach.is_key and status == 403:
                 yield Unreached(operation.id, status, "needs a JWT, which makes keys with fewer rights")
-            elif costs(operation) and not options.charges and (status < 300 or status == 409):
+            elif costs(operation) and not options.charges:
                 yield Unreached(operation.id, status, "needs --charges")
 
 
 def _coverage(learned: Learned, document: Document, unreached: list[Unreached]) -> float:
     """Per cent of the documented statuses within reach that were answered."""
     away = {(each.operation, each.status) for each in unreached}
-    names = [name for name in document.operations if name in learned.groups]
-    within = {(name, status) for name in names for status in document.operations[name].responses} - away
-    reached = {(name, status) for name, status in within if status in learned.statuses[name]}
+    within = {(name, status) for name in learned.meant for status in document.operations[name].responses} - away
+    reached = {(name, status) for name, status in within if status in learned.statuses.get(name, ())}
     return round(100 * len(reached) / len(within), 1) if within else 0.0
 
 
@@ -113,6 +131,8 @@ def forms_of(told: Collection[str]) -> list[tuple[str, Path | None]]:
         form, _, file = each.partition("=")
         if form not in FORMS:
             raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")
+        if file and not Path(file).parent.is_dir():
+            raise Unusable(f"{file}: there is no such directory.")
         found.append((form, Path(file) if file else None))
     return found
 
@@ -124,7 +144,12 @@ def written(report: Report, where: Where, forms: list[tuple[str, Path | None]]) 
         if file is None:
             yield text
             continue
-        try:
-            file.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise Unusable(f"{file}: {error.strerror}.") from None
+        save(file, text + "\n")
+
+
+def save(file: Path, text: str) -> None:
+    """Write a file. Raises Unusable."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror}.") from None

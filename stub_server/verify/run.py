@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
 
 from ..contract.document import Document, Operation
 from ..contract.formats import formats
@@ -17,20 +23,21 @@ from ..domain.documents import is_document_here, is_document_unchecked
 from . import journeys, relations
 from .building import Builder
 from .conformity import Conformity
-from .credential import NotAccepted, Reach, reach_of
+from .credential import Reach, reach_of
 from .exchange import Exchange, Request
 from .findings import GROUPS, Finding
 from .fresh import Fresh
 from .probe import Journey, Probe, Steps
-from .resources import Catalogue, Resource
+from .resources import Catalogue, Resource, at
 from .showing import Showing
-from .target import AT_ONCE, Away, Target
+from .target import AT_ONCE, TRIES, Away, Over, Target, together
 from .twin import Twin
 from .variants import Variants
 from .walking import Run, Walk, defaults_of
 
 TIDYING = 20.0  # seconds beside the budget for cleaning up
-
+_LAST_ANSWERS = 5.0  # seconds of these for the answers to what was sent
+_SEARCHED = 20  # pages of a list in which a record is looked for
 
 Made = tuple[Resource, str]
 """A record that the target has made: its kind and its id."""
@@ -56,7 +63,12 @@ class Options:
 
 @dataclass(slots=True)
 class Learned:
-    """What a run has learned. `statuses` and `groups` are by operationId, `suspected` are operationIds by class."""
+    """What a run has learned. `statuses` and `groups` are by operationId, `suspected` are operationIds by class.
+
+    `meant` are the operationIds that the run was about. `away` is a clause that says why the target could not be asked
+    any more. `lost` requests had no answer at the first try, `limited` ones were told to come later; `unknown` counts
+    the records that the target may have made without that anybody can know.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -65,18 +77,31 @@ class Learned:
     reach: Reach = field(default_factory=Reach)
     requests: int = 0
     seconds: float = 0.0
+    meant: tuple[str, ...] = ()
+    lost: int = 0
+    limited: int = 0
+    unknown: int = 0
     away: str = ""
     is_late: bool = False
+    is_interrupted: bool = False
     left_behind: list[str] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
 
 
 class Runner:
     """One run against one target."""
 
-    def __init__(self, options: Options, progress: Callable[[int, int], None], *, keeps: bool = False) -> None:
-        """`progress` is told how many journeys of how many are done. With `keeps` all exchanges are kept."""
-        self.options, self._progress, self._keeps = options, progress, keeps
+    def __init__(
+        self,
+        options: Options,
+        progress: Callable[[int, int], None],
+        *,
+        asks: Callable[[Callable[[str], Builder]], Iterator[Journey]] | None = None,
+    ) -> None:
+        """`progress` is told how many journeys of how many are done.
+
+        `asks` makes other journeys than those of the contract, from what makes a builder for one by its name.
+        """
+        self.options, self._progress, self._asks = options, progress, asks
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self.catalogue, self.learned = Catalogue(self.document), Learned()
@@ -86,10 +111,13 @@ class Runner:
         self._made: list[list[Made]] = []
         self._kept: set[str] = set()  # ids of what cannot be deleted
 
-    async def run(self) -> Learned:
-        """Send everything. Raises nothing for what the target does."""
+    async def run(self, told: Callable[[Exchange], None] = lambda _: None) -> Learned:
+        """Send everything, until the budget is used up or a signal ends it; `told` is given each exchange.
+
+        Raises nothing for what the target does.
+        """
         began, options = monotonic(), self.options
-        target = Target(options.url, options.headers, options.trusted, self._told)
+        target = Target(options.url, options.headers, options.trusted, told)
         showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
         run = Run(
             self.document,
@@ -104,49 +132,74 @@ class Runner:
             options.settle,
             self.learned.findings.append,
             self._answered,
+            [],
             set(),
         )
-        meant = [operation for operation in self.document.operations.values() if self._is_meant(operation)]
-        meant = [operation for operation in meant if options.write or operation.method == "GET"]
-        try:
-            async with asyncio.timeout(options.budget):
-                self.learned.reach = await reach_of(target, options.token, meant, run.unknown_id)
-                await self._walk_all(run)
-        except NotAccepted:
-            self.learned.away = "it refuses the credential: 401 to every operation"
-        except TimeoutError:
+        loop = asyncio.get_running_loop()
+        target.until = began + options.budget
+        tasks = [loop.create_task(self._send_all(run))]
+        ended = 0.0
+
+        def end() -> None:
+            nonlocal ended
+            ended = ended or monotonic()
+            target.is_over = True  # what was sent may still be answered: it may tell of a record that is to be deleted
+            loop.call_later(_LAST_ANSWERS, tasks[0].cancel)
+
+        def late() -> None:
             self.learned.is_late = True
+            end()
+
+        def interrupted() -> None:
+            if self.learned.is_interrupted:
+                tasks[-1].cancel()
+            self.learned.is_interrupted = True
+            end()
+
+        budget = loop.call_later(options.budget, late)
+        _on_signals(interrupted)
+        try:
+            await tasks[0]
         except Away as error:
             self.learned.away = str(error)
-        finally:
-            try:
-                async with asyncio.timeout(TIDYING):
-                    for made in self._made:
-                        await self._tidy(target, made)
-            except (TimeoutError, Away):
-                pass
-            self.learned.left_behind += [_path(*made) for each in self._made for made in each]
-            await target.close()
-            self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
+        except Over:
+            pass
+        except asyncio.CancelledError:  # also where the loop has no handlers of signals
+            self.learned.is_interrupted = self.learned.is_interrupted or not self.learned.is_late
+        budget.cancel()
+        if self.learned.is_late and not target.answers:
+            self.learned.away = self.learned.away or "it does not answer"
+        target.is_over, target.until = False, (ended or monotonic()) + TIDYING
+        tasks.append(loop.create_task(self._tidy_all(target, run.unanswered)))
+        with suppress(asyncio.CancelledError):
+            await tasks[-1]
+        _on_signals(None)
+        self.learned.left_behind += [_path(*made) for each in self._made for made in each]
+        await target.close()
+        self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
+        self.learned.lost, self.learned.limited = target.lost, target.limited
         return self.learned
 
     # -- the journeys
 
-    async def _walk_all(self, run: Run) -> None:
+    async def _send_all(self, run: Run) -> None:
+        operations = [operation for operation in self.document.operations.values() if self.is_meant(operation)]
+        self.learned.meant = tuple(operation.id for operation in operations)
+        asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
+        self.learned.reach = await reach_of(run.target, self.options.token, asked, run.unknown_id)
         waiting = [*self._journeys()]
         total, done = len(waiting), 0
         waiting.reverse()
 
         async def worker() -> None:
             nonlocal done
-            while waiting:
-                await self._walk(run, waiting.pop())
-                done += 1
-                self._progress(done, total)
+            with suppress(Over):  # the others wait for their last answers
+                while waiting:
+                    await self._walk(run, waiting.pop())
+                    done += 1
+                    self._progress(done, total)
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(AT_ONCE):
-                group.create_task(_quietly(worker(), self.learned))
+        await together(*(worker() for _ in range(AT_ONCE)))
 
     async def _walk(self, run: Run, journey: Journey) -> None:
         made: list[Made] = []
@@ -157,20 +210,26 @@ class Runner:
             if resource is not None and (resource, ident) not in made:
                 made.append((resource, ident))
 
+        def gone(ident: str) -> None:
+            made[:] = [each for each in made if each[1] != ident]
+
         is_key = self.learned.reach.is_key
         async with self.twins[0].fork(as_key=is_key) as first, self.twins[1].fork(as_key=is_key) as second:
-            await Walk(run, self.options.token, (first, second), note).go(journey)
+            await Walk(run, self.options.token, (first, second), note, gone).go(journey)
         await self._tidy(run.target, made)  # some kinds of records are limited in number
 
     def _journeys(self) -> Iterator[Journey]:
         closed = self.learned.reach.closed
-        operations = [o for o in self.document.operations.values() if self._is_meant(o) and o.id not in closed]
+        operations = [o for o in self.document.operations.values() if self.is_meant(o) and o.id not in closed]
         names = frozenset(o.id for o in operations)
 
         def builder(name: str) -> Builder:
             fresh = Fresh(self._run_id, self.options.seed, name)
             return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges, closed=closed)
 
+        if self._asks is not None:
+            yield from self._asks(builder)
+            return
         if not self.options.write:
             for operation in operations:
                 if operation.method == "GET":
@@ -202,7 +261,8 @@ class Runner:
             )
         yield Journey("strangers", journeys.strangers(builder("strangers")), names)
 
-    def _is_meant(self, operation: Operation) -> bool:
+    def is_meant(self, operation: Operation) -> bool:
+        """Whether a run is to probe an operation."""
         named = {operation.id, operation.tag}
         classes = (
             set(self.options.only)
@@ -215,10 +275,6 @@ class Runner:
 
     # -- what is told
 
-    def _told(self, exchange: Exchange) -> None:
-        if self._keeps:
-            self.learned.exchanges.append(exchange)
-
     def _answered(self, probe: Probe, status: int) -> None:
         assert probe.operation is not None
         about = probe.about or probe.operation
@@ -230,6 +286,41 @@ class Runner:
             self.learned.suspected[probe.suspect].add(about.id)
 
     # -- afterwards
+
+    async def _tidy_all(self, target: Target, unanswered: Sequence[Operation]) -> None:
+        """Tidy what all journeys have left, and first what they have made without being told."""
+        found: list[Made] = []
+        self._made.append(found)
+        with suppress(TimeoutError, Away):
+            async with asyncio.timeout(target.until - monotonic()):
+                await self._search(target, unanswered, found)
+                await self._tidy(target, found)
+                await together(*(self._tidy(target, made) for made in self._made if made is not found))
+
+    async def _search(self, target: Target, unanswered: Sequence[Operation], found: list[Made]) -> None:
+        """Look in the lists for records whose making was not answered: this run's tag is in them."""
+        known = {ident for made in self._made for _, ident in made}
+        headers = (("Authorization", f"Bearer {self.options.token}"),)
+        tag = f"verify-{self._run_id}"
+        for resource in self.catalogue.resources.values():
+            self.learned.unknown += (missing := sum(operation in resource.creates for operation in unanswered))
+            steps = resource.list and self.catalogue.entries_at(resource.list)
+            if not missing or resource.list is None or steps is None:
+                continue
+            names = {parameter.name for parameter in resource.list.parameters}
+            query = {name: tag for name in ("search", "name") if name in names}
+            for page in range(1, _SEARCHED + 1):
+                sent = urlencode([*query.items(), ("page", page), ("limit", 100)])
+                answer = await target.send(Request("GET", resource.list.path, sent, headers), TRIES)
+                entries = at(_json(answer.body), steps) or []
+                for entry in entries:
+                    ident = entry.get("id") if isinstance(entry, dict) else None
+                    if isinstance(ident, str) and ident not in known and tag.encode() in orjson.dumps(entry):
+                        known.add(ident)
+                        found.append((resource, ident))
+                if len(entries) < 100:
+                    break
+            self.learned.unknown -= min(missing, sum(kind is resource for kind, _ in found))
 
     async def _tidy(self, target: Target, made: list[Made]) -> None:
         """Delete records, else archive them, those last that others are below of; what cannot be stays in the list."""
@@ -248,8 +339,8 @@ class Runner:
             return False
         if resource.delete is not None:
             path = resource.delete.path.replace(f"{{{resource.key}}}", ident)
-            answer = await target.send(Request("DELETE", path, "", headers))
-            if answer.status < 300 or answer.status == 404:
+            answer = await target.send(Request("DELETE", path, "", headers), TRIES)
+            if 200 <= answer.status < 300 or answer.status == 404:
                 return True
         archive = next(
             (o for o in self.document.operations.values() if o.path.endswith(f"{{{resource.key}}}/archive")), None
@@ -258,7 +349,7 @@ class Runner:
             return False
         path = archive.path.replace(f"{{{resource.key}}}", ident)
         sent = Request("POST", path, "", (*headers, ("Content-Type", "application/json")), b"{}")
-        return (await target.send(sent)).status < 300
+        return 200 <= (await target.send(sent, TRIES)).status < 300
 
 
 def _path(resource: Resource, ident: str) -> str:
@@ -274,11 +365,22 @@ def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: b
         yield from journeys.refuses(builder, operation, keys)
 
 
-async def _quietly(work: object, learned: Learned) -> None:
+def _on_signals(ends: Callable[[], None] | None) -> None:
+    """Have Ctrl-C and SIGTERM call a function, or what they did before."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows interrupts in another way
+            if ends is None:
+                loop.remove_signal_handler(number)
+            else:
+                loop.add_signal_handler(number, ends)
+
+
+def _json(body: bytes) -> Any:
     try:
-        await work  # type: ignore[misc]
-    except Away as error:
-        learned.away = str(error)
+        return orjson.loads(body)
+    except ValueError:
+        return None
 
 
 def _unique(document: Document) -> frozenset[str]:

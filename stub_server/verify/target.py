@@ -1,11 +1,16 @@
-"""The backend that is judged, over HTTP: four requests at once, no redirect, and as slow as it asks for."""
+"""The backend that is judged, over HTTP: four requests at once, no redirect, no cookie, and as slow as it asks for."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from math import inf
 from time import monotonic
+from typing import Any
 
 import httpx2
 
@@ -13,12 +18,27 @@ from .exchange import Answer, Exchange, Request
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
-_TIMEOUT = 20.0
-_PATIENCE = 30.0  # seconds for which 429 is waited out
+TRIES = 3
+_TIMEOUT = 20.0  # seconds for a whole answer
+_PAUSE = 0.5  # seconds between tries
+_SIGN_OF_LIFE = Request("GET", "/v2/verify-unknown")
+_LIVES = 2.0  # seconds for which a sign of life is asked for
 
 
 class Away(Exception):
-    """The target does not answer, or answers what is no HTTP: says how."""
+    """The target cannot be asked any more: says why, in a clause about `it`."""
+
+
+class Over(Exception):
+    """Nothing more is to be sent."""
+
+
+class _Lost(Exception):
+    """A request has no whole answer: says why. Trying `again` makes sense, or does not."""
+
+    def __init__(self, why: str, *, again: bool) -> None:
+        super().__init__(why)
+        self.again = again
 
 
 class Target:
@@ -31,51 +51,121 @@ class Target:
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
         self._base, self._headers, self._told = url.removesuffix("/").removesuffix("/v2"), headers, told
         self._client = httpx2.AsyncClient(
-            timeout=_TIMEOUT,
+            timeout=None,  # an answer that trickles would never be too slow for the client's own limits
             follow_redirects=False,
             verify=context,
             trust_env=False,
             limits=httpx2.Limits(max_connections=AT_ONCE),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a session would stand in for a credential
         )
         self._places = asyncio.Semaphore(AT_ONCE)
-        self.requests, self._failures = 0, 0
+        self._resumes = 0.0
+        self.requests, self.answers, self.lost, self.limited = 0, 0, 0, 0
+        """How many were sent, answered, without an answer at the first try, and told to come later (429)."""
+        self.until = inf
+        """The moment (`monotonic`) until which it makes sense to wait after a 429."""
+        self.is_over = False
+        """Whether what is not yet sent raises Over."""
 
-    async def send(self, request: Request) -> Answer:
-        """The answer. Status 0 is none, whose body says why. Raises Away when three requests in a row have none."""
-        until = monotonic() + _PATIENCE
+    async def send(self, request: Request, tries: int = 1) -> Answer:
+        """The answer. Status 0 is none, though others are answered: the body says why. Raises Away, Over."""
+        began = monotonic()
+        for left in reversed(range(tries)):
+            try:
+                return await self._patiently(request)
+            except _Lost as lost:
+                self.lost += left == tries - 1
+                if left and lost.again:
+                    await asyncio.sleep(_PAUSE)
+                    continue
+                why = str(lost)
+                break
+        if not await self._lives():
+            raise Away(f"it does not answer: {why}")
+        return Answer(0, (), f"{why}{', in each of several tries' if tries > 1 else ''}".encode(), monotonic() - began)
+
+    async def _lives(self) -> bool:
+        """Whether it answers anything."""
+        until = monotonic() + _LIVES
+        while True:
+            try:
+                await self._sent(_SIGN_OF_LIFE)
+                return True
+            except _Lost as lost:
+                if not lost.again or monotonic() > until:
+                    return False
+            await asyncio.sleep(_PAUSE)
+
+    async def _patiently(self, request: Request) -> Answer:
         while True:
             async with self._places:
+                await asyncio.sleep(self._resumes - monotonic())
+                if self.is_over:
+                    raise Over
                 answer = await self._sent(request)
-            pause = answer.header("retry-after") or "1"
-            if answer.status != 429 or monotonic() > until:
+            if answer.status != 429:
                 return answer
-            await asyncio.sleep(min(float(pause) if pause.isdigit() else 1.0, 10.0))
+            pause = _pause(answer.header("retry-after") or "")
+            self.limited += 1
+            self._resumes = max(self._resumes, monotonic() + pause)
+            if self._resumes > self.until:
+                raise Away(f"it answers 429 and asks for {pause:.0f} s, for which no time is left")
 
     async def _sent(self, request: Request) -> Answer:
         url = self._base + request.path + (f"?{request.query}" if request.query else "")
         began = monotonic()
         self.requests += 1
         try:
-            async with self._client.stream(
-                request.method, url, headers=[*self._headers, *request.headers], content=request.body or None
-            ) as response:
+            async with (
+                asyncio.timeout(_TIMEOUT),
+                self._client.stream(
+                    request.method, url, headers=[*self._headers, *request.headers], content=request.body or None
+                ) as response,
+            ):
                 parts, size = [], 0
                 async for part in response.aiter_bytes():
                     size += len(part)
                     if size > LONGEST:
-                        break
+                        raise _Lost(f"an answer is larger than {LONGEST // 1024**2} MB", again=False)
                     parts.append(part)
                 headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw)
                 answer = Answer(response.status_code, headers, b"".join(parts), monotonic() - began)
-        except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError, OSError) as error:
-            self._failures += 1
-            if self._failures >= 3:
-                raise Away(f"{type(error).__name__}: {error}") from None
-            return Answer(0, (), f"{type(error).__name__}: {error}".encode(), monotonic() - began)
-        self._failures = 0
+        except TimeoutError:
+            raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", again=False) from None
+        except httpx2.ConnectError as error:
+            raise _Lost(f"no connection ({error})", again=True) from None
+        except httpx2.DecodingError:
+            raise _Lost("the body is not in the coding that its headers name", again=False) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            # What the client says may repeat what was sent.
+            is_cut = not isinstance(error, httpx2.RemoteProtocolError) or str(error).startswith(("Server", "peer"))
+            why = "the connection broke off" if is_cut else "what came is no HTTP"
+            raise _Lost(why, again=True) from None
+        self.answers += 1
         self._told(Exchange(request, answer))
         return answer
 
     async def close(self) -> None:
         """End its connections."""
         await self._client.aclose()
+
+
+async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
+    """What works that run at once answer; with the first that fails all end."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _pause(text: str) -> float:
+    """Seconds that a Retry-After asks for, as a number or as a date; 1 without one."""
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return 1.0

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from ..contract.document import JSON, Document, Operation
+from .building import costs
 from .comparing import Comparing, Difference, Moment, Steps, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
@@ -21,7 +22,7 @@ from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
 from .resources import Catalogue, at, pointer_of
 from .roles import Names, Roles
 from .showing import Showing
-from .target import Target
+from .target import TRIES, Target
 from .twin import Fork
 
 _WRONG = "Bearer verify.no.credential"
@@ -45,6 +46,8 @@ class Run(NamedTuple):
     kept: Callable[[Finding], None]
     answered: Callable[[Probe, int], None]
     """Told of each answer that was judged, by its status."""
+    unanswered: list[Operation]
+    """Those that were sent to change something, and may have done so without an answer."""
     strange: set[str]
     """Ids of records that the target made of what the contract refuses: that they are so is told already."""
 
@@ -52,10 +55,18 @@ class Run(NamedTuple):
 class Walk:
     """One journey."""
 
-    def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork], made: Callable[[Operation, str], None]) -> None:
-        """`token` is the target's credential; `made` is told of each record that the target has made, by its id."""
-        self._run, self._token, self._forks, self._made, self.roles = run, token, forks, made, Roles()
-        self._has_departed = False
+    def __init__(
+        self,
+        run: Run,
+        token: str,
+        forks: tuple[Fork, Fork],
+        made: Callable[[Operation, str], None],
+        gone: Callable[[str], None],
+    ) -> None:
+        """`token` is the target's credential; `made` and `gone` are told of records of the target by their ids."""
+        self._run, self._token, self._forks, self._made, self._gone = run, token, forks, made, gone
+        self.roles = Roles()
+        self._has_departed = self._is_lost = False
         self._departed: dict[tuple[str, str], str] = {}  # values that differ: what is read later is no other departure
         self._comparing = Comparing(self.roles, run.constants, self._follows)
         self.roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
@@ -83,7 +94,7 @@ class Walk:
                 last = probe, Exchange(self._request(probe, 0), seen.target)
             except KeyError:  # a role that nothing plays: what makes it was refused
                 return
-            if probe.keeps and not seen.is_alike:
+            if self._is_lost or (probe.keeps and not seen.is_alike):
                 return
             check = self._check(probe, seen)
             if check is not None:
@@ -95,7 +106,7 @@ class Walk:
         """Have the target say what a path is that nobody has, so that a 404 of an operation can be told from it."""
         if not self._run.conformity.knows_nowhere:
             request = Request("GET", "/v2/verify-unknown", "", (("Authorization", f"Bearer {self._token}"),))
-            self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request)))
+            self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request, TRIES)))
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read that shows whether what was just made or changed is so; None where nothing reads it by its id."""
@@ -131,17 +142,19 @@ class Walk:
         began = time()
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         told = time()
-        seen = await self._ask(requests[0], first, second)
-        findings = self._judged(
-            probe, requests, seen, second, Moment(told, began, began, seen.target.seconds + told - began)
-        )
+        seen = await self._ask(probe, requests[0], first, second)
+        if self._is_lost and seen.target.status:  # only the repetition was answered: it says what was done before
+            self._learn(probe, seen, second)
+            return seen
+        moment = Moment(time() - seen.target.seconds, began, began, seen.target.seconds + told - began)
+        findings = self._judged(probe, requests, seen, second, moment)
         if findings and probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.settle
             for pause in _PAUSES:
                 if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
                     break
                 await asyncio.sleep(pause)
-                seen = await self._ask(requests[0], first, second)
+                seen = await self._ask(probe, requests[0], first, second)
                 moment = Moment(time() - seen.target.seconds, began, began, seen.target.seconds + told - began)
                 findings = self._judged(probe, requests, seen, second, moment)
         for finding in findings:
@@ -155,7 +168,7 @@ class Walk:
 
     async def _probe_alone(self, probe: Probe) -> Seen:
         request = self._request(probe, 0)
-        answer = await self._run.target.send(request)
+        answer = await self._run.target.send(request, TRIES)
         exchange = Exchange(request, answer)
         found = self._run.conformity.findings(exchange, probe.operation, probe.group)
         seen = Seen(answer, answer, _json(answer.body), None)
@@ -168,8 +181,19 @@ class Walk:
         self._run.answered(probe, answer.status)
         return seen
 
-    async def _ask(self, request: Request, first: Answer, second: Answer) -> Seen:
-        answer = await self._run.target.send(request)
+    async def _ask(self, probe: Probe, request: Request, first: Answer, second: Answer) -> Seen:
+        """A request that changes something and has no answer is sent again, if that is free: does it ever have one?"""
+        target, operation, unanswered = self._run.target, probe.operation, self._run.unanswered
+        if probe.method == "GET" or operation is None:
+            answer = await target.send(request, TRIES)
+        else:
+            unanswered.append(operation)
+            answer = await target.send(request)
+            self._is_lost = answer.status == 0
+            if not self._is_lost:
+                unanswered.remove(operation)
+            elif not costs(operation):
+                answer = await target.send(request, TRIES)
         return Seen(answer, first, _json(answer.body), _json(first.body))
 
     # -- the request
@@ -370,6 +394,8 @@ class Walk:
         operation = probe.operation
         if operation is None or not 200 <= seen.target.status < 300:
             return
+        if operation.method == "DELETE":
+            self._gone(self._request(probe, 0).path.rpartition("/")[2])
         place = self._run.catalogue.record_at(operation)
         if place is None:
             return

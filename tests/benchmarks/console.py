@@ -13,6 +13,7 @@ import httpx2
 from rich.console import Console
 from rich.table import Table
 
+from stub_server.console.data_pages import RESOURCES
 from stub_server.settings import Settings
 
 from ..support.live import NO_TLS, running
@@ -46,18 +47,7 @@ def measure(console: Console) -> list[str]:
         client.post(f"/_sandbox/orders/{order}/pay").raise_for_status()
         client.put(f"/v2/orders/{order}", headers={"Authorization": f"Bearer {sample['jwt']}"})
         request = client.get("/_sandbox/requests?limit=1").json()["requests"][0]["id"]
-        paths = {
-            "requests": "/console/requests",
-            "one request": f"/console/requests/{request}",
-            "data": "/console/data",
-            "orders": "/console/data/orders?status=paid",
-            "orders by text": "/console/data/orders?search=silva",
-            "one order": f"/console/data/orders/{order}",
-            "clock": "/console/clock",
-            "events": "/console/events",
-            "webhooks": "/console/webhooks",
-            "inboxes": "/console/inboxes",
-        }
+        paths = _paths(client, sample["jwt"], order, request)
         shown = Table(title=f"Pages of a sandbox of {ORDERS:,} orders, ms, medians of {ROUNDS}")
         shown.add_column("page")
         for column in ("page", "its calls", "beside them"):
@@ -72,11 +62,50 @@ def measure(console: Console) -> list[str]:
     return missed
 
 
+def _paths(client: httpx2.Client, jwt: str, order: str, request: str) -> dict[str, str]:
+    """Every page by name, with a rule, a webhook and its delivery to look at."""
+    with httpx2.Client(base_url=client.base_url, verify=NO_TLS, headers={"Authorization": f"Bearer {jwt}"}) as api:
+        hook = {"url": str(client.base_url).rstrip("/") + "/_sandbox/inbox/shop", "events": ["*"]}
+        webhook = api.post("/v2/webhooks", json=hook).raise_for_status().json()["webhook"]["id"]
+        log = api.post(f"/v2/webhooks/{webhook}/test").raise_for_status().json()["log"]
+        subscription = api.get("/v2/subscriptions?limit=1").json()["subscriptions"][0]["id"]
+    client.post("/_sandbox/faults", json={"preset": "flaky", "match": {"path": "/nowhere"}}).raise_for_status()
+    event = client.get("/_sandbox/events?limit=1").json()["events"][0]["id"]
+    lists = {name.replace("_", " "): f"/console/data/{name}" for name in RESOURCES}
+    return {
+        "front page": "/",
+        "an operation": "/docs/createPixOrder",
+        "requests": "/console/requests",
+        "one request": f"/console/requests/{request}",
+        "data": "/console/data",
+        **lists,
+        "orders by state": "/console/data/orders?status=paid",
+        "orders by text": "/console/data/orders?search=silva",
+        "one order": f"/console/data/orders/{order}",
+        "one subscription": f"/console/data/subscriptions/{subscription}",
+        "a new order": "/console/data/orders/new/createPixOrder",
+        "clock": "/console/clock",
+        "events": "/console/events",
+        "one event": f"/console/events/{event}",
+        "webhooks of the console": "/console/webhooks",
+        "one webhook": f"/console/webhooks/{webhook}",
+        "one delivery": f"/console/webhooks/deliveries/{log['id']}",
+        "inboxes": "/console/inboxes",
+        "one inbox": "/console/inboxes/shop",
+        "one message": "/console/inboxes/shop/1",
+        "sandboxes": "/console/sandboxes",
+        "faults": "/console/faults",
+        "keys": "/console/keys",
+        "found by id": f"/console/find?q={order}",
+        "the page of a payer": f"/pay/{order}",
+    }
+
+
 def _beside(client: httpx2.Client, path: str) -> tuple[float, float]:
     """What a page takes, and what the calls take that it names."""
-    text = client.get(path).raise_for_status().text
+    text = client.get(path, follow_redirects=True).raise_for_status().text
     calls = []
-    for command in _COMMAND.findall(text[text.index('class="behind"') :]):
+    for command in _COMMAND.findall(text.partition('class="behind"')[2]):
         words = shlex.split(unescape(command))
         headers = dict(words[place + 1].split(": ", 1) for place, word in enumerate(words) if word == "-H")
         calls.append((next(word for word in words if word.startswith("http")), headers))
@@ -85,4 +114,4 @@ def _beside(client: httpx2.Client, path: str) -> tuple[float, float]:
         for url, headers in calls:
             client.get(url, headers=headers).raise_for_status()
 
-    return spent(lambda: client.get(path).raise_for_status()), spent(ask)
+    return spent(lambda: client.get(path, follow_redirects=True).raise_for_status()), spent(ask)

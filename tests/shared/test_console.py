@@ -27,5 +27,5 @@ def test_pages_forms_and_streams_are_those_of_the_holder(pair: Pair) -> None:
         with httpx2.stream("GET", f"{console.base}/console/stream", verify=NO_TLS) as stream:
             assert 200 == stream.status_code
             assert next(stream.iter_text()).startswith("retry:")
-        cleared = console.send(console.open("/console/requests"), "Clear")
+        cleared = console.send(console.open("/console/requests"), "Forget all")
         assert "Forget all requests : done." in cleared.text

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 import httpx2
 import pytest
 
+from ..support.browser import Page, browsing
 from ..support.console import Console
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, make_customer
@@ -50,3 +51,17 @@ def visit() -> Iterator[Visit]:
 def console(visit: Visit, live: Live, sandbox_name: str, credentials: Json) -> Console:
     """A browser in the test's sandbox."""
     return visit(live.url, sandbox_name)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Page]:
+    """A real browser, which listens to what goes wrong."""
+    with browsing() as page:
+        page.listen()
+        yield page
+
+
+@pytest.fixture
+def base(live: Live, sandbox_name: str, credentials: Json) -> str:
+    """The address of the test's sandbox, for a real browser."""
+    return f"{live.url}/s/{sandbox_name}"

@@ -51,7 +51,7 @@ def test_a_list_has_the_filters_and_orders_of_the_contract(console: Console, api
         link for link in paid.links if "/data/orders/" in link and "/new/" not in link
     ]
     assert "The filter was refused" in console.open("/console/data/orders?status=nothing").text
-    assert "Nothing matches" in console.open("/console/data/orders?code=NOTHING").text
+    assert "No order matches" in console.open("/console/data/orders?code=NOTHING").text
 
 
 def test_a_record_has_its_history_and_the_way_back(
@@ -167,3 +167,27 @@ def test_what_an_overlay_has_taken_away_is_not_there(visit: Visit, serve: Serve,
     assert not [link for link in page.links if link.endswith(("/data/orders", "/data/plans"))]
     assert 404 == console.open("/console/data/orders").status
     assert 200 == console.open("/console/data/customers").status
+
+
+def test_a_record_moves_the_clock_to_what_it_waits_for(
+    console: Console, control: httpx2.Client, make_order: Maker
+) -> None:
+    """A job that the record has left behind is said to change nothing, and offers no move."""
+    order = make_order()
+    path = f"/console/data/orders/{order['id']}"
+    page = console.open(path)
+    due = page.form("Forward to it").values["until"]
+    control.post(f"/orders/{order['id']}/pay")
+    assert not [form for form in console.open(path).forms if form.label == "Forward to it"]
+    later = console.send(page, "Forward to it")
+    assert due == control.get("/clock").json()["now"]
+    assert "in this sandbox" in later.text
+
+
+def test_a_record_calls_others_by_their_names(console: Console, make_order: Maker, api: httpx2.Client) -> None:
+    order = make_order()
+    text = console.open(f"/console/data/orders/{order['id']}").text
+    plan = next(each for each in api.get("/v2/plans").json()["plans"] if each["amount"] == order["totalAmount"])
+    assert f"planId {plan['name']}" in text
+    found = api.get("/v2/customers", params={"document": order["customer"]["document"]}).json()["customers"]
+    assert f"customerId {found[0]['name']}" in text

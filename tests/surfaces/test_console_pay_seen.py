@@ -1,28 +1,17 @@
 """The page of a payer in a real browser: paid with scripts and without, and what happens elsewhere is seen."""
 
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 
-from ..support.browser import Page, browsing
-from ..support.live import Live
+from ..support.browser import Page
 from ..support.make import Maker
 
 pytestmark = pytest.mark.check
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Page]:
-    with browsing() as page:
-        page.seen(360, dark=False)
-        yield page
-
-
-@pytest.fixture
-def base(live: Live, sandbox_name: str) -> str:
-    """The address of the test's sandbox."""
-    return f"{live.url}/s/{sandbox_name}"
+@pytest.fixture(autouse=True)
+def phone(browser: Page) -> None:
+    browser.seen(360)
 
 
 @pytest.mark.parametrize("run", [True, False])

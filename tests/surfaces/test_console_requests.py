@@ -141,7 +141,22 @@ def test_a_dropped_connection_is_said_so(console: Console, api: httpx2.Client, c
 
 def test_clearing_the_list_is_an_action(console: Console, api: httpx2.Client, control: httpx2.Client) -> None:
     api.get("/v2/orders")
-    done = console.send(console.open("/console/requests"), "Clear")
+    done = console.send(console.open("/console/requests"), "Forget all")
     assert "Forget all requests : done." in done.text
     assert "No requests yet" in done.text
     assert [] == control.get("/requests").json()["requests"]
+
+
+def test_the_nearest_request_keeps_the_price_and_shows_what_is_new_alone(
+    console: Console, api: httpx2.Client, control: httpx2.Client, make_order: Maker
+) -> None:
+    make_order()
+    body = control.get(f"/requests/{newest(control)}").json()["request"]["request"]["body"]
+    del body["planId"]
+    assert 422 == api.post("/v2/orders/pix", json=body).status_code
+    page = console.open(f"/console/requests/{newest(control)}")
+    assert "lines as sent" in page.text
+    done = console.send(page, "Send it")
+    assert "201" in done.text
+    assert "price_mismatch" not in done.text
+    assert done.text.index("What it changed") < done.text.index("Request {")

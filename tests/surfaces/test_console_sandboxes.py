@@ -60,7 +60,8 @@ def test_it_makes_forks_and_deletes_sandboxes(console: Console, live: Live, sand
     try:
         page = console.send(console.open(PAGE), "Make a sandbox", name=names[0], scenario="empty", seed="7")
         assert "Make a sandbox : done." in page.text
-        assert f"{names[0]} empty seed 7" in page.text
+        assert f"Its address is {live.url}/s/{names[0]}" in page.text
+        assert f"{names[0]} {live.url}/s/{names[0]} Copy" in page.text
         page = console.send(page, "Make a sandbox", name=names[0])
         assert "was refused with 409" in page.text
         page = console.send(page, "Make a sandbox", seed="many")
@@ -120,7 +121,7 @@ def test_steps_are_a_line_to_travel_on(console: Console, api: httpx2.Client, mak
     before = orders(api)
     other = make_order()
     page = console.open(PAGE)
-    for text in ("Create a PIX order", f"created orders {other['id'][:8]}…", "order.created", "0 As it began"):
+    for text in ("Create a PIX order", f"created order {other['id'][:8]}…", "order.created", "0 As it began"):
         assert text in page.text, text
     requests = [link for link in page.links if "/requests/req_" in link]
     records = [link for link in page.links if "/data/orders/" in link]
@@ -171,7 +172,7 @@ def test_a_large_file_is_read(console: Console, api: httpx2.Client) -> None:
     """Larger than any other form, up to a bound."""
     assert "was refused with 422" in upload(console, b"x" * 3_000_000).text
     page = console.open("/console/requests")
-    form = page.form("Clear")
+    form = page.form("Forget all")
     address, headers = urljoin(page.url, form.action), {"Origin": console.origin}
     answer = console.http.post(address, data=form.values | {"more": "x" * 1_100_000}, headers=headers)
     assert 413 == answer.status_code

@@ -1,29 +1,14 @@
 """The console in a real browser: without barriers, without errors, with nothing from elsewhere, live."""
 
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 
-from ..support.browser import Page, browsing
-from ..support.live import NO_TLS, Live
-from ..support.make import Json, Maker
+from ..support.browser import Page
+from ..support.live import NO_TLS
+from ..support.make import Maker
 
 pytestmark = pytest.mark.check
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984" + "x" * 80
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Page]:
-    with browsing() as page:
-        page.listen()
-        yield page
-
-
-@pytest.fixture
-def base(live: Live, sandbox_name: str, credentials: Json) -> str:
-    """The address of the test's sandbox."""
-    return f"{live.url}/s/{sandbox_name}"
 
 
 @pytest.fixture
@@ -84,15 +69,19 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("dark", [False, True])
-def test_every_page_is_for_everybody(browser: Page, base: str, paths: list[str], width: int, dark: bool) -> None:
-    """No finding of axe-core, nothing scrolled sideways, nothing from elsewhere, no complaint of the browser."""
-    browser.seen(width, dark=dark)
+def test_every_page_is_for_everybody(browser: Page, base: str, paths: list[str], width: int) -> None:
+    """No finding of axe-core, nothing scrolled sideways, nothing from elsewhere, no complaint of the browser.
+
+    Only its colours are others in the dark.
+    """
     browser.heard.clear()
     for path in paths:
+        browser.seen(width)
         browser.go(base + path)
         browser.look("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         assert [] == browser.barriers(), path
+        browser.seen(width, dark=True)
+        assert [] == browser.barriers("color-contrast"), path
         assert width >= browser.look("document.documentElement.scrollWidth"), path
     assert {base.partition("/s/")[0]} == {
         "/".join(url.split("/")[:3]) for url in browser.requested() if not url.startswith("data:")
@@ -155,3 +144,15 @@ def test_events_deliveries_and_the_clock_are_followed(browser: Page, base: str, 
     browser.until("document.querySelector('#now [data-tick]') !== null")
     before = browser.look("document.querySelector('#now [data-tick]').textContent")
     browser.until(f"document.querySelector('#now [data-tick]').textContent !== '{before}'")
+
+
+def test_no_table_is_cut_in_a_window_of_middle_width(browser: Page, base: str, paths: list[str]) -> None:
+    cut = (
+        "[...document.querySelectorAll('.card')].filter(each => each.scrollWidth > each.clientWidth + 1)"
+        ".map(each => each.innerText.slice(0, 60))"
+    )
+    for path in paths:
+        browser.go(base + path)
+        for width in (768, 1000):
+            browser.seen(width)
+            assert [] == browser.look(cut), (path, width)

@@ -1,28 +1,11 @@
 """Trying an operation in a real browser: the answer comes beside the form, the code follows what is written."""
 
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 
-from ..support.browser import Page, browsing
-from ..support.live import Live
-from ..support.make import Json
+from ..support.browser import Page
 
 pytestmark = pytest.mark.check
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Page]:
-    with browsing() as page:
-        page.listen()
-        yield page
-
-
-@pytest.fixture
-def base(live: Live, sandbox_name: str, credentials: Json) -> str:
-    """The address of the test's sandbox."""
-    return f"{live.url}/s/{sandbox_name}"
 
 
 def click(browser: Page, text: str) -> None:

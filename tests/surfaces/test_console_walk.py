@@ -6,7 +6,6 @@ import httpx2
 import pytest
 
 from ..support.browser import Page, browsing
-from ..support.live import Live
 from ..support.make import Maker, customer_body
 
 pytestmark = pytest.mark.check
@@ -18,12 +17,6 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Page]:
         page.seen()
         page.scripts(run=request.param)
         yield page
-
-
-@pytest.fixture
-def base(live: Live, sandbox_name: str) -> str:
-    """The address of the test's sandbox."""
-    return f"{live.url}/s/{sandbox_name}"
 
 
 def press(browser: Page, label: str) -> None:
@@ -80,3 +73,18 @@ def test_what_was_refused_is_sent_as_it_succeeds_and_undone(
     assert 404 == api.get(f"/v2/customers/{made['id']}").status_code
     press(browser, "Undo")
     assert [made["id"]] == [each["id"] for each in api.get("/v2/customers", params=found).json()["customers"]]
+
+
+def test_the_page_of_a_record_follows_it_and_does_not_come_back_stale(
+    browser: Page, base: str, make_order: Maker, control: httpx2.Client
+) -> None:
+    """With scripts; without them a page is as it was read."""
+    order = make_order()
+    browser.go(f"{base}/console/data/orders/{order['id']}")
+    if not browser.look("document.querySelector('[data-copy]').hidden"):
+        control.post(f"/orders/{order['id']}/pay")
+        browser.until("document.querySelector('#head .badge').textContent === 'paid'")
+        follow(browser, "a[href*='/pay/']")
+        control.post(f"/orders/{order['id']}/refund")
+        browser.look("history.back()")
+        browser.until("document.querySelector('#head .badge')?.textContent === 'refunded'")

@@ -72,7 +72,7 @@ def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, hea
     assert "console/requests/req_" not in html
     assert "data-stream" not in html
     assert '<section id="now"' not in html
-    assert "Open the console" in html
+    assert 'href="console/requests"' in html
 
 
 def test_what_can_be_read_without_an_id_is_linked(front: httpx2.Response) -> None:

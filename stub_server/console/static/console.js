@@ -8,10 +8,8 @@ async function ask(path) {
 }
 
 function facts(world) {
-  const clock = `${world.now}, ${world.frozen ? "frozen" : "running"}`;
   return [
     ["Data", `scenario ${world.scenario}, seed ${world.seed}, ${world.records} records`],
-    ["Clock", clock],
     ...(world.parent === null ? [] : [["Fork of", world.parent]]),
     ...(world.expires_at === null ? [] : [["Lives until", world.expires_at]]),
   ];
@@ -37,7 +35,7 @@ function link(name, root) {
 async function begin() {
   const { name, root } = document.body.dataset;
   const me = await ask("_sandbox/credentials");
-  byId("state").textContent = `You are ${me.merchant.name}. Paste this:`;
+  byId("state").textContent = `You are ${me.merchant.name}. Paste this into a terminal:`;
   byId("curl").textContent =
     `curl -s '${me.base_url}/v2/customers?limit=2' -H 'Authorization: Bearer ${me.private_key}'`;
   byId("command").hidden = false;

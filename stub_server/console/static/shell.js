@@ -52,7 +52,9 @@ async function refresh() {
     const next = page.getElementById(part.id);
     if (!next || part.contains(document.activeElement)) continue;
     const known = new Set([...part.querySelectorAll("[data-key]")].map((row) => row.dataset.key));
+    const open = new Set([...part.querySelectorAll("details[open] > summary")].map((each) => each.textContent));
     part.replaceChildren(...next.childNodes);
+    for (const each of part.querySelectorAll("details > summary")) each.parentElement.open ||= open.has(each.textContent);
     for (const row of part.querySelectorAll("[data-key]")) row.classList.toggle("is-new", !known.has(row.dataset.key));
     showCopyButtons(part);
   }
@@ -78,9 +80,15 @@ if (parts.length) {
     else if (!stream) { follow(); refresh(); }
   });
   addEventListener("pagehide", unfollow);
+  addEventListener("pageshow", (event) => { // going back shows a page as the browser kept it
+    if (!event.persisted) return;
+    if (!stream) follow();
+    refresh();
+  });
   if (!document.hidden) follow();
 }
 
+document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 showCopyButtons(document);
 for (const time of document.querySelectorAll("time[datetime]")) {
   time.title = [time.title, `${new Date(time.dateTime).toLocaleString()} on your clock`].filter(Boolean).join("\n");

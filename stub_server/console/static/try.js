@@ -33,7 +33,11 @@ async function send() {
   form.setAttribute("aria-busy", "true");
   try {
     const page = await load(valuesFor(""));
-    if (page) { take(page, "answer"); take(page, "code"); }
+    if (page) {
+      take(page, "answer");
+      take(page, "code");
+      document.getElementById("answer").scrollIntoView({ block: "nearest" });
+    }
     else if (page === null) location.assign(form.action); // it asks for a key, or this form is too old
   } finally {
     form.removeAttribute("aria-busy");

@@ -1,0 +1,127 @@
+"""Every action of the console, sent by a form that no page of this server made for the visitor."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.console.application import create_console
+from stub_server.console.sessions import Sessions
+
+from ..support.console import Console, Form
+from ..support.contract import document
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, Maker, customer_body
+from .conftest import Visit
+
+pytestmark = pytest.mark.check
+
+
+def actions(**given: Any) -> Iterator[str]:
+    """The paths of all actions. `given` are values for their parameters, by `part_parameter` or `parameter`."""
+    console = create_console(document(), document("sandbox.yaml"), "", "", "", Sessions(), drops=False)
+    addresses = console.url_map.bind("console")
+    for rule in console.url_map.iter_rules():
+        if "POST" not in (rule.methods or ()):
+            continue
+        part = rule.rule.split("/")[2]
+        values = {name: given.get(f"{part}_{name}", given.get(name)) for name in rule.arguments}
+        for each in ("pay", "expire", "fail") if "move" in values else (values.get("what"),):
+            told = {"move": each} if "move" in values else {"what": each} if "what" in values else {}
+            yield addresses.build(rule.endpoint, values | told)
+
+
+@pytest.fixture
+def paths(control: httpx2.Client, api: httpx2.Client, make_order: Maker, make_customer: Maker) -> list[str]:
+    """Every action, with ids of records that are there."""
+    order, customer = make_order(), make_customer()
+    inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
+    hook = api.post("/v2/webhooks", json={"url": inbox, "events": ["*"]}).json()["webhook"]["id"]
+    log = api.post(f"/v2/webhooks/{hook}/test").json()["log"]["id"]
+    refused = api.post("/v2/customers", json={"name": "Ana"}).headers["x-request-id"]
+    control.post("/snapshots", json={"name": "before"}).raise_for_status()
+    control.post("/faults", json={"preset": "flaky", "match": {"path": "/nowhere"}}).raise_for_status()
+    found = list(
+        actions(
+            data_name="customers", data_ident=customer["id"], inboxes_name="shop", requests_ident=refused,
+            try_ident="createCustomer", webhooks_ident=hook, what="restore", ident=order["id"],
+        )
+    )  # fmt: skip
+    found += [f"/console/webhooks/deliveries/{log}/retry", f"/console/data/orders/{order['id']}/act"]
+    return [each.replace(f"/new/{customer['id']}", "/new/createCustomer") for each in found]
+
+
+def seen(control: httpx2.Client) -> dict[str, Json]:
+    """What an action could change."""
+    asked = ("/steps?limit=1", "/clock", "/requests?limit=1", "/sandboxes?limit=50", "/snapshots", "/faults", "/inbox")
+    found = {each: control.get(each).raise_for_status().json() for each in asked}
+    del found["/clock"]["offset_seconds"]  # from the machine's clock
+    for each in found["/sandboxes?limit=50"]["sandboxes"]:
+        del each["last_used_at"]
+    return found
+
+
+def filled(sandbox: str) -> dict[str, str]:
+    """What the forms of all actions would send."""
+    return {
+        "days": "1", "type": "order.paid", "operation": "payOrder", "preset": "flaky", "every": "true",
+        "fault": "fault_1", "enabled": "false", "status": "500", "scopes": "*", "name": "before", "to_step": "0",
+        "of": sandbox, "url": "https://shop.example/hooks", "events": "*", "is_active": "false",
+        "event_type": "order.paid", "body": json.dumps(customer_body()), "key": "any", "to": "/console/requests",
+    }  # fmt: skip
+
+
+def test_no_action_is_done_by_a_strange_form(
+    console: Console, control: httpx2.Client, paths: list[str], live: Live, sandbox_name: str, visit: Visit
+) -> None:
+    """Of another origin, of none, without the token of the visitor, with that of another. The same form else acts."""
+    own = console.open("/console/requests").form("Forget all").values["token"]
+    other = visit(live.url).open("/console/requests").form("Forget all").values["token"]
+    known = {"token": own}
+    strange: list[tuple[str | None, dict[str, str]]] = [
+        ("https://evil.example", known),
+        ("http://127.0.0.1:1", known),  # any other port of this machine
+        ("http://[", known),
+        ("null", known),
+        (None, known),
+        (console.origin, {}),
+        (console.origin, {"token": "0" * 64}),
+        (console.origin, {"token": other}),
+    ]
+    before, values = seen(control), filled(sandbox_name)
+    assert len(paths) > 40
+    for path in paths:
+        for origin, token in strange:
+            headers = {} if origin is None else {"Origin": origin}
+            answer = console.http.post(console.base + path, data=values | token, headers=headers)
+            assert 403 == answer.status_code, (path, origin, token)
+    assert before == seen(control)
+
+
+@pytest.mark.parametrize("move", ["pay", "expire", "fail"])
+def test_the_form_of_a_payer_is_of_its_order(console: Console, make_order: Maker, move: str) -> None:
+    """Not even the form of another order's page acts on an order."""
+    mine, others = make_order(), make_order()
+    forms: dict[str, Form] = {order["id"]: console.open(f"/pay/{order['id']}").forms[0] for order in (mine, others)}
+    address = f"{console.base}/pay/{mine['id']}/{move}"
+    for token, status in ((forms[others["id"]].values["token"], 403), (forms[mine["id"]].values["token"], 200)):
+        answer = console.http.post(address, data={"token": token}, headers={"Origin": console.origin})
+        assert status == answer.status_code
+
+
+def test_the_same_forms_act_when_a_page_of_this_server_made_them(
+    console: Console, control: httpx2.Client, paths: list[str], sandbox_name: str
+) -> None:
+    """What refuses the strange ones is their strangeness: with origin and token none is."""
+    values = filled(sandbox_name) | {"token": console.open("/console/requests").form("Forget all").values["token"]}
+    kept = ("certify", "delete", "leave", "key", "new")  # slow, or they end what the others need
+    for path in paths:
+        if path.startswith("/pay/") or path.rpartition("/")[2] in kept:
+            continue
+        answer = httpx2.post(
+            console.base + path, data=values, headers={"Origin": console.origin}, cookies=dict(console.http.cookies),
+            timeout=30, verify=NO_TLS,
+        )  # fmt: skip
+        assert answer.status_code not in (403, 500), (path, answer.status_code)

@@ -1,0 +1,222 @@
+"""A target that is slow, breaks off, limits or speaks no HTTP: the run ends in time, says why, and cleans up."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx2
+import pytest
+
+from ..support.live import NO_TLS
+from .bad import Speak, Treat, fronting, speaking
+from .runs import ROOT, Outcome, backend, credential, verify
+from .scripted import received
+
+pytestmark = pytest.mark.check
+BUDGET = 10
+TIDYING = 20
+STARTING = 10  # seconds until the command runs, and until its report is written
+TOKEN = "verify.a.credential"
+LISTS = {
+    "/api-keys": "api_keys",
+    "/v2/customers": "customers",
+    "/v2/plans": "plans",
+    "/v2/orders": "orders",
+    "/v2/projects": "projects",
+    "/v2/products": "products",
+    "/v2/webhooks": "webhooks",
+}
+
+
+@pytest.fixture(name="sandbox")
+def _sandbox() -> Iterator[str]:
+    with backend("--scenario", "empty") as url:
+        yield url
+
+
+@pytest.fixture(name="slow_sandbox")
+def _slow_sandbox() -> Iterator[str]:
+    with backend("--scenario", "empty", "--delay", "2") as url:
+        yield url
+
+
+def left(url: str) -> dict[str, str]:
+    """What is at a sandbox but for what is archived: the whole record by its path."""
+    found: dict[str, str] = {}
+    headers = {"Authorization": f"Bearer {credential(url)}"}
+    with httpx2.Client(base_url=url, headers=headers, timeout=60, verify=NO_TLS) as api:
+        for path, name in LISTS.items():
+            for page in range(1, 100):
+                body = api.get(path, params={"limit": 100, "page": page}).json()
+                records = body.get("data", body)[name]
+                found |= {
+                    f"{path}/{each['id']}": json.dumps(each) for each in records if each.get("status") != "archived"
+                }
+                if len(records) < 100:
+                    break
+    return found
+
+
+def ended_in_time(outcome: Outcome, exits: set[int], budget: float = BUDGET) -> None:
+    """It says why it learned so little, without a traceback, and without a credential."""
+    assert outcome.exit in exits, outcome.output
+    assert outcome.seconds < budget + TIDYING + STARTING
+    assert "Traceback" not in outcome.output
+    assert "Exception" not in outcome.output
+    assert TOKEN not in outcome.output
+    assert len(outcome.output.strip().splitlines()[-1]) > 40, outcome.output
+
+
+class Fronted(NamedTuple):
+    """A treatment of requests, what the run may end with, and a fact of the sentence that says why."""
+
+    treat: Treat
+    exits: set[int]
+    fact: str
+
+
+FRONTED = {
+    "drops every third request": Fronted(lambda n, _: "pass" if n % 3 else "drop", {0, 3}, "no answer"),
+    "loses every seventh answer": Fronted(lambda n, _: "pass" if n % 7 else "lose", {0, 3}, "no answer"),
+    "limits every fifth request": Fronted(lambda n, _: "pass" if n % 5 else "limit", {3}, "429"),
+    "drops all after a while": Fronted(lambda n, _: "pass" if n < 500 else "drop", {3}, "the connection broke off"),
+    "limits all": Fronted(lambda n, _: "limit", {2}, "429"),
+    "drops all": Fronted(lambda n, _: "drop", {2}, "the connection broke off"),
+}
+
+
+@pytest.mark.parametrize("name", FRONTED)
+def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str) -> None:
+    treat, exits, fact = FRONTED[name]
+    with fronting(sandbox, treat) as url:
+        outcome = verify(url, "--budget", str(BUDGET))
+    ended_in_time(outcome, exits)
+    assert fact in outcome.output
+    assert [] == outcome.divergences
+    kept = {path: record for path, record in left(sandbox).items() if path not in outcome.report["left_behind"]}
+    tagged = {path: record for path, record in kept.items() if '"verify-' in record}
+    assert not tagged
+    assert not kept or "without an answer" in outcome.output, kept
+
+
+def test_a_slow_target_is_left_as_it_was(slow_sandbox: str) -> None:
+    outcome = verify(slow_sandbox, "--budget", "15")
+    ended_in_time(outcome, {3}, 15)
+    assert "--budget" in outcome.output
+    assert [] == outcome.divergences
+    assert left(slow_sandbox).keys() <= {*outcome.report["left_behind"]}
+
+
+def answer(status: str, headers: str, body: bytes) -> Speak:
+    """Says the same to every request."""
+    head = f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode()
+
+    def speak(connection: socket.socket) -> None:
+        while received(connection):
+            connection.sendall(head + body)
+
+    return speak
+
+
+def once(data: bytes) -> Speak:
+    """Says the same, and ends the connection."""
+
+    def speak(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(data)
+
+    return speak
+
+
+def endless(connection: socket.socket) -> None:
+    received(connection)
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        connection.sendall(b"X-More: and more\r\n" * 100)
+
+
+def trickling(connection: socket.socket) -> None:
+    received(connection)
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        connection.sendall(b"X-More: and more\r\n")
+        time.sleep(0.5)
+
+
+def silent(connection: socket.socket) -> None:
+    while connection.recv(65_536):
+        pass
+
+
+def echoing(connection: socket.socket) -> None:
+    connection.sendall(received(connection))
+
+
+FOREIGN: dict[str, tuple[Speak, str]] = {
+    "redirects": (answer("302 Found", "Location: https://elsewhere.invalid/\r\n", b""), "redirects"),
+    "HTML": (answer("200 OK", "Content-Type: text/html\r\n", b"<!doctype html><p>Hello"), "JSON"),
+    "10 MB": (answer("200 OK", "Content-Type: application/json\r\n", b" " * 10_000_000), "8 MB"),
+    "another credential": (answer("401 No", "Content-Type: application/json\r\n", b"{}"), "refuses the credential"),
+    "an hour of patience": (answer("429 Too Many", "Retry-After: 3600\r\n", b""), "3600 s"),
+    "silence": (silent, "does not answer"),
+    "endless headers": (endless, "no HTTP"),
+    "trickling headers": (trickling, "does not answer"),
+    "no HTTP": (once(b"220 mail.example.com ESMTP\r\n"), "no HTTP"),
+    "an echo": (echoing, "no HTTP"),
+    "a body cut short": (
+        once(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"),
+        "broke off",
+    ),
+    "a broken coding": (answer("200 OK", "Content-Encoding: gzip\r\n", b"{}"), "coding"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_api_is_not_compared(name: str) -> None:
+    speak, fact = FOREIGN[name]
+    with speaking(speak) as url:
+        outcome = verify(url, "--budget", str(BUDGET), token=TOKEN)
+    ended_in_time(outcome, {2})
+    assert fact in outcome.output
+    assert [] == outcome.report.get("divergences", [])
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    outcome = verify(f"http://127.0.0.1:{port}", token=TOKEN)
+    ended_in_time(outcome, {2}, 0)
+    assert "no connection" in outcome.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals, times: int) -> None:
+    file = tmp_path / "report.json"
+    with backend("--scenario", "empty", "--delay", "0.1") as url:
+        command = [sys.executable, "-m", "stub_server", "verify", url, "--token", credential(url), "--write"]
+        running = subprocess.Popen(
+            [*command, "--report", f"json={file}"], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        until = time.monotonic() + 60
+        while len(left(url)) < 8:
+            assert time.monotonic() < until
+        began = time.monotonic()
+        for _ in range(times):
+            running.send_signal(number)
+            time.sleep(0.3)
+        output = "".join(running.communicate(timeout=TIDYING + STARTING))
+        assert time.monotonic() - began < TIDYING + STARTING
+        assert running.returncode == 2, output
+        assert "Traceback" not in output
+        assert "Interrupted" in output
+        report = json.loads(file.read_text(encoding="utf-8"))
+        assert report["requests"] > 50
+        if times == 1:
+            assert left(url).keys() <= {*report["left_behind"]}
