@@ -27,7 +27,8 @@ _ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 5
 def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
     """The report. `known` are fingerprints that are hidden; with less than `least` per cent reached it fails."""
     wanted = set(options.only)
-    divergences = merged(learned.findings, document, set(learned.groups), learned.suspected)
+    answered = [name for name, statuses in learned.statuses.items() if any(200 <= status < 300 for status in statuses)]
+    divergences = merged(learned.findings, document, set(learned.groups), learned.suspected, answered)
     classes = wanted - set(document.operations) - {o.tag for o in document.operations.values()}
     divergences = [d for d in divergences if (not classes or d.kind in classes) and d.kind not in options.skip]
     shown, hidden = hide(divergences, known)

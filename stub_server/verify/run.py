@@ -138,6 +138,7 @@ class Runner:
             self.learned.findings.append,
             self._answered,
             [],
+            set(),
         )
         loop = asyncio.get_running_loop()
         target.until = began + options.budget
