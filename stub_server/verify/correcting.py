@@ -164,7 +164,7 @@ class Correcting:
                 names = tuple(name for name in self._document.operations if any(name in c.operations for c in left))
                 options = replace(self._options, only=names, overlays=(*self._options.overlays, file))
                 learned = await self._run(Runner(options, self._progress))
-                if learned.away or learned.is_late:
+                if learned.away or learned.is_late or learned.is_interrupted:
                     return []
                 new = [f for f in learned.findings if not {_key(f), _kept_key(f)} & known]
                 spoiled = {finding.operation for finding in new}

@@ -20,12 +20,13 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer. `seconds` is how long it took."""
+    """An answer. `seconds` is how long it took, `tries` how often the request was sent until it came."""
 
     status: int
     headers: Headers = ()
     body: bytes = b""
     seconds: float = 0.0
+    tries: int = 1
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in any case."""

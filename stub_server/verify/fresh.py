@@ -45,7 +45,7 @@ class Fresh:
             case "name" | "sku":
                 return self.name(64)
             case "url":
-                return NOWHERE + self.text(12)
+                return f"{NOWHERE}{self.tag}-{self.text(6)}"
         return None
 
     def renewed(self, value: Any, kept: frozenset[tuple[str, ...]] = frozenset(), at: tuple[str, ...] = ()) -> Any:

@@ -69,13 +69,15 @@ def notes(learned: Learned, options: Options) -> Iterator[str]:
         yield f"The budget of {options.budget:g} s is used up: give more with --budget, or less to do with --only."
     if learned.limited:
         yield f"The backend answered 429 to {learned.limited:,} requests, and was given the time it asked for."
-    if learned.lost and learned.groups:
+    if learned.repeated:
         yield (
-            f"{learned.lost:,} requests had no answer at first. They were sent again; where that left a record's state "
-            "unknown, what follows was left out."
+            f"{learned.repeated:,} requests had no answer until they were sent again; where that left the state of a "
+            "record unknown, what follows was left out."
         )
     if learned.unknown:
-        yield f"The backend may have made {learned.unknown:,} records without an answer: no list shows them by name."
+        yield f"The backend may have kept {learned.unknown:,} records whose making it did not answer."
+    if learned.is_cut_short:
+        yield f"Cleaning up was cut short: search the backend for {learned.tag}, with which the run's names begin."
 
 
 def contract_of(document: Document) -> str:

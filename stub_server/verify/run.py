@@ -66,8 +66,9 @@ class Learned:
     """What a run has learned. `statuses` and `groups` are by operationId, `suspected` are operationIds by class.
 
     `meant` are the operationIds that the run was about. `away` is a clause that says why the target could not be asked
-    any more. `lost` requests had no answer at the first try, `limited` ones were told to come later; `unknown` counts
-    the records that the target may have made without that anybody can know.
+    any more. `repeated` requests were answered only when they were sent again, `limited` ones were told to come later.
+    `unknown` counts records that the target may have made without an answer, and that no list shows. Names of the run
+    begin with `tag`; where cleaning up `is_cut_short`, there may be more of them than `left_behind` tells.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -78,9 +79,11 @@ class Learned:
     requests: int = 0
     seconds: float = 0.0
     meant: tuple[str, ...] = ()
-    lost: int = 0
+    repeated: int = 0
     limited: int = 0
     unknown: int = 0
+    tag: str = ""
+    is_cut_short: bool = False
     away: str = ""
     is_late: bool = False
     is_interrupted: bool = False
@@ -108,7 +111,9 @@ class Runner:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), now)
         self._run_id = secrets.token_hex(3)
+        self.learned.tag = f"verify-{self._run_id}"
         self._made: list[list[Made]] = []
+        self._noted: set[str] = set()  # ids of all that was ever made
         self._kept: set[str] = set()  # ids of what cannot be deleted
 
     async def run(self, told: Callable[[Exchange], None] = lambda _: None) -> Learned:
@@ -170,6 +175,7 @@ class Runner:
         if self.learned.is_late and not target.answers:
             self.learned.away = self.learned.away or "it does not answer"
         target.is_over, target.until = False, (ended or monotonic()) + TIDYING
+        self.learned.is_cut_short = bool(self._noted or run.unanswered)
         tasks.append(loop.create_task(self._tidy_all(target, run.unanswered)))
         with suppress(asyncio.CancelledError):
             await tasks[-1]
@@ -177,7 +183,10 @@ class Runner:
         self.learned.left_behind += [_path(*made) for each in self._made for made in each]
         await target.close()
         self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
-        self.learned.lost, self.learned.limited = target.lost, target.limited
+        self.learned.repeated, self.learned.limited = target.repeated, target.limited
+        silent = [finding for finding in self.learned.findings if finding.kind == "transport"]
+        if target.repeated >= len(silent):  # what breaks off anywhere says nothing of an operation
+            self.learned.findings = [finding for finding in self.learned.findings if finding not in silent]
         return self.learned
 
     # -- the journeys
@@ -209,6 +218,7 @@ class Runner:
             resource = next((r for r in self.catalogue.resources.values() if operation in r.creates), None)
             if resource is not None and (resource, ident) not in made:
                 made.append((resource, ident))
+                self._noted.add(ident)
 
         def gone(ident: str) -> None:
             made[:] = [each for each in made if each[1] != ident]
@@ -288,39 +298,46 @@ class Runner:
     # -- afterwards
 
     async def _tidy_all(self, target: Target, unanswered: Sequence[Operation]) -> None:
-        """Tidy what all journeys have left, and first what they have made without being told."""
-        found: list[Made] = []
-        self._made.append(found)
+        """Tidy what all journeys have left, and what they have made without being told."""
+        if not self.learned.is_cut_short:
+            return
+        kinds = [*self.catalogue.resources.values()]
+        urgent = [kind for kind in kinds if any(operation in kind.creates for operation in unanswered)]
         with suppress(TimeoutError, Away):
             async with asyncio.timeout(target.until - monotonic()):
-                await self._search(target, unanswered, found)
-                await self._tidy(target, found)
-                await together(*(self._tidy(target, made) for made in self._made if made is not found))
+                await together(*(self._search(target, kind) for kind in urgent))
+                for kind in urgent:
+                    missing = sum(operation in kind.creates for operation in unanswered)
+                    found = sum(each is kind for made in self._made[-len(urgent) :] for each, _ in made)
+                    self.learned.unknown += max(0, missing - found)
+                await together(*(self._tidy(target, made) for made in self._made if made))
+                # A record may have made another: an order makes its customer.
+                await together(*(self._search(target, kind) for kind in kinds if kind not in urgent))
+                await together(*(self._tidy(target, made) for made in self._made if made))
+                self.learned.is_cut_short = False
 
-    async def _search(self, target: Target, unanswered: Sequence[Operation], found: list[Made]) -> None:
-        """Look in the lists for records whose making was not answered: this run's tag is in them."""
-        known = {ident for made in self._made for _, ident in made}
+    async def _search(self, target: Target, resource: Resource) -> None:
+        """Note the records in a list that have this run's tag in them and are not known yet."""
+        found: list[Made] = []
+        self._made.append(found)
+        steps = resource.list and self.catalogue.entries_at(resource.list)
+        if resource.list is None or steps is None:
+            return
         headers = (("Authorization", f"Bearer {self.options.token}"),)
-        tag = f"verify-{self._run_id}"
-        for resource in self.catalogue.resources.values():
-            self.learned.unknown += (missing := sum(operation in resource.creates for operation in unanswered))
-            steps = resource.list and self.catalogue.entries_at(resource.list)
-            if not missing or resource.list is None or steps is None:
-                continue
-            names = {parameter.name for parameter in resource.list.parameters}
-            query = {name: tag for name in ("search", "name") if name in names}
-            for page in range(1, _SEARCHED + 1):
-                sent = urlencode([*query.items(), ("page", page), ("limit", 100)])
-                answer = await target.send(Request("GET", resource.list.path, sent, headers), TRIES)
-                entries = at(_json(answer.body), steps) or []
-                for entry in entries:
-                    ident = entry.get("id") if isinstance(entry, dict) else None
-                    if isinstance(ident, str) and ident not in known and tag.encode() in orjson.dumps(entry):
-                        known.add(ident)
-                        found.append((resource, ident))
-                if len(entries) < 100:
-                    break
-            self.learned.unknown -= min(missing, sum(kind is resource for kind, _ in found))
+        names = {parameter.name for parameter in resource.list.parameters}
+        query = [(name, self.learned.tag) for name in ("search", "name") if name in names]
+        for page in range(1, _SEARCHED + 1):
+            sent = urlencode([*query, ("page", page), ("limit", 100)])
+            answer = await target.send(Request("GET", resource.list.path, sent, headers), TRIES)
+            entries = at(_json(answer.body), steps)
+            entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+            for entry in entries:
+                ident = entry.get("id")
+                if isinstance(ident, str) and ident not in self._noted and self.learned.tag in str(entry):
+                    self._noted.add(ident)
+                    found.append((resource, ident))
+            if len(entries) < 100:
+                return
 
     async def _tidy(self, target: Target, made: list[Made]) -> None:
         """Delete records, else archive them, those last that others are below of; what cannot be stays in the list."""

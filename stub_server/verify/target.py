@@ -60,8 +60,8 @@ class Target:
         )
         self._places = asyncio.Semaphore(AT_ONCE)
         self._resumes = 0.0
-        self.requests, self.answers, self.lost, self.limited = 0, 0, 0, 0
-        """How many were sent, answered, without an answer at the first try, and told to come later (429)."""
+        self.requests, self.answers, self.repeated, self.limited = 0, 0, 0, 0
+        """How many were sent, answered, answered only when they were sent again, and told to come later (429)."""
         self.until = inf
         """The moment (`monotonic`) until which it makes sense to wait after a 429."""
         self.is_over = False
@@ -69,20 +69,23 @@ class Target:
 
     async def send(self, request: Request, tries: int = 1) -> Answer:
         """The answer. Status 0 is none, though others are answered: the body says why. Raises Away, Over."""
-        began = monotonic()
-        for left in reversed(range(tries)):
+        began, number, why = monotonic(), 0, ""
+        while number < tries:
+            number += 1
             try:
-                return await self._patiently(request)
+                answer = await self._patiently(request)
+                self.repeated += number > 1
+                return answer._replace(tries=number)
             except _Lost as lost:
-                self.lost += left == tries - 1
-                if left and lost.again:
-                    await asyncio.sleep(_PAUSE)
-                    continue
                 why = str(lost)
-                break
+                if not lost.again:
+                    break
+            if number < tries:
+                await asyncio.sleep(_PAUSE)
         if not await self._lives():
             raise Away(f"it does not answer: {why}")
-        return Answer(0, (), f"{why}{', in each of several tries' if tries > 1 else ''}".encode(), monotonic() - began)
+        often = f", in each of {number} tries" if number > 1 else ""
+        return Answer(0, (), f"{why}{often}".encode(), monotonic() - began, number)
 
     async def _lives(self) -> bool:
         """Whether it answers anything."""

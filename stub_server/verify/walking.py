@@ -143,7 +143,7 @@ class Walk:
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         told = time()
         seen = await self._ask(probe, requests[0], first, second)
-        if self._is_lost and seen.target.status:  # only the repetition was answered: it says what was done before
+        if self._is_lost and not self._is_to_tell(probe, seen.target):
             self._learn(probe, seen, second)
             return seen
         moment = Moment(time() - seen.target.seconds, began, began, seen.target.seconds + told - began)
@@ -166,6 +166,13 @@ class Walk:
         self._learn(probe, seen, second)
         return seen
 
+    def _is_to_tell(self, probe: Probe, answer: Answer) -> bool:
+        """Whether it departs that a request has no answer: again it had none, or another one of a kind not repeated."""
+        operation = probe.operation
+        return answer.status == 0 and (
+            answer.tries > 1 or operation is None or not costs(operation) or self._run.unanswered.count(operation) > 1
+        )
+
     async def _probe_alone(self, probe: Probe) -> Seen:
         request = self._request(probe, 0)
         answer = await self._run.target.send(request, TRIES)
@@ -182,18 +189,15 @@ class Walk:
         return seen
 
     async def _ask(self, probe: Probe, request: Request, first: Answer, second: Answer) -> Seen:
-        """A request that changes something and has no answer is sent again, if that is free: does it ever have one?"""
         target, operation, unanswered = self._run.target, probe.operation, self._run.unanswered
         if probe.method == "GET" or operation is None:
             answer = await target.send(request, TRIES)
         else:
             unanswered.append(operation)
-            answer = await target.send(request)
-            self._is_lost = answer.status == 0
+            answer = await target.send(request, 1 if costs(operation) else TRIES)
+            self._is_lost = answer.status == 0 or answer.tries > 1  # nobody knows how often it was done
             if not self._is_lost:
                 unanswered.remove(operation)
-            elif not costs(operation):
-                answer = await target.send(request, TRIES)
         return Seen(answer, first, _json(answer.body), _json(first.body))
 
     # -- the request
