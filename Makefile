@@ -66,7 +66,7 @@ soak: $(STAMP) ## ten minutes of everything at once: memory, refusals, waits (AR
 crash: $(STAMP) ## kill servers six hundred times and look at what their stores have (ARGS='--kills 50 --replicas 20')
 	@$(BIN)/python -m tests.crash $(ARGS)
 
-contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract
+contract: $(STAMP) ## let schemathesis and verify judge a running sandbox by its contract
 	@$(BIN)/python -m tests.contract $(ARGS)
 
 explain: $(STAMP) ## measure how many refusals have a nearest request that succeeds when pasted

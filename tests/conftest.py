@@ -56,7 +56,6 @@ LONG = (
     "engine/test_folding.py",
     "engine/test_faults.py",
     "surfaces/test_user_files.py",
-    "contract/test_planted.py",
     "verify/test_mutants.py",
 )
 TESTS = Path(__file__).parent

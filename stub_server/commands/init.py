@@ -14,7 +14,6 @@ TOOLS: Mapping[str, Mapping[str, str]] = {
         "schemathesis.toml": "schemathesis.toml",
         "sandbox_hooks.py": "sandbox_hooks.py",
         "sandbox_formats.py": "sandbox_formats.py",
-        "sandbox_checks.py": "sandbox_checks.py",
         "contract-tests.yml": ".github/workflows/contract-tests.yml",
     }
 }

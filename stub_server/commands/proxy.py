@@ -33,26 +33,18 @@ def proxy(url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, .
     """
     import asyncio
 
-    from ..app import data_dir
-    from ..contract import bundle
-    from ..contract.document import Document
-    from ..contract.source import ContractError
     from ..verify.reporting import forms_of, written
+    from ..verify.telling import contract_with
     from ..verify.watching import Watching
-    from ..verify.where import Where
 
     forms = forms_of(reports)
-    folder = data_dir("openapi")
-    try:
-        document = Document(bundle.load(folder / "openapi.yaml", overlays))
-    except ContractError as error:
-        raise Unusable(str(error)) from None
+    document, where = contract_with(overlays)
     target = url.rstrip("/").removesuffix("/v2")
     watching = Watching(document, target, lambda line: click.echo(printable(line)))
     sys.setswitchinterval(_HANDOVER)
     asyncio.run(_served(target, port, watching))
     report = watching.report()
-    for text in written(report, Where(folder, document, overlays), forms):
+    for text in written(report, where, forms):
         click.echo(text)
     for reason, count in sorted(watching.unjudged.items()):
         click.echo(f"Not judged: {count:,} ({printable(reason)}).", err=True)

@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Set
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from ..kernel.hosts import is_local
-from .options import Unusable, of_overlays, printable
+from .options import BaseUrl, Number, Unusable, of_overlays, printable, write_private
+
+if TYPE_CHECKING:
+    from ..verify.run import Options
+    from ..verify.telling import Told
+
+_OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline"))
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
+_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
-@click.command()
-@click.argument("url")
-@click.option("--token", envvar="STUB_VERIFY_TOKEN", required=True, help="The credential of the backend.")
-@click.option("--write", is_flag=True, help="Make records of its own, change and delete them.")
-@click.option("--charges", is_flag=True, help="Place orders and send test deliveries too, which may cost money.")
-@click.option("--only", multiple=True, metavar="NAME", help="An operationId, a tag or a class. Repeatable.")
-@click.option("--skip", multiple=True, metavar="NAME", help="The same, to leave out.")
-@click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, show_default=True, metavar="SECONDS")
-@click.option("--settle", type=click.FloatRange(0, 60), default=2.0, show_default=True, metavar="SECONDS",
-              help="For how long a read may fail to show a change.")  # fmt: skip
-@click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, show_default=True, metavar="PERCENT",
-              help="How much must be reached for exit code 0.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**31), default=42, show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.argument("url", type=BaseUrl(), required=False)
+@click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
+@click.option("--write", is_flag=True, help="Also create records, and change and delete these.")
+@click.option("--charges", is_flag=True, help="Also place orders and send test deliveries, which may cost money.")
+@click.option("--only", multiple=True, metavar="NAME", help="An operationId, tag or class to look at; repeatable.")
+@click.option("--skip", multiple=True, metavar="NAME", help="An operationId, tag or class to leave out; repeatable.")
+@click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, metavar="SECONDS",
+              help="Time for the run; cleaning up may take 20 s more.")  # fmt: skip
+@click.option("--settle", type=click.FloatRange(0, 60), default=2.0, metavar="SECONDS",
+              help="Time in which a change must show in what is read.")  # fmt: skip
+@click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
+              help="Share of the statuses within reach that must be seen for exit code 0.")  # fmt: skip
+@click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed makes the same probes.")
 @of_overlays
-@click.option("--header", "headers", multiple=True, metavar="'Name: value'", help="Sent with every request.")
-@click.option("--cacert", type=click.Path(exists=True, dir_okay=False), help="Certificates to trust.")
-@click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]",
-              help="text, json, html, junit or sarif.", default=("text",))  # fmt: skip
-@click.option("--baseline", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="REPORT.json",
-              help="Hide the divergences of an earlier report.")  # fmt: skip
+@click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
+              help="Header to send with every request; repeatable.")  # fmt: skip
+@click.option("--cacert", type=_FILE, help="Certificates (PEM) to trust in place of the usual ones.")
+@click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
+              help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
+@click.option("--baseline", type=_FILE, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
+@click.option("--har", type=_FILE, help="Judge this recorded traffic, and send nothing.")
+@click.option("--record-har", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write all requests and answers to a file, without secrets.")  # fmt: skip
+@click.option("--write-overlay", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write an overlay that corrects the contract, each action proved.")  # fmt: skip
 @click.option("--yes", metavar="HOST", help="Write to this host without a question.")
+@click.pass_context
 def verify(
-    url: str,
-    token: str,
+    context: click.Context,
+    url: str | None,
+    token: str | None,
     write: bool,
     charges: bool,
     only: tuple[str, ...],
@@ -46,31 +65,65 @@ def verify(
     seed: int,
     overlays: tuple[Path, ...],
     headers: tuple[str, ...],
-    cacert: str | None,
+    cacert: Path | None,
     reports: tuple[str, ...],
+    write_overlay: Path | None,
     baseline: Path | None,
+    har: Path | None,
+    record_har: Path | None,
     yes: str | None,
 ) -> None:
     """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
 
-    It is only read, unless --write is given.
+    It is only read, unless --write is given. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than
+    --coverage.
     """
-    host = _host(url)
-    if write and not is_local(host) and yes != host:
-        _ask(host)
-    import asyncio
-
-    from ..app import data_dir
     from ..verify.baseline import known
-    from ..verify.reporting import forms_of, notes, report_of, written
-    from ..verify.run import Options, Runner
-    from ..verify.where import Where
+    from ..verify.reporting import forms_of, written
 
-    forms = forms_of(reports)
-    hidden = known(baseline) if baseline is not None else set()
-    options = Options(
-        url, token, write, charges, only, skip, budget, settle, seed, overlays, tuple(map(_header, headers)), cacert
-    )
+    host = None if url is None else _host(url)
+    forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
+    if har is not None:
+        _check_sends_nothing(context)
+        from ..verify.telling import of_recorded
+
+        told = of_recorded(har, url, overlays, hidden)
+    else:
+        if url is None or host is None:
+            raise click.UsageError("Give the address of the backend as URL, or recorded traffic with --har.")
+        if token is None:
+            raise click.UsageError("Give the credential of the backend with --token or STUB_VERIFY_TOKEN.")
+        named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
+        if write and not is_local(host) and yes != host:
+            _ask(host)
+        from ..verify.run import Options
+
+        trusted = None if cacert is None else str(cacert)
+        options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
+        told = _sent(options, host, coverage, hidden, record_har, write_overlay)
+    for text in written(told.report, told.where, forms):
+        click.echo(text)
+    for note in told.notes:
+        click.echo(printable(note), err=True)
+    sys.exit(told.report.exit)
+
+
+def _sent(
+    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, overlay: Path | None
+) -> Told:
+    """Make a run, with a bar that says how far it is. Raises Unusable."""
+    import asyncio
+    import ssl
+
+    from ..contract.source import ContractError
+    from ..verify.correcting import Correcting
+    from ..verify.forms import overlay as overlay_form
+    from ..verify.har import Recording
+    from ..verify.reporting import save
+    from ..verify.run import Runner
+    from ..verify.showing import Showing
+    from ..verify.telling import check_names, of_run
+
     with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
 
         def progress(done: int, total: int) -> None:
@@ -79,38 +132,56 @@ def verify(
 
         try:
             runner = Runner(options, progress)
-            learned = asyncio.run(runner.run())
+            check_names(options, runner.document)
+            recording = Recording(options.url, Showing(runner.document))
+            learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+            told = of_run(learned, runner.document, options, hidden, coverage)
+            if overlay is not None and not learned.away and not learned.is_interrupted:
+                asyncio.run(Correcting(runner, progress).correct(told.report, learned.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before anything was sent.") from None
-    report = report_of(learned, runner.document, options, hidden, coverage)
-    for text in written(report, Where(data_dir("openapi"), runner.document, overlays), forms):
-        click.echo(text)
-    for note in notes(learned, options):
-        click.echo(printable(note), err=True)
-    sys.exit(report.exit)
+        except ContractError as error:
+            raise Unusable(str(error)) from None
+        except ssl.SSLError:
+            raise Unusable(f"{options.trusted}: has no certificates in PEM form.") from None
+    if overlay is not None:
+        save(overlay, overlay_form.render(told.report, told.where))
+    if file is not None:
+        write_private(file, recording.archive())
+        if recording.left_out:
+            told.notes.append(f"{file}: is full; {recording.left_out:,} exchanges are not in it.")
+    return told
+
+
+def _check_sends_nothing(context: click.Context) -> None:
+    """Refuse options that only a run has. Raises UsageError."""
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in _OF_RECORDED
+        and context.get_parameter_source(str(parameter.name)) == click.core.ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"With --har nothing is sent: leave out {', '.join(given)}.")
 
 
 def _host(url: str) -> str:
     parts = urlsplit(url)
-    try:
-        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address or parts.query or parts.username:
-        raise Unusable(f"{url}: give the address above /v2, such as https://api.example.com.")
+    if parts.username is not None:
+        raise click.UsageError("Leave user and password out of the URL: --token and --header take credentials.")
     return str(parts.hostname)
 
 
 def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon or not name.strip() or not text.isprintable():
-        raise Unusable(f"{text!r}: give a header as 'Name: value'.")
-    return name.strip(), value.strip()
+    name, colon, value = (part.strip() for part in text.partition(":"))
+    if not colon or not _NAME(name) or not value.isascii() or not value.isprintable():
+        raise click.UsageError(f"The header {name[:40]!r} cannot be sent. Give --header 'Name: value' in ASCII.")
+    return name, value
 
 
 def _ask(host: str) -> None:
     """Have somebody at a terminal type the host's name. Raises Unusable."""
     if not sys.stdin.isatty():
         raise Unusable(f"--write makes records at {host}. Give --yes {host} if that is meant.")
-    if click.prompt(f"This makes records at {host}. Type its name to go on") != host:
+    if click.prompt(f"This makes records at {host}. Type its name to go on", err=True) != host:
         raise Unusable("The name is another one. Nothing was sent.")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ..contract.document import Operation
 from ..contract.source import Json
-from .fresh import Fresh
+from .fresh import NOWHERE, Fresh
 from .probe import Probe
 from .resources import Catalogue, Resource, pointer_of, role_of
 from .variants import Variants
@@ -76,10 +76,13 @@ class Builder:
                 yield resource
 
     def harmless(self, operation: Operation, body: Any) -> Any:
-        """The same body, but a webhook that is active hears the run's own project alone."""
+        """The same body, but a webhook leads nowhere, and one that is active hears the run's own project alone."""
         schema = self.catalogue.body(operation) or {}
         if not isinstance(body, dict) or not {"is_active", "url", "projectId"} <= schema.get("properties", {}).keys():
             return body
+        url = body.get("url")
+        if isinstance(url, str) and "://" in url and not url.startswith(NOWHERE):
+            body = {**body, "url": self.fresh.value("url")}
         if body.get("projectId", "") is None:
             return {**body, "is_active": False} if body.get("is_active") is not False else body
         if operation.method == "POST" or body.get("is_active") is True:

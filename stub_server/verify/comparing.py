@@ -18,7 +18,11 @@ Steps = tuple[str, ...]
 
 
 class Difference(NamedTuple):
-    """A value that is not as it should be. `at` has no numbers of entries; `kind` is one of the classes."""
+    """A value that is not as it should be. `at` has no numbers of entries.
+
+    `kind` is one of the classes, `list` where a list has too few or too many of the journey's own records: what that
+    is depends on what was asked. It is `filter` where the list has others.
+    """
 
     at: Steps
     expected: Any
@@ -81,8 +85,13 @@ class Comparing:
                 if name in second and name in target:
                     yield from self._walk((*place, name), target[name], first[name], second[name], moment)
         elif isinstance(first, list) and isinstance(second, list):
-            if isinstance(target, list):
-                yield from self._list(place, target, first, second, moment)
+            if not isinstance(target, list):
+                return  # the schema tells
+            if _are_texts(target, first) and first == second and all(self._is_meant(place, text) for text in first):
+                if target != first:
+                    yield Difference(place, first, target)
+                return
+            yield from self._list(place, target, first, second, moment)
         else:
             yield from self._leaf(place, target, first, second, moment)
 
@@ -115,9 +124,11 @@ class Comparing:
             if name in listed:
                 yield from self._walk(place, listed[name], *entries, moment)
             elif are_own:
-                yield Difference(place, "a record that it should list", "it is not there", "list")
-        if are_own and not listed.keys() <= named.keys():
-            yield Difference(place, f"{len(first)} entries", "others beside them", "list")
+                yield Difference(place, "all records that match", "too few records", "list")
+        others = listed.keys() - named.keys()
+        if are_own and others:
+            kind = "list" if others <= self._roles.own else "filter"
+            yield Difference(place, "the records that match", "records that do not match", kind)
 
     def _leaf(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
         if is_id(first) and is_id(second):
@@ -176,6 +187,10 @@ class Comparing:
             return
         if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + moment.took:
             yield Difference(place, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
+
+
+def _are_texts(*lists: list[Any]) -> bool:
+    return all(isinstance(entry, str) for entries in lists for entry in entries)
 
 
 def _is_other(first: Any, target: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
@@ -45,6 +46,7 @@ _KINDS = MappingProxyType(
      "array": "a list", "object": "an object"}
 )  # fmt: skip
 _UNREAD = object()
+_VARIES = re.compile(rb"[0-9A-Za-z_:.+-]*[0-9][0-9A-Za-z_:.+-]*")  # ids, instants and numbers
 
 
 class _Departure(NamedTuple):
@@ -68,6 +70,9 @@ class Conformity:
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
         self._places = Places(document)
         self._validators: dict[str, Validator] = {}
+        self.knows_nowhere = False
+        """Whether `learn_nowhere` was called."""
+        self._nowhere: bytes | None = None
         self._tree = _Node()
         for operation in document.operations.values():
             self._tree.add(operation)
@@ -93,6 +98,11 @@ class Conformity:
             for each in found
         ]
 
+    def learn_nowhere(self, exchange: Exchange) -> None:
+        """Learn from the answer to a path that nobody has: a 404 that is not like it is of an operation."""
+        self.knows_nowhere = True
+        self._nowhere = _told_of_path(exchange) if exchange.answer.status == 404 else None
+
     # -- what departs
 
     def _departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[_Departure]:
@@ -114,7 +124,8 @@ class Conformity:
         at = pointer_of(operation)
         body = _UNREAD if request.method == "HEAD" else _read(answer)
         response = operation.responses.get(status)
-        if _is_missing(status, response, body, is_head=request.method == "HEAD"):
+        is_missing = _is_missing(status, response, body, is_head=request.method == "HEAD")
+        if is_missing and (status != 404 or _code(body) or self._nowhere in (None, _told_of_path(exchange))):
             title = f"{operation.method} {operation.path} does not exist: {status} without a refusal of the contract."
             yield self._departure("missing-operation", at, "missing", title, exchange, _success(operation))
         elif response is not None:
@@ -327,6 +338,12 @@ def _is_missing(status: int, response: Response | None, body: Any, *, is_head: b
         return False
     code = _code(body)
     return status == 405 or code in _NO_ROUTE or (code is None and not (is_head and status == 404))
+
+
+def _told_of_path(exchange: Exchange) -> bytes:
+    """The body without what differs from request to request."""
+    request, answer = exchange
+    return _VARIES.sub(b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b""))
 
 
 def _code(body: Any) -> str | None:

@@ -58,7 +58,7 @@ class Finding:
     `kind` is one of `CLASSES`, `operation` an operationId or empty where there is none, `group` one of `GROUPS`.
     `pointer` leads to the line of the contract (`#/paths/…`), `cause` says in a few words what departs, without values
     that differ between runs: findings of one kind with the same pointer, else the same cause, are one divergence.
-    `overlay` is an action of an OpenAPI Overlay that corrects the contract, or None.
+    `overlay` has the `actions` of an OpenAPI Overlay that corrects the contract, or is None.
     """
 
     kind: str
@@ -78,7 +78,7 @@ class Divergence:
     """One thing in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
 
     `operations` are in the contract's order, `operation` is the first of them. `cases` are the pairs of operation and
-    group that it was found in.
+    group that it was found in. `overlay` has the `actions` of an OpenAPI Overlay that corrects the contract.
     """
 
     fingerprint: str
@@ -94,6 +94,7 @@ class Divergence:
     expected: Said
     overlay: dict[str, Any] | None = None
     cases: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -13,12 +13,14 @@ from urllib.parse import SplitResult, urlsplit
 import orjson
 
 from ..contract.document import Document
+from ..contract.secrets import REDACTED
 from ..journal.har import entry
 from ..kernel.clock import iso
 from ..version import __version__
 from .exchange import Answer, Exchange, Headers, Request
 from .findings import Report
 from .observed import Observed
+from .showing import Showing
 
 LARGEST = 64 * 1024 * 1024  # bytes of a file
 _PORTS = {"http": 80, "https": 443}
@@ -69,17 +71,51 @@ def read(file: Path, base_url: str | None = None) -> Archive:
 
 def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:
     """Exchanges as an archive, each with its moment in seconds since 1970. Secrets are the caller's to leave out."""
-    entries = [
-        entry(
-            (request.method, base_url + request.path, request.query, request.headers, request.body),
-            (answer.status, answer.headers, answer.body),
-            iso(int(at * 1000)),
-            answer.seconds * 1000,
-        )
-        for (request, answer), at in exchanges
-    ]
+    return _log([_entry(exchange, at, base_url) for exchange, at in exchanges])
+
+
+class Recording:
+    """Exchanges as they come, written as entries of an archive that `read` can read again."""
+
+    def __init__(self, base_url: str, showing: Showing) -> None:
+        """`base_url` is the parent of `/v2`; `showing` leaves secrets out."""
+        self._base_url, self._showing = base_url.rstrip("/").removesuffix("/v2"), showing
+        self._entries: list[bytes] = []
+        self._room = LARGEST - 1_000
+        self.left_out = 0
+        """How many exchanges there was no room for."""
+
+    def add(self, exchange: Exchange) -> None:
+        """Take an exchange that has just ended."""
+        began = time() - exchange.answer.seconds
+        written = orjson.dumps(_entry(self._showing.redacted(exchange), began, self._base_url))
+        self._room -= len(written) + 1
+        if self._room < 0:
+            self.left_out += 1
+        else:
+            self._entries.append(written)
+
+    def archive(self) -> bytes:
+        """What was recorded until now."""
+        return _log([orjson.Fragment(each) for each in self._entries])
+
+
+def _log(entries: list[Any]) -> bytes:
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
     return orjson.dumps({"log": {**head, "entries": entries}})
+
+
+def _entry(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
+    request, answer = exchange
+    made = entry(
+        (request.method, base_url + request.path, request.query, request.headers, request.body),
+        (answer.status, answer.headers, answer.body),
+        iso(int(at * 1000)),
+        answer.seconds * 1000,
+    )
+    if answer.body == REDACTED.encode():  # too large to look for secrets in: who reads it must not take it for a body
+        del made["response"]["content"]["text"]
+    return made
 
 
 def judged(har: Archive, document: Document) -> Report:

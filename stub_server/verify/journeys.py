@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -20,14 +21,13 @@ _SAYS_YES, _SAYS_NO = "says_yes", "says_no"
 def accepts(builder: Builder, operation: Operation) -> Steps:
     """What an operation accepts and refuses: its parameters and its body, one limit at a time."""
     resource = builder.resource_of(operation)
-    may = builder.may(operation)
-    if not builder.can(operation):
+    if not builder.may_make(operation):
         return
-    yield from _ready(builder, operation)
+    yield from ready(builder, operation)
     body = builder.body(operation)
     path = builder.path(operation)
     where = pointer_of(operation)
-    if body is None and may and operation.method in ("GET",):
+    if body is None and operation.method in ("GET",):
         yield Probe(operation, operation.method, path, _SAYS_YES, "ask", where)
     yield from _parameters(builder, operation, path)
     if body is None:
@@ -35,10 +35,9 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
     schema = operation.body or {}
     pointer = f"{where}/requestBody/content/application~1json/schema"
     changes = resource is not None and operation not in resource.creates
+    is_first = True  # of the records that are changed: a second one may not have what it has
     for variant in builder.variants.of_body(schema, pointer, body, builder.fresh):
-        if variant.is_accepted and not may:
-            continue
-        value = variant.value if changes else builder.fresh.renewed(variant.value, variant.places)
+        value = variant.value if changes and is_first else builder.fresh.renewed(variant.value, variant.places)
         value = builder.harmless(operation, value)
         group = _SAYS_YES if variant.is_accepted else _SAYS_NO
         makes = "" if resource is None or changes else f"{resource.role} more"
@@ -54,7 +53,8 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
             keeps=False,
         )
         if changes and not seen.is_alike:
-            yield from _ready(builder, operation)
+            is_first = False
+            yield from ready(builder, operation)
         elif resource is not None and makes and resource.delete is not None and 200 <= seen.twin.status < 300:
             yield _away(builder, resource, makes)
     for role in sorted(set(_named(body))):
@@ -78,7 +78,7 @@ def _away(builder: Builder, resource: Resource, role: str) -> Probe:
     return Probe(delete, delete.method, path, "setup", f"delete {role}", pointer_of(delete), keeps=False)
 
 
-def _ready(builder: Builder, operation: Operation) -> Steps:
+def ready(builder: Builder, operation: Operation) -> Steps:
     """Make what an operation needs."""
     yield from builder.setup(builder.needs(operation, builder.body(operation)))
     yield from _log(builder, operation)
@@ -105,12 +105,15 @@ def _parameters(builder: Builder, operation: Operation, path: str) -> Steps:
         for variant in builder.variants.of_parameter(parameter.schema, where, parameter.name, builder.fresh):
             value = str(variant.value).lower() if isinstance(variant.value, bool) else str(variant.value)
             group = _SAYS_YES if variant.is_accepted else _SAYS_NO
-            query = {parameter.name: value}
-            yield Probe(operation, operation.method, path, group, variant.tries, variant.pointer, query=query)
+            query, method = {parameter.name: value}, operation.method
+            keeps = method != "GET"
+            yield Probe(operation, method, path, group, variant.tries, variant.pointer, query=query, keeps=keeps)
 
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Steps:
     """Who may not ask, and for what is not there. `keys` are roles of API keys by the scope that each lacks."""
+    if not builder.may(operation):
+        return
     where = pointer_of(operation)
     names = [p.name for p in operation.parameters if p.place == "path"]
     others = {name: NOWHERE_ID for name in names}
@@ -118,7 +121,6 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     for name in sorted(set(_named(body))):
         body = _replaced(body, name, NOWHERE_ID)
     path = builder.path(operation, **others)
-    scopes = sorted(operation.scopes)
 
     def probe(learns: str, pointer: str, at_path: str = path, **more: Any) -> Probe:
         return Probe(operation, operation.method, at_path, _SAYS_NO, learns, pointer, body=body, keeps=False, **more)
@@ -126,9 +128,13 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     if operation.scheme is not None:
         yield probe("no credential", f"{where}/security", credential=NONE, suspect="auth")
         yield probe("a credential that nobody issued", f"{where}/security", credential=WRONG, suspect="auth")
-    for scope in scopes:
+    for number, scope in enumerate(operation.raw.get("x-scopes", ())):
         if scope in keys:
-            yield probe(f"a key without {scope}", f"{where}/x-scopes", credential=keys[scope], suspect="scope")
+            at_scope = f"{where}/x-scopes/{number}"
+            yield probe(f"a key without {scope}", at_scope, credential=keys[scope], suspect="scope")
+    if body is not None and not names:  # asked even where what it needs cannot be made
+        content = f"{where}/requestBody/content"
+        yield replace(probe("a list for an object", content), body=b"[]")
     if names:
         yield probe("an id that is nowhere", where, suspect="")
         for name in names:
@@ -156,7 +162,7 @@ def repeats(builder: Builder, operation: Operation) -> Steps:
     """An operation with a key for idempotency, sent again alike and with another body."""
     if not operation.takes_key or not builder.may_make(operation):
         return
-    yield from _ready(builder, operation)
+    yield from ready(builder, operation)
     body, key = builder.body(operation), {"Idempotency-Key": builder.fresh.tag}
     pointer = _parameter_at(operation, "idempotency-key")
 
@@ -167,10 +173,10 @@ def repeats(builder: Builder, operation: Operation) -> Steps:
             suspect="idempotency", keeps=False,
         )  # fmt: skip
 
-    yield probe("with a key", body)
-    yield probe("the same again", body)
+    yield replace(probe("with an Idempotency-Key", body), suspect="")
+    yield probe("the same request again with its Idempotency-Key", body)
     other = builder.fresh.renewed({**(body or {}), **_another(builder, operation)})
-    yield probe("another body with the same key", other)
+    yield probe("another body with that Idempotency-Key", other)
 
 
 def _another(builder: Builder, operation: Operation) -> dict[str, Any]:
@@ -203,7 +209,7 @@ def depends(builder: Builder, resource: Resource) -> Steps:
             yield _about(builder, resource.delete, f"delete {resource.role} with {child.role}", None)
     if resource.lifecycle is None:
         return
-    roads = _roads(resource, list(_ways(builder, resource)))
+    roads = _roads(builder, resource, list(_ways(builder, resource)))
     for state, (_, steps) in roads.items():
         for child in below:
             create = child.creates[0]
@@ -260,11 +266,18 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
     yield from read("what was created", "not-persisted", create)
     if key:
         idempotency = _parameter_at(create, "idempotency-key")
-        yield probe(create, "the same again", body=body, headers=key, suspect="idempotency", pointer=idempotency)
+        yield probe(
+            create,
+            "the same request again with its Idempotency-Key",
+            body=body,
+            headers=key,
+            suspect="idempotency",
+            pointer=idempotency,
+        )
         other = builder.body(create)
         yield probe(
             create,
-            "another body with the same key",
+            "another body with that Idempotency-Key",
             body=other,
             headers=key,
             suspect="idempotency",
@@ -374,6 +387,8 @@ def finds(builder: Builder, resource: Resource) -> Steps:
         )  # fmt: skip
 
     seen = yield asked("all of them", "filter")
+    if seen.has_departed:
+        return
     values: list[tuple[str, str]] = []
     for number, parameter in enumerate(listing.parameters):
         name = parameter.name
@@ -429,7 +444,7 @@ def moves(builder: Builder, resource: Resource) -> Steps:
     if lifecycle is None or not builder.may_make(create):
         return
     ways = list(_ways(builder, resource))
-    roads = _roads(resource, ways)
+    roads = _roads(builder, resource, ways)
     yield from builder.setup(builder.needs(create, builder.body(create)))
     for state, road in roads.items():
         for operation, body in ways:
@@ -474,15 +489,19 @@ def _ways(builder: Builder, resource: Resource) -> Iterator[tuple[Operation, Any
         yield from ((operation, {lifecycle.field: option}) for option in options if option is not None)
 
 
-def _roads(resource: Resource, ways: list[tuple[Operation, Any]]) -> dict[str, tuple[dict[str, Any], list[Any]]]:
+def _roads(
+    builder: Builder, resource: Resource, ways: list[tuple[Operation, Any]]
+) -> dict[str, tuple[dict[str, Any], list[Any]]]:
     """How a record gets into each state: members of the body that makes it, and the requests after that."""
     lifecycle = resource.lifecycle
     assert lifecycle is not None
     makers = {operation.id for operation in resource.creates}
+    known = (builder.catalogue.body(resource.creates[0]) or {}).get("properties", {})
     roads: dict[str, tuple[dict[str, Any], list[Any]]] = {}
     for move in lifecycle.moves:
         if move.from_ == "new" and makers & set(move.by):
-            roads[move.to] = ({lifecycle.field: _state(lifecycle.field, move.to)}, [])
+            chosen = {lifecycle.field: _state(lifecycle.field, move.to)}
+            roads[move.to] = (chosen if lifecycle.field in known else {}, [])
     while True:
         for move in lifecycle.moves:
             if move.from_ in roads and move.to not in roads and move.to != "deleted":
@@ -524,7 +543,30 @@ def keyholders(builder: Builder) -> Generator[Probe, Seen, dict[str, str]]:
             create, create.method, path, "setup", f"a key without {scope}", pointer_of(create), body=body, makes=role
         )
         roles[scope] = f"{role} secret"
+        if number == 1 and not (yield from _opens(builder, create, roles[scope], scope)):
+            return {}
     return roles
+
+
+def _opens(builder: Builder, create: Operation, key: str, lacking: str) -> Generator[Probe, Seen, bool]:
+    """Whether a key is a credential at all: else what it lacks cannot be told."""
+    for operation in builder.catalogue.document.operations.values():
+        if (
+            operation.method == "GET"
+            and operation.scheme != "jwt"
+            and "{" not in operation.path
+            and operation.scopes
+            and lacking not in operation.scopes
+        ):
+            where = f"{pointer_of(operation)}/security"
+            learns = "its private key as a credential"
+            seen = yield Probe(
+                operation, "GET", operation.path, _SAYS_YES, learns, where, credential=key, suspect="auth",
+                keeps=False, about=create,
+            )  # fmt: skip
+            if seen.target.status not in (404, 405):
+                return seen.target.status != 401
+    return True
 
 
 def _parameter_at(operation: Operation, name: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from hashlib import blake2b
 from types import MappingProxyType
 
-from ..contract.document import Document
+from ..contract.document import JSON, Document
+from ..contract.source import Json
 from .findings import CLASSES, Divergence, Finding
+from .places import below
 from .where import steps_of
 
 EVERYWHERE = "everywhere"
@@ -20,6 +23,15 @@ _PARTS = {
     "responses": ("response",),
 }
 _WHOLE = ("method", "path")
+_OF_LINES = frozenset(("stricter", "laxer", "filter", "value", "schema", "undocumented-field"))
+"""Classes whose causes are as many as the lines of the contract: they are never everywhere."""
+_NEVER_SHOWN = frozenset(
+    ("auth", "scope", "filter", "sort", "paging", "uniqueness", "idempotency", "lifecycle", "value", "error-code",
+     "missing-header")
+)  # fmt: skip
+_MISSING = "missing-operation"
+_OF_ROUTES = (404, 409, 422)  # statuses that only an operation has, but for a 404 that is like that of any path
+_UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
 
 
 def merged(
@@ -27,13 +39,23 @@ def merged(
     document: Document,
     probed: Collection[str],
     of_class: Mapping[str, Collection[str]] = MappingProxyType({}),
+    answered: Collection[str] = (),
 ) -> list[Divergence]:
     """The divergences of a run, in the order of `CLASSES`, then of the contract's operations.
 
     Findings of one class with the same contract pointer are one; without a pointer, those with the same cause. A class
     that shows in more than half of its operations is one: those that probes have tried for it, `of_class`, else all
-    that were `probed` (operationIds).
+    that were `probed` (operationIds). Of an operation that is missing nothing else is told. One that has `answered`, or
+    has refused in another way, is not: it has another way to say that a record is not there.
     """
+    findings = [*findings]
+    there = {
+        finding.operation for finding in findings if finding.kind not in _UNSURE and finding.target.status in _OF_ROUTES
+    }
+    there.update(answered)
+    findings = [_as_refusal(finding) if finding.operation in there else finding for finding in findings]
+    missing = {finding.operation for finding in findings if finding.kind == _MISSING} - there
+    findings = [finding for finding in findings if finding.kind == _MISSING or finding.operation not in missing]
     order = {name: number for number, name in enumerate(document.operations)}
     among = order.keys() & set(probed)
 
@@ -42,11 +64,14 @@ def merged(
 
     classes: dict[str, dict[str, list[Finding]]] = {}
     for finding in sorted(findings, key=rank):
-        classes.setdefault(finding.kind, {}).setdefault(_cause(finding), []).append(finding)
+        cause = finding.cause if _is_general(finding) else canonical(document, finding.pointer) or finding.cause
+        classes.setdefault(finding.kind, {}).setdefault(cause, []).append(finding)
     return [
         each
         for kind, causes in classes.items()
-        for each in _divergences(causes, document, among.intersection(of_class.get(kind, among)))
+        for each in _divergences(
+            causes, document, (among if kind == _MISSING else among - missing).intersection(of_class.get(kind, among))
+        )
     ]
 
 
@@ -54,13 +79,40 @@ def _cause(finding: Finding) -> str:
     return finding.pointer or finding.cause
 
 
+def _is_general(finding: Finding) -> bool:
+    """Whether a finding is of how a target reads all bodies, not of a line of the contract."""
+    return finding.kind == "laxer" and finding.cause in ("null", "a member that is not known")
+
+
+def _as_refusal(finding: Finding) -> Finding:
+    if finding.kind != _MISSING or finding.target.status != 404:
+        return finding
+    title = f"{finding.operation} says that a record is not there: 404 without a code."
+    return replace(finding, kind="error-code", pointer=f"{finding.pointer}/responses", cause="no code", title=title)
+
+
+def canonical(document: Document, pointer: str) -> str:
+    """The pointer with what references on its way lead to: of one place there is one."""
+    node, found = document.raw, "#"
+    for step in steps_of(pointer):
+        if isinstance(node, dict) and "$ref" in node:
+            found, node = node["$ref"], document.resolve(node)
+        inner = node.get(step) if isinstance(node, dict) else None
+        if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
+            inner = node[int(step)]
+        found, node = below(found, step), inner
+    return found if pointer else ""
+
+
 def _divergences(causes: dict[str, list[Finding]], document: Document, among: Collection[str]) -> Iterator[Divergence]:
     """The divergences of one class, whose findings are given by cause."""
     everything = [finding for findings in causes.values() for finding in findings]
     shown = {finding.operation for finding in everything}.intersection(among)
-    if len(shown) < _FEWEST or 2 * len(shown) <= len(among):
+    if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
         for cause, findings in causes.items():
-            yield _divergence(findings[0], findings, document, findings[0].title, cause)
+            others = len({canonical(document, finding.pointer) for finding in findings}) - 1
+            more = f" (and {others} other place{'s'[: others > 1]})" if others > 0 else ""
+            yield _divergence(findings[0], findings, document, f"{_phrase(findings[0].title)}{more}", cause)
         return
     widest = max(causes.values(), key=lambda findings: len({finding.operation for finding in findings}))
     others = len(causes) - 1
@@ -79,7 +131,7 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         operation=operations[0] if operations else shown.operation,
         operations=operations,
         title=_phrase(title),
-        basis=basis_of(document, shown.pointer),
+        basis=_basis(shown, document, found),
         pointer=shown.pointer,
         count=len(findings),
         request=shown.request,
@@ -87,7 +139,24 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         expected=shown.expected,
         overlay=next((finding.overlay for finding in [shown, *findings] if finding.overlay is not None), None),
         cases=list(dict.fromkeys((finding.operation, finding.group) for finding in findings)),
+        findings=findings,
     )
+
+
+def _basis(shown: Finding, document: Document, operations: Collection[str]) -> str:
+    """The basis of a divergence. The source document shows what is sent, and no rule beyond that."""
+    steps = steps_of(shown.pointer)
+    roots = {
+        str(operation.responses[status].media.get(JSON, {}).get("$ref")): operation
+        for name in operations
+        if (operation := document.operations.get(name))
+        for status in operation.responses
+    }
+    root = roots.get("#/" + "/".join(steps[:3]))
+    if root is not None and root.raw.get("x-basis", {}).get("response") != "documented":
+        return "assumed"  # a schema that another operation shows
+    is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
+    return "assumed" if is_refusal or shown.kind in _NEVER_SHOWN else basis_of(document, shown.pointer)
 
 
 def _phrase(title: str) -> str:
@@ -96,9 +165,10 @@ def _phrase(title: str) -> str:
 
 
 def basis_of(document: Document, pointer: str) -> str:
-    """`documented` if the source document shows what a pointer leads to, else `assumed`, as the nearest `x-basis` says.
+    """`documented` if the source document shows what a pointer leads to in full, else `assumed`.
 
-    That is one of a member of a schema, else one of a part of the operation. Without one it is assumed.
+    The nearest `x-basis` says so: that of a member of a schema, else that of a part of the operation. What
+    `x-basis-notes` tells of is assumed in part, most often its bounds.
     """
     steps = steps_of(pointer)
     documented, node = False, document.raw
@@ -110,9 +180,13 @@ def basis_of(document: Document, pointer: str) -> str:
         if not isinstance(node, dict) or step not in node:
             break
         if step == "properties" and number + 1 < len(steps) and isinstance(node.get("x-basis"), dict):
-            documented = node["x-basis"].get(steps[number + 1]) == "documented"
+            documented = _is_shown(node, steps[number + 1])
         node = node[step]
         if number == 2 and steps[0] == "paths":
             parts = _PARTS.get(steps[3], _WHOLE) if len(steps) > 3 else _WHOLE
-            documented = all(node.get("x-basis", {}).get(part) == "documented" for part in parts)
+            documented = all(_is_shown(node, part) for part in parts)
     return "documented" if documented else "assumed"
+
+
+def _is_shown(node: Json, part: str) -> bool:
+    return node.get("x-basis", {}).get(part) == "documented" and part not in node.get("x-basis-notes", {})

@@ -59,13 +59,14 @@ class Flaw(NamedTuple):
 class Seen(NamedTuple):
     """What a probe was answered: by the target, whose status 0 is no answer, and by the first twin.
 
-    The bodies are parsed, None where they are no JSON.
+    The bodies are parsed, None where they are no JSON. It has departed if it differs in what the probe suspects.
     """
 
     target: Answer
     twin: Answer
     body: Any
     twin_body: Any
+    has_departed: bool = False
 
     @property
     def is_alike(self) -> bool:

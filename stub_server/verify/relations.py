@@ -39,9 +39,9 @@ def lists(builder: Builder, resource: Resource | None, operation: Operation) -> 
             seen = yield asked(f"{name}={value}", pointer, **{name: value})
             found = entries(seen)
             if any(not holds(entry) for entry in found):
-                yield Flaw("filter", f"{name}={value} lists an entry that does not match", "entries that match")
+                yield Flaw("filter", f"a value of {name} lists an entry that does not match", "entries that match")
             elif is_whole and [e for e in known if e.get("id") is not None and holds(e)] and not found:
-                yield Flaw("filter", f"{name}={value} lists nothing, though an entry matches", "entries that match")
+                yield Flaw("filter", f"a value of {name} lists nothing, though an entry matches", "entries that match")
         if name == "sort":
             for option in parameter.schema.get("enum", ()):
                 seen = yield asked(f"sort={option}", pointer, "sort", sort=option)

@@ -27,7 +27,8 @@ _ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 5
 def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
     """The report. `known` are fingerprints that are hidden; with less than `least` per cent reached it fails."""
     wanted = set(options.only)
-    divergences = merged(learned.findings, document, set(learned.groups), learned.suspected)
+    answered = [name for name, statuses in learned.statuses.items() if any(200 <= status < 300 for status in statuses)]
+    divergences = merged(learned.findings, document, set(learned.groups), learned.suspected, answered)
     classes = wanted - set(document.operations) - {o.tag for o in document.operations.values()}
     divergences = [d for d in divergences if (not classes or d.kind in classes) and d.kind not in options.skip]
     shown, hidden = hide(divergences, known)
@@ -113,7 +114,7 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
                 yield Unreached(operation.id, status, "needs --write")
             elif learned.reach.is_key and status == 403:
                 yield Unreached(operation.id, status, "needs a JWT, which makes keys with fewer rights")
-            elif costs(operation) and not options.charges and (status < 300 or status == 409):
+            elif costs(operation) and not options.charges:
                 yield Unreached(operation.id, status, "needs --charges")
 
 
@@ -132,6 +133,8 @@ def forms_of(told: Collection[str]) -> list[tuple[str, Path | None]]:
         form, _, file = each.partition("=")
         if form not in FORMS:
             raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")
+        if file and not Path(file).parent.is_dir():
+            raise Unusable(f"{file}: there is no such directory.")
         found.append((form, Path(file) if file else None))
     return found
 
@@ -143,7 +146,12 @@ def written(report: Report, where: Where, forms: list[tuple[str, Path | None]]) 
         if file is None:
             yield text
             continue
-        try:
-            file.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise Unusable(f"{file}: {error.strerror}.") from None
+        save(file, text + "\n")
+
+
+def save(file: Path, text: str) -> None:
+    """Write a file. Raises Unusable."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror}.") from None

@@ -88,15 +88,23 @@ class Learned:
     is_late: bool = False
     is_interrupted: bool = False
     left_behind: list[str] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
 
 
 class Runner:
     """One run against one target."""
 
-    def __init__(self, options: Options, progress: Callable[[int, int], None], *, keeps: bool = False) -> None:
-        """`progress` is told how many journeys of how many are done. With `keeps` all exchanges are kept."""
-        self.options, self._progress, self._keeps = options, progress, keeps
+    def __init__(
+        self,
+        options: Options,
+        progress: Callable[[int, int], None],
+        *,
+        asks: Callable[[Callable[[str], Builder]], Iterator[Journey]] | None = None,
+    ) -> None:
+        """`progress` is told how many journeys of how many are done.
+
+        `asks` makes other journeys than those of the contract, from what makes a builder for one by its name.
+        """
+        self.options, self._progress, self._asks = options, progress, asks
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self.catalogue, self.learned = Catalogue(self.document), Learned()
@@ -108,10 +116,13 @@ class Runner:
         self._noted: set[str] = set()  # ids of all that was ever made
         self._kept: set[str] = set()  # ids of what cannot be deleted
 
-    async def run(self) -> Learned:
-        """Send everything, until the budget is used up or a signal ends it. Raises nothing for what the target does."""
+    async def run(self, told: Callable[[Exchange], None] = lambda _: None) -> Learned:
+        """Send everything, until the budget is used up or a signal ends it; `told` is given each exchange.
+
+        Raises nothing for what the target does.
+        """
         began, options = monotonic(), self.options
-        target = Target(options.url, options.headers, options.trusted, self._told)
+        target = Target(options.url, options.headers, options.trusted, told)
         showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
         run = Run(
             self.document,
@@ -127,6 +138,7 @@ class Runner:
             self.learned.findings.append,
             self._answered,
             [],
+            set(),
         )
         loop = asyncio.get_running_loop()
         target.until = began + options.budget
@@ -180,7 +192,7 @@ class Runner:
     # -- the journeys
 
     async def _send_all(self, run: Run) -> None:
-        operations = [operation for operation in self.document.operations.values() if self._is_meant(operation)]
+        operations = [operation for operation in self.document.operations.values() if self.is_meant(operation)]
         self.learned.meant = tuple(operation.id for operation in operations)
         asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
         self.learned.reach = await reach_of(run.target, self.options.token, asked, run.unknown_id)
@@ -218,13 +230,16 @@ class Runner:
 
     def _journeys(self) -> Iterator[Journey]:
         closed = self.learned.reach.closed
-        operations = [o for o in self.document.operations.values() if self._is_meant(o) and o.id not in closed]
+        operations = [o for o in self.document.operations.values() if self.is_meant(o) and o.id not in closed]
         names = frozenset(o.id for o in operations)
 
         def builder(name: str) -> Builder:
             fresh = Fresh(self._run_id, self.options.seed, name)
             return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges, closed=closed)
 
+        if self._asks is not None:
+            yield from self._asks(builder)
+            return
         if not self.options.write:
             for operation in operations:
                 if operation.method == "GET":
@@ -256,7 +271,8 @@ class Runner:
             )
         yield Journey("strangers", journeys.strangers(builder("strangers")), names)
 
-    def _is_meant(self, operation: Operation) -> bool:
+    def is_meant(self, operation: Operation) -> bool:
+        """Whether a run is to probe an operation."""
         named = {operation.id, operation.tag}
         classes = (
             set(self.options.only)
@@ -268,10 +284,6 @@ class Runner:
         )
 
     # -- what is told
-
-    def _told(self, exchange: Exchange) -> None:
-        if self._keeps:
-            self.learned.exchanges.append(exchange)
 
     def _answered(self, probe: Probe, status: int) -> None:
         assert probe.operation is not None

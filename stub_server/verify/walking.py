@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from time import monotonic, time
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
 
-from ..contract.document import Document, Operation
+from ..contract.document import JSON, Document, Operation
 from .building import costs
 from .comparing import Comparing, Difference, Moment, Steps, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
 from .findings import BESIDE, CLASSES, Finding, Said
+from .places import Places
 from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
 from .resources import Catalogue, at, pointer_of
 from .roles import Names, Roles
@@ -46,6 +48,8 @@ class Run(NamedTuple):
     """Told of each answer that was judged, by its status."""
     unanswered: list[Operation]
     """Those that were sent to change something, and may have done so without an answer."""
+    strange: set[str]
+    """Ids of records that the target made of what the contract refuses: that they are so is told already."""
 
 
 class Walk:
@@ -63,6 +67,7 @@ class Walk:
         self._run, self._token, self._forks, self._made, self._gone = run, token, forks, made, gone
         self.roles = Roles()
         self._has_departed = self._is_lost = False
+        self._departed: dict[tuple[str, str], str] = {}  # values that differ: what is read later is no other departure
         self._comparing = Comparing(self.roles, run.constants, self._follows)
         self.roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
@@ -72,6 +77,7 @@ class Walk:
 
     async def go(self, journey: Journey) -> None:
         """Send the probes in order, until the target's records are no longer what the twins' are."""
+        await self._ask_nowhere()
         seen: Seen | None = None
         last: tuple[Probe, Exchange] | None = None
         while True:
@@ -95,6 +101,12 @@ class Walk:
                 await self._probe(check)
                 if self._has_departed:
                     return
+
+    async def _ask_nowhere(self) -> None:
+        """Have the target say what a path is that nobody has, so that a 404 of an operation can be told from it."""
+        if not self._run.conformity.knows_nowhere:
+            request = Request("GET", "/v2/verify-unknown", "", (("Authorization", f"Bearer {self._token}"),))
+            self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request)))
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read that shows whether what was just made or changed is so; None where nothing reads it by its id."""
@@ -148,6 +160,7 @@ class Walk:
         for finding in findings:
             self._run.kept(finding)
         self._has_departed = any(finding.kind == probe.suspect for finding in findings)
+        seen = seen._replace(has_departed=self._has_departed)
         if probe.operation is not None:
             self._run.answered(probe, seen.target.status)
         self._learn(probe, seen, second)
@@ -213,19 +226,27 @@ class Walk:
     def _judged(
         self, probe: Probe, requests: list[Request], seen: Seen, second: Answer, moment: Moment
     ) -> list[Finding]:
-        """What the target departs in: one finding, and what may stand beside it."""
+        """What the target departs in: findings of one class, and what may stand beside them."""
         exchange = Exchange(requests[0], seen.target)
         operation = probe.operation
-        found = self._run.conformity.findings(exchange, operation, probe.group)
-        own = self._status(probe, exchange, seen) or next(
-            iter(self._values(probe, exchange, seen, second, moment)), None
-        )
-        if own is not None:
-            found.append(own)
+        found = self._run.conformity.findings(self._without_strange(exchange, operation), operation, probe.group)
+        own = self._status(probe, exchange, seen)
+        found += self._values(probe, exchange, seen, second, moment) if own is None else [own]
         found.sort(key=lambda finding: _RANK[finding.kind])
-        main = [finding for finding in found if finding.kind not in BESIDE][:1]
+        main = [finding for finding in found if finding.kind not in BESIDE]
+        main = [each for each in main if each.kind == main[0].kind] if main and main[0].kind in _SEVERAL else main[:1]
         beside = [finding for finding in found if finding.kind in BESIDE]
         return [*main, *beside]
+
+    def _without_strange(self, exchange: Exchange, operation: Operation | None) -> Exchange:
+        """The exchange, with no strange records in a list."""
+        steps = None if operation is None else self._run.catalogue.entries_at(operation)
+        body = _json(exchange.answer.body) if steps and self._run.strange else None
+        entries = at(body, steps or ())
+        if not isinstance(entries, list):
+            return exchange
+        entries[:] = [e for e in entries if not isinstance(e, dict) or e.get("id") not in self._run.strange]
+        return exchange._replace(answer=exchange.answer._replace(body=orjson.dumps(body)))
 
     def _status(self, probe: Probe, exchange: Exchange, seen: Seen) -> Finding | None:
         target, twin = seen.target, seen.twin
@@ -238,7 +259,10 @@ class Walk:
         if target.status == twin.status:
             if target.status < 400 or codes[0] == codes[1]:
                 return None
-            return self._finding("error-code", probe, exchange, twin, f"code {codes[0]} for {codes[1]}")
+            named = "a code" if codes[0] is None else f"the code {self._run.showing.name(codes[0])}"
+            title = f"{probe.learns}: {target.status} with{'out' if codes[0] is None else ''} {named}."
+            cause = f"code {codes[0]} for {codes[1]}"
+            return self._told("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
         if 200 <= target.status < 300 and 200 <= twin.status < 300:
             return self._finding("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
         if 200 <= twin.status < 300:
@@ -246,7 +270,8 @@ class Walk:
             return self._finding(kind, probe, exchange, twin, "refused")
         if 200 <= target.status < 300:
             kind = {401: "auth", 403: "scope"}.get(twin.status, "") or probe.suspect
-            return self._finding(kind or self._laxer(codes[1]), probe, exchange, twin, "accepted")
+            cause = probe.learns.rpartition(": ")[2]  # what a body or a parameter has that the contract refuses
+            return self._finding(kind or self._laxer(codes[1]), probe, exchange, twin, cause)
         kind = probe.suspect if probe.suspect in ("auth", "scope") else "wrong-status"
         return self._finding(kind, probe, exchange, twin, f"{target.status} for {twin.status}")
 
@@ -265,7 +290,11 @@ class Walk:
         if steps is None and not self._is_own(probe):
             return
         told = seen.body, seen.twin_body, _json(second.body)
-        for difference in self._comparing.differences(*told, moment, None if probe.narrowed else steps):
+        differences = [*self._comparing.differences(*told, moment, None if probe.narrowed else steps)]
+        strange = [
+            each for each in differences if each.kind == "filter"
+        ]  # what else differs follows from those records
+        for difference in strange or differences:
             yield self._differs(probe, exchange, difference)
         if probe.suspect == "sort":
             yield from self._sorted(probe, exchange, seen)
@@ -275,20 +304,48 @@ class Walk:
         return bool(probe.makes) or probe.method != "GET" or any(self.roles.roles([probe.path, *probe.query.values()]))
 
     def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
-        member = ".".join(difference.at) or "the body"
-        kind = difference.kind
-        if probe.suspect and (
-            kind != "value" or probe.suspect in ("not-persisted", "idempotency", "figures", "paging")
-        ):
+        operation = probe.operation
+        assert operation is not None
+        member, kind = ".".join(difference.at) or "the body", difference.kind
+        if kind in ("list", "filter"):
+            got, wanted = str(difference.got), str(difference.expected)
+            title = f"{probe.learns}: {member} has {got}."
+        elif kind == "reference":
+            got, wanted = self._run.showing.value(difference.got), str(difference.expected)
+            title = f"{probe.learns}: {member} is not {wanted}."
+        else:
+            got, wanted = (self._run.showing.value(value) for value in (difference.got, difference.expected))
+            title = f"{probe.learns}: {member} is {got}, not {wanted}."
+        known = member.rpartition(".")[2], got
+        if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
+            name = next(iter(probe.query))
+            number = next(n for n, parameter in enumerate(operation.parameters) if parameter.name == name)
+            at_parameter = pointer_of(operation, "parameters", str(number))
+            probe = replace(probe, about=None, learns=f"{name} of one's own records", pointer=at_parameter)
+            title = f"{probe.learns}: {member} has {got}."
+        elif kind in ("value", "reference") and (probe.suspect not in _SEEN_LATER or known in self._departed):
+            here = self._member_at(operation, exchange.answer.status, difference.at)
+            probe = replace(probe, about=None, pointer=self._departed.setdefault(known, here))
+        elif kind != "filter" and probe.suspect:
             kind = probe.suspect
         elif kind == "list":
             kind = "value"
-        expected = Said(exchange.answer.status, f"{member}: {self._run.showing.value(difference.expected)}")
-        cause = f"{member} {probe.learns}" if kind == "value" else member
-        title = f"{probe.learns}: {member} is {self._run.showing.value(difference.got)}."
-        return self._told(
-            kind, probe, exchange, expected, cause, title, got=f"{member}: {self._run.showing.value(difference.got)}"
-        )
+        expected = Said(exchange.answer.status, f"{member}: {wanted}")
+        return self._told(kind, probe, exchange, expected, member, title, got=f"{member}: {got}")
+
+    def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
+        """The line of the contract that names a member of an answer."""
+        where = pointer_of(operation, "responses", str(status), "content", JSON, "schema")
+        response = operation.responses.get(status)
+        if response is None or JSON not in response.media:
+            return pointer_of(operation, "responses")
+        places = Places(self._run.document)
+        found = places.of(where, response.media[JSON])
+        for step in steps:
+            while any(place.schema.get("type") == "array" for place in found):
+                found = places.step(found, 0)
+            found = places.step(found, step) or found
+        return found[0].pointer
 
     def _sorted(self, probe: Probe, exchange: Exchange, seen: Seen) -> Iterator[Finding]:
         assert probe.operation is not None
@@ -348,6 +405,8 @@ class Walk:
             return
         record = at(seen.body, place[0])
         ident = record.get("id") if isinstance(record, dict) else None
+        if isinstance(ident, str) and not seen.is_alike:
+            self._run.strange.add(ident)
         if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
             self._made(operation, ident)
         twins = at(seen.twin_body, place[0]), at(_json(second.body), place[0])
@@ -367,6 +426,10 @@ class Walk:
                 self.roles.play(f"{probe.makes} code", names)
 
 
+_SEVERAL = frozenset(("schema", "value"))
+"""Classes of which an answer may have several, each with a cause of its own."""
+_SEEN_LATER = frozenset(("not-persisted", "idempotency", "figures", "paging"))
+"""Suspicions of a probe that a value confirms, if nothing has shown it before."""
 _KEYS = ("api_key", "key", "private_key", "secret", "token")
 _SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
 

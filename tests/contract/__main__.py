@@ -1,6 +1,7 @@
 """`make contract`: start a sandbox with a frozen clock, let schemathesis judge it, and count what got through.
 
-Exit code 1 when a check fails, and when the run did not go deep: a run of refusals proves nothing.
+Then `stub-server verify` judges one whose clock runs. Exit code 1 when a check fails or verify finds a divergence, and
+when the run did not go deep: a run of refusals proves nothing.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import httpx2
 
+from ..verify.runs import departed, verify
 from .chains import follow
 from .controls import FORK
 from .reach import Reach, Unreached, findings, table
@@ -32,13 +34,16 @@ CONTRACTS = {
 
 
 @contextmanager
-def server(*module: str, more: Sequence[str] = ()) -> Iterator[str]:
-    """A server of its own on a free port; its address. `module` is run in place of `stub_server`, `more` are flags."""
+def server(*module: str, now: str = NOW, more: Sequence[str] = ()) -> Iterator[str]:
+    """A server of its own on a free port; its address.
+
+    `module` is run in place of `stub_server`. The clock stands at `now`, or runs if that is empty. `more` are flags.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", *(module or ("stub_server",)), "serve"]
-    command += ["--port", str(port), "--seed", "42", "--now", NOW, *more]
+    command += ["--port", str(port), "--seed", "42", *(("--now", now) if now else ()), *more]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
@@ -64,7 +69,10 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> int:
-    """Both contracts: single requests, chains by all links and by the declared ones, the table and the floors."""
+    """Both contracts: single requests, chains by all links and by the declared ones, the table and the floors.
+
+    Of the API also what verify finds.
+    """
     parser = argparse.ArgumentParser(prog="make contract", description="Hold a running sandbox to its contracts.")
     parser.add_argument("--seed", type=int, default=20261120, help="one seed is one choice of requests")
     parser.add_argument("-n", "--examples", type=int, default=25, help="made-up requests per operation")
@@ -72,7 +80,20 @@ def main() -> int:
     parser.add_argument("--of", choices=CONTRACTS, nargs="*", default=list(CONTRACTS), help="which contract")
     asked = parser.parse_args()
     results = [judge(*CONTRACTS[name], asked) for name in asked.of]
+    if "api" in asked.of:
+        results.append(conforms())
     return int(not all(results))
+
+
+def conforms() -> bool:
+    """Show what `stub-server verify --write --charges` finds; whether that is nothing, and it went deep."""
+    with server(now="") as url:  # verify compares how far the clocks go on
+        outcome = verify(url, "--report=text")
+    wrong = departed(outcome)
+    sent, reached = outcome.report.get("requests"), outcome.report.get("coverage")
+    line = f"verify: no divergence in {sent} requests, which reached {reached} %, in {outcome.seconds:.0f} s."
+    print(*([outcome.output, *wrong] if wrong else [line]), "", sep="\n", flush=True)
+    return not wrong
 
 
 def judge(base: str, settings: str, asked: argparse.Namespace) -> bool:

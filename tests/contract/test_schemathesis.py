@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from ..support.live import Live
-from .__main__ import server
+from ..verify.runs import backend
 from .reach import Reach, accepted, operations
 from .runner import Run, run
 
@@ -53,12 +53,13 @@ def test_a_plan_that_is_gone_with_its_project_is_no_lost_creation(live: Live, tm
 
 
 def test_a_lost_creation_is_still_found(tmp_path: Path) -> None:
-    with server("tests.contract.planted", "lose_creates") as url:
-        done = chains_of(url, tmp_path, "createProject", "getProject")
+    with backend(mutants=["create-not-kept"]) as url:
+        token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30).json()["jwt"]
+        done = chains_of(url, tmp_path, "createProduct", "getProduct", token=token)
     assert (1, True) == (done.code, "ST302" in done.output), done.output[-5000:]
 
 
-def chains_of(url: str, folder: Path, *operations: str) -> Run:
+def chains_of(url: str, folder: Path, *operations: str, token: str = "") -> Run:
     """Chains of these operations alone."""
     chosen = [f"--include-operation-id={name}" for name in operations]
-    return run(url, ("stateful",), folder / "events.ndjson", "--seed=1", "--max-examples=30", *chosen)
+    return run(url, ("stateful",), folder / "events.ndjson", "--seed=1", "--max-examples=30", *chosen, token=token)

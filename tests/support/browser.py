@@ -83,12 +83,15 @@ class Page:
         return [each["request"]["url"] for each in sent]
 
     def seen(self, width: int = 1280, *, dark: bool = False) -> None:
-        """Be so wide, and light or dark."""
+        """Be so wide, and light or dark. Nothing moves: colours that change slowly would be judged half way."""
         self.tell(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
         )
         scheme = "dark" if dark else "light"
-        self.tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+        self.tell(
+            "Emulation.setEmulatedMedia", features=[{"name": name, "value": told} for name, told in features.items()]
+        )
 
     def scripts(self, *, run: bool) -> None:
         """Run the scripts of pages, or none."""
@@ -101,11 +104,13 @@ class Page:
         shot = self.tell("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
         return base64.b64decode(shot["data"])
 
-    def barriers(self) -> list[str]:
-        """What axe-core finds on the page: each rule that is broken, and where."""
-        self.look(f"{_axe()}; undefined")
+    def barriers(self, *rules: str) -> list[str]:
+        """What axe-core finds on the page, of all rules or of some: each that is broken, and where."""
+        if self.look("typeof axe === 'undefined'"):
+            self.look(f"{_axe()}; undefined")
+        only = f", runOnly: {json.dumps(rules)}" if rules else ""
         found = self.look(
-            "axe.run(document, {resultTypes: ['violations']}).then(result => result.violations.map("
+            "axe.run(document, {resultTypes: ['violations']" + only + "}).then(result => result.violations.map("
             "each => each.id + ' ' + each.nodes.map(node => node.target.join(' ')).slice(0, 5).join(', ')))"
         )
         return list(found)

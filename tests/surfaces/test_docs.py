@@ -1,9 +1,11 @@
 """README and docs: their commands are run and their answers compared; their tables and links name what exists."""
 
+import os
 import re
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -11,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main, serve
+from stub_server.commands.verify import verify
+from stub_server.verify.findings import CLASSES
 
 from ..support.contract import document
 from ..support.live import Live
@@ -60,7 +64,9 @@ def test_every_command_of_a_page_answers_as_shown(
     script = script.replace("http://127.0.0.1:4600", f"{live.url}/s/{sandbox_name}")
     with socket.create_server(("127.0.0.1", 0)) as free:
         script = script.replace("8901", str(free.getsockname()[1]))
-    ran = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=60)
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    bash = ["bash", "-euo", "pipefail", "-c", script]
+    ran = subprocess.run(bash, env=env, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     answers = [answer.strip() for answer in ran.stdout.split(_MARK)]
     assert len(answers) == len(shown)
@@ -98,6 +104,14 @@ def test_every_flag_has_a_row_and_no_other() -> None:
     told = re.findall(r"^\| `(--[a-z-]+)` \|", settings.read_text(encoding="utf-8"), re.MULTILINE)
     flags = [option.opts[0] for option in serve.params if isinstance(option, click.Option)]
     assert flags == told
+
+
+def test_the_page_of_verify_names_every_option_and_class() -> None:
+    page = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`--.*?`) \|", page, re.MULTILINE)
+    told = [name for row in rows for name in re.findall(r"--[a-z-]+", row)]
+    assert [option.opts[0] for option in verify.params if isinstance(option, click.Option)] == told
+    assert [*CLASSES] == re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.MULTILINE)
 
 
 def test_the_events_of_the_page_are_those_of_the_contract() -> None:

@@ -53,6 +53,8 @@ TAKES = {
     " --admin-key --jwt-secret --log --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",
+    "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
+    " --cacert --report --baseline --har --record-har --yes",
     "wait": f"--timeout {SERVER}",
     "worlds": f"[GLOB] --delete {SERVER}",
 }

@@ -106,7 +106,7 @@ def test_text_shows_the_matrix_first_and_five_lines_of_each() -> None:
         first.splitlines(), ("createCustomer", "curl", "422", "CustomerCreate.yaml:", "--write-overlay"), strict=True
     ):
         assert fact in line
-    assert "documented" in first.splitlines()[3]
+    assert "assumed" in first.splitlines()[3]
     assert "no answer" in second
     assert "createOrder 201 409" in reach
     assert "/v2/projects/7d2f0c1e" in left
@@ -160,7 +160,7 @@ def test_json_has_its_shape() -> None:
                 "operationId": "createCustomer",
                 "operations": ["createCustomer"],
                 "title": "a name of 120 characters is refused",
-                "basis": "documented",
+                "basis": "assumed",
                 "pointer": NAME,
                 "count": 1,
                 "request": {

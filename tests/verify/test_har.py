@@ -7,10 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from stub_server.verify.har import LARGEST, BadHar, archive, judged, read
+from stub_server.verify.har import LARGEST, BadHar, Recording, archive, judged, read
+from stub_server.verify.showing import Showing
 
 from ..support.contract import document
-from .exchanges import example, exchange
+from .exchanges import TOKEN, example, exchange
 
 BASE = "https://api.example.com/shop"
 
@@ -95,3 +96,28 @@ def test_a_file_that_is_too_large_or_not_there_is_refused(tmp_path: Path) -> Non
     for other in (tmp_path / "none.har", tmp_path):
         with pytest.raises(BadHar):
             read(other)
+
+
+def test_a_recording_has_no_secret_and_is_read_again(tmp_path: Path) -> None:
+    recording = Recording(f"{BASE}/v2", Showing(document()))
+
+    recording.add(exchange("GET", "/v2/customers", 200, example("CustomerPage")))
+    recording.add(exchange("POST", "/v2/customers", 201, {"echo": TOKEN}))
+    recording.add(exchange("GET", "/v2/customers", 200, b'"' + b"x" * 300_000 + b'"'))
+    file = tmp_path / "run.har"
+    file.write_bytes(recording.archive())
+    assert TOKEN.encode() not in file.read_bytes()
+    found = read(file, BASE)
+    assert [200, 201] == [each.answer.status for each in found.exchanges]
+    assert {"without the body of the response": 1} == found.left_out  # too large to look for secrets in
+    assert 0 == recording.left_out
+
+
+def test_a_recording_that_is_full_says_how_many_it_lacks(tmp_path: Path) -> None:
+    recording = Recording(BASE, Showing(document()))
+    large = exchange("GET", "/v2/customers", 200, {"items": ["\u2028" * 50_000]})
+    while not recording.left_out:
+        recording.add(large)
+    file = tmp_path / "run.har"
+    file.write_bytes(recording.archive())
+    assert len(read(file).exchanges) * 150_000 < LARGEST

@@ -1,6 +1,7 @@
 """Findings with one cause are one divergence."""
 
 import random
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -12,6 +13,7 @@ from ..support.contract import document
 from .reports import HOSTILE, NAME, OVERLAY, finding
 
 EVERY = tuple(document().operations)
+LISTS = (("listApiKeys", "~1api-keys"), ("listCustomers", "~1v2~1customers"))
 
 
 def test_findings_of_a_class_with_one_pointer_are_one() -> None:
@@ -108,9 +110,10 @@ def test_fingerprints_are_of_no_value_and_no_order() -> None:
         ("#/paths/~1v2~1customers~1{customerId}/get", "assumed"),
         ("#/paths/~1v2~1customers~1{customerId}/get/responses/404", "assumed"),
         ("#/paths/~1v2~1customers/post/x-scopes", "assumed"),
-        ("#/components/schemas/Order/properties/status", "documented"),
-        ("#/components/schemas/Order/properties/status/enum/0", "documented"),
-        ("#/components/schemas/Order/properties/last_transaction", "documented"),
+        ("#/components/schemas/Order/properties/createdAt", "documented"),
+        ("#/components/schemas/Order/properties/createdAt/format", "documented"),
+        ("#/components/schemas/Order/properties/status/enum/0", "assumed"),
+        ("#/components/schemas/Order/properties/last_transaction", "assumed"),
         ("#/components/schemas/Order/properties/last_transaction/properties/txid/type", "assumed"),
         ("#/components/schemas/CustomerCreate/allOf/0/anyOf/1/properties/document", "assumed"),
         ("#/components/parameters/Page/schema/minimum", "assumed"),
@@ -118,9 +121,59 @@ def test_fingerprints_are_of_no_value_and_no_order() -> None:
         # Through a reference, as a walk from the operation gives it.
         (
             "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/name/maxLength",
-            "documented",
+            "assumed",
         ),
     ],
 )
 def test_the_basis_is_that_of_the_nearest_place(pointer: str, basis: str) -> None:
     assert basis == basis_of(document(), pointer)
+
+
+def test_of_a_missing_operation_nothing_else_is_told() -> None:
+    gone = Said(404, "no such path")
+    found = [finding("missing-operation", target=gone), finding("error-code", target=Said(401, "a"))]
+    assert ["missing-operation"] == [each.kind for each in merged(found, document(), EVERY)]
+
+
+def test_an_operation_that_has_answered_is_not_missing() -> None:
+    found = [finding("missing-operation", target=Said(404, "no such record")), finding("schema")]
+    told = merged(found, document(), EVERY, answered=["createCustomer"])
+    assert ["error-code", "schema"] == [each.kind for each in told]
+
+
+def test_a_parameter_that_operations_share_has_one_line() -> None:
+    pages = [
+        finding("laxer", name, f"#/paths/{path}/get/parameters/0/schema", cause="no integer") for name, path in LISTS
+    ]
+    [one] = merged(pages, document(), EVERY)
+    assert [name for name, _ in LISTS] == one.operations
+
+
+def test_how_a_target_reads_all_bodies_is_one_cause() -> None:
+    members = ("name", "email", "document")
+    found = [finding("laxer", pointer=NAME.replace("name", member), cause="null") for member in members]
+    [one] = merged(found, document(), EVERY)
+    assert one.title.endswith("(and 2 other places)")
+    assert 3 == len(merged([replace(each, cause="left out") for each in found], document(), EVERY))
+
+
+def test_a_class_with_a_cause_for_each_line_is_never_everywhere() -> None:
+    found = [finding("laxer", name, f"#/{name}") for name in EVERY]
+    assert len(EVERY) == len(merged(found, document(), EVERY))
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "expected", "pointer", "basis"),
+    [
+        ("updateCustomer", "schema", 200, "#/components/schemas/CustomerReply/properties/message", "documented"),
+        ("getCustomer", "schema", 200, "#/components/schemas/CustomerReply/properties/message", "assumed"),
+        ("updateCustomer", "wrong-status", 200, "#/paths/~1v2~1customers~1{customerId}/put/responses", "documented"),
+        ("updateCustomer", "wrong-status", 422, "#/paths/~1v2~1customers~1{customerId}/put/responses", "assumed"),
+        ("updateCustomer", "error-code", 422, "#/paths/~1v2~1customers~1{customerId}/put/responses", "assumed"),
+    ],
+)
+def test_the_source_shows_what_is_sent_and_no_refusal(
+    operation: str, kind: str, expected: int, pointer: str, basis: str
+) -> None:
+    [one] = merged([finding(kind, operation, pointer, expected=Said(expected, "x"))], document(), EVERY)
+    assert basis == one.basis

@@ -90,10 +90,13 @@ def said(answer: Said) -> str:
 def summary(report: Report) -> str:
     """What came of a run, in a sentence or two."""
     hidden = f", and {report.hidden} that the baseline knows" if report.hidden else ""
+    found = f"{_EXITS[report.exit]}: {_counted(len(report.divergences), 'divergence')}{hidden}."
+    requests = _counted(report.requests, "request")
+    if report.mode in ("har", "proxy"):
+        return f"{found} {requests} saw {report.coverage:.1f} % of the documented statuses."
     return (
-        f"{_EXITS[report.exit]}: {_counted(len(report.divergences), 'divergence')}{hidden}. "
-        f"{_counted(report.requests, 'request')} in {report.seconds:.1f} s reached {report.coverage:.1f} % "
-        f"of what the mode {report.mode!r} can reach (seed {report.seed})."
+        f"{found} {requests} in {report.seconds:.1f} s reached {report.coverage:.1f} % of what the mode "
+        f"{report.mode!r} can reach (seed {report.seed})."
     )
 
 

@@ -1,0 +1,156 @@
+"""Finds which limits of a value a target keeps, and makes actions of an overlay of what it keeps otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import orjson
+
+from ..contract.document import Operation
+from ..contract.source import Json, json_path
+from . import journeys
+from .building import Builder
+from .findings import Finding
+from .probe import Probe, Seen, Steps
+from .resources import pointer_of
+from .variants import Variant
+
+_SIZES = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems")}
+_NOT_LIMITS = frozenset(("type", "properties", "required", "items", "oneOf", "allOf", "anyOf"))
+Asked = Generator[Probe, Seen, bool | None]
+
+
+def measured(
+    builder: Builder,
+    operation: Operation,
+    finding: Finding,
+    at: list[str | int],
+    node: Json,
+    actions: list[dict[str, Any]],
+) -> Steps:
+    """Try the limits of the schema that a finding is about, which stands at the keys `at`; adds to `actions`."""
+    if not builder.may_make(operation):
+        return
+    yield from journeys.ready(builder, operation)
+    measure = _Measure(builder, operation, finding.pointer, node)
+    for name, variant in [each for each in measure.variants() if each[1].is_accepted is (finding.kind == "stricter")]:
+        is_taken = yield from measure.ask(name, variant.value, variant.places)
+        if is_taken is None or is_taken is variant.is_accepted:
+            continue
+        place = next(iter(variant.places), ())
+        value = variant.value if name else _at(variant.value, place)
+        if is_taken:
+            actions += [{"target": json_path([*at, each]), "remove": True} for each in measure.limits(value)]
+            continue
+        if isinstance(value, str) and value in node.get("enum", ()):
+            actions.append({"target": json_path([*at, "enum"]) + equal(value), "remove": True})
+            continue
+        bound = measure.bound(value)
+        if bound is not None:
+            kept = yield from measure.kept(bound, name, variant)
+            if kept is not None:
+                actions.append({"target": json_path(at), "update": {bound: kept}})
+
+
+def equal(value: Any) -> str:
+    """The entries of a list that are equal to a value, as a JSONPath continues."""
+    return f"[?@ == {orjson.dumps(value).decode()}]"
+
+
+class _Measure:
+    """The values of one schema of one operation."""
+
+    def __init__(self, builder: Builder, operation: Operation, pointer: str, node: Json) -> None:
+        self._builder, self._operation, self._pointer, self._node = builder, operation, pointer, node
+        self._body = builder.body(operation)
+        self._resource = builder.resource_of(operation)
+
+    def variants(self) -> Iterator[tuple[str, Variant]]:
+        """Those of this schema, each with the parameter that it is for, or with an empty name for a body."""
+        builder, where = self._builder, pointer_of(self._operation)
+        for number, parameter in enumerate(self._operation.parameters):
+            if parameter.place == "query":
+                at = f"{where}/parameters/{number}/schema"
+                for variant in builder.variants.of_parameter(parameter.schema, at, parameter.name, builder.fresh):
+                    if variant.pointer == self._pointer:
+                        yield parameter.name, variant
+        if self._body is not None and self._operation.body is not None:
+            at = f"{where}/requestBody/content/application~1json/schema"
+            for variant in builder.variants.of_body(self._operation.body, at, self._body, builder.fresh):
+                if variant.pointer == self._pointer and variant.places:
+                    yield "", variant
+
+    def ask(self, name: str, value: Any, places: frozenset[tuple[str, ...]]) -> Asked:
+        """Whether the target takes a value of a parameter, or a body; None where its answer is about something else."""
+        builder, operation = self._builder, self._operation
+        query = {name: str(value).lower() if isinstance(value, bool) else str(value)} if name else {}
+        makes, body = "", None
+        if not name:
+            if self._resource is not None and operation in self._resource.creates:
+                value, makes = builder.fresh.renewed(value, places), f"{self._resource.role} more"
+            body = builder.harmless(operation, value)
+        seen = yield Probe(
+            operation, operation.method, builder.path(operation), "setup", "how much is kept", self._pointer,
+            query=query, body=body, makes=makes, keeps=False, is_checked=False,
+        )  # fmt: skip
+        status = seen.target.status
+        return True if 200 <= status < 300 else False if status in (400, 422) else None
+
+    def limits(self, value: Any) -> list[str]:
+        """What of the schema refuses a value: one keyword, or a format with its pattern."""
+        accepts = self._builder.variants.accepts
+        keys = [key for key in self._node if key not in _NOT_LIMITS and not key.startswith("x-")]
+        for gone in (*([key] for key in keys), ["format", "pattern"]):
+            if accepts({key: inner for key, inner in self._node.items() if key not in gone}, value):
+                return [key for key in gone if key in self._node]
+        return []
+
+    def bound(self, value: Any) -> str | None:
+        """The bound that a value is exactly at."""
+        size = len(value) if isinstance(value, (str, list)) else value
+        names = _SIZES.get(str(self._node.get("type")), ("minimum", "maximum"))
+        return next((name for name in names if size is not None and self._node.get(name) == size), None)
+
+    def kept(self, bound: str, name: str, variant: Variant) -> Generator[Probe, Seen, Any]:
+        """The bound that the target keeps in place of one whose value it refuses, found by halving."""
+        step = self._node.get("multipleOf", 1) if bound in ("minimum", "maximum") else 1
+        usual = _at(self._body, next(iter(variant.places))) if not name else None
+        size = len(usual) if isinstance(usual, (str, list)) else usual
+        if not isinstance(size, (int, float)):
+            least, most = (self._node.get(f"{end}{bound[3:]}") for end in ("min", "max"))
+            size = most if bound.startswith("min") else 1 if least is None else least
+        refused, taken = round(self._node[bound] / step), None if size is None else round(size / step)
+        if taken is None or not (yield from self._takes(name, variant, taken * step)):
+            return None
+        while abs(refused - taken) > 1:
+            middle = (refused + taken) // 2
+            answer = yield from self._takes(name, variant, middle * step)
+            if answer is None:
+                return None
+            refused, taken = (refused, middle) if answer else (middle, taken)
+        return round(taken * step, 6)
+
+    def _takes(self, name: str, variant: Variant, size: Any) -> Asked:
+        """Whether the target takes a value of a size."""
+        value: Any = round(size, 6)
+        if self._node.get("type") == "string":
+            value = self._builder.fresh.text(size)
+        elif self._node.get("type") == "array":
+            items = self._builder.catalogue.document.resolve(self._node.get("items", {})).get("enum")
+            value = items[:size] if items else _at(variant.value, next(iter(variant.places)))[:1] * size
+        if not self._builder.variants.accepts(self._node, value):
+            return None
+        sent = value if name else _with(variant.value, next(iter(variant.places)), value)
+        return (yield from self.ask(name, sent, variant.places))
+
+
+def _at(value: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _with(value: Any, steps: tuple[str, ...], inner: Any) -> Any:
+    """A copy of a body with another value at a place."""
+    return {**value, steps[0]: inner if len(steps) == 1 else _with(value[steps[0]], steps[1:], inner)}

@@ -1,0 +1,126 @@
+"""`--write-overlay`: what is written closes what was found, and nothing is written that does not."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from socket import create_server
+
+import pytest
+import yaml
+
+from stub_server.app import create_app
+from stub_server.http.monitor import Limits
+from stub_server.serving import with_port
+from stub_server.settings import Settings
+from stub_server.verify.exchange import Answer, Request
+
+from ..support.live import serving
+from .backend import Act, Ask, Backend, is_for, json_of, rewritten, with_json
+from .mutants import MUTANTS
+from .runs import backend, shown, verify
+
+pytestmark = pytest.mark.check
+CLOSED = ("operation-missing", "other-success-status", "header-missing", "bound-stricter", "bound-laxer",
+          "scope-not-needed")  # fmt: skip
+
+
+@contextmanager
+def serve(*acts: Act) -> Iterator[str]:
+    """A sandbox that departs; answers its address."""
+    with create_server(("127.0.0.1", 0)) as listener:
+        settings = with_port(Settings(scenario="empty"), listener)
+        app = create_app(settings)
+        app.middlewares.insert(0, partial(Backend, acts=acts))
+        with serving(app, Limits(), listener):
+            yield settings.url
+
+
+def only(*operations: str) -> list[str]:
+    return [part for operation in sorted(operations) for part in ("--only", operation)]
+
+
+def actions_of(file: Path) -> list[str]:
+    """The targets of the actions, but for the one that changes nothing."""
+    written = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert written["overlay"] == "1.0.0"
+    return [action["target"] for action in written["actions"] if action.get("update") != {}]
+
+
+@pytest.mark.parametrize("names", [CLOSED[:3], CLOSED[3:]])
+def test_a_second_run_with_the_written_overlay_is_silent(names: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "corrections.yaml"
+    departing = {name for mutant in names for name in MUTANTS[mutant].operations}
+    operations = only(*departing)
+    with backend(mutants=names) as url:
+        first = verify(url, *operations, "--write-overlay", str(file))
+        assert len(first.divergences) == len(names), first.output
+        assert [] == [shown(each) for each in first.divergences if each["overlay"] is None]
+        # Halving finds what the mutant keeps.
+        assert ("maxLength: 50" in file.read_text(encoding="utf-8")) is ("bound-stricter" in names)
+        left = departing - MUTANTS["operation-missing"].operations | {"getProject"}
+        second = verify(url, *only(*left), "--overlay", str(file))
+        assert second.report["divergences"] == [], second.output
+
+
+async def no_id_of_requests(request: Request, ask: Ask) -> Answer:
+    """No answer has an X-Request-Id."""
+    answer = await ask(request)
+    return answer._replace(headers=tuple(pair for pair in answer.headers if pair[0] != "x-request-id"))
+
+
+async def no_unlisted(request: Request, ask: Ask) -> Answer:
+    """A project cannot be made unlisted."""
+    if is_for(request, "POST", "/v2/projects") and "unlisted" in str(json_of(request)):
+        return await ask(with_json(request, json_of(request) | {"visibility": "nothing"}))
+    return await ask(request)
+
+
+async def no_update(request: Request, ask: Ask) -> Answer:
+    """Customers cannot be changed, which the source document shows."""
+    return await ask(request._replace(path="/v2/nowhere") if is_for(request, "PUT", "/v2/customers/{id}") else request)
+
+
+async def another_name(request: Request, ask: Ask) -> Answer:
+    """A customer has documentType in place of document_type."""
+    answer = await ask(request)
+    is_about = request.path.startswith("/v2/customers") and answer.status < 300
+    return (
+        rewritten(answer, lambda it: {"documentType" if n == "document_type" else n: v for n, v in it.items()})
+        if is_about
+        else answer
+    )
+
+
+def test_a_header_that_is_missing_everywhere_and_a_value_that_is_refused_are_corrected(tmp_path: Path) -> None:
+    file = tmp_path / "corrections.yaml"
+    operations = only("createProject", "getApiInfo", "listAvailableScopes")
+    with serve(no_id_of_requests, no_unlisted) as url:
+        first = verify(url, *operations, "--write-overlay", str(file))
+        assert [] == [shown(each) for each in first.divergences if each["overlay"] is None], first.output
+        assert any("unlisted" in target for target in actions_of(file))
+        second = verify(url, *operations, "--overlay", str(file))
+        assert second.report["divergences"] == [], second.output
+
+
+def test_what_the_source_document_shows_is_commented_out_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "corrections.yaml"
+    with serve(no_update) as url:
+        [divergence] = verify(url, *only("updateCustomer"), "--write-overlay", str(file)).divergences
+        assert divergence["basis"] == "documented"
+        assert divergence["overlay"]
+        assert [] == actions_of(file)
+        text = file.read_text(encoding="utf-8")
+        assert "# - target: $.paths['/v2/customers/{customerId}'].put" in text
+        assert "openapi/paths/customers.yaml:" in text
+        again = verify(url, *only("updateCustomer"), "--overlay", str(file))
+        assert [shown(divergence)] == [shown(each) for each in again.divergences], again.output
+
+
+def test_what_no_overlay_corrects_is_listed_and_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "corrections.yaml"
+    with serve(another_name) as url:
+        outcome = verify(url, *only("getCustomer"), "--write-overlay", str(file))
+    assert {None} == {each["overlay"] for each in outcome.divergences}
+    assert [] == actions_of(file)
+    assert "document_type" in file.read_text(encoding="utf-8")

@@ -1,0 +1,53 @@
+"""A sandbox that writes down what it is asked and what it answers, and a run of `verify` against it."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+import httpx2
+
+from stub_server import serving
+from stub_server.http.monitor import Limits
+from stub_server.settings import Settings
+from stub_server.verify.exchange import Answer, Exchange, Request
+from stub_server.verify.run import Learned, Options, Runner
+
+from ..support.live import NO_TLS
+from ..support.live import serving as served
+from .backend import Ask, Backend
+
+
+class Watched(NamedTuple):
+    """A run: what it sent with what was answered, in the order of the answers, and what it learned."""
+
+    exchanges: list[Exchange]
+    runner: Runner
+    learned: Learned
+
+
+@contextmanager
+def backend(exchanges: list[Exchange]) -> Iterator[str]:
+    """Serve a sandbox whose exchanges are added to a list; answers its address."""
+
+    async def written_down(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        exchanges.append(Exchange(request, answer))
+        return answer
+
+    settings = Settings(log="quiet")
+    app = serving.build(settings)
+    app.middlewares.insert(0, partial(Backend, acts=[written_down]))
+    with served(app, Limits()) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+def watched(*, write: bool = False, charges: bool = False) -> Watched:
+    """Compare a sandbox with all that the contract has."""
+    exchanges: list[Exchange] = []
+    with backend(exchanges) as url:
+        credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
+        runner = Runner(Options(url, credentials["jwt"], write, charges), lambda done, total: None)
+        learned = asyncio.run(runner.run())
+    return Watched(exchanges, runner, learned)
