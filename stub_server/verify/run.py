@@ -317,26 +317,27 @@ class Runner:
                 self.learned.is_cut_short = False
 
     async def _search(self, target: Target, resource: Resource) -> None:
-        """Note the records in a list that have this run's tag in them and are not known yet."""
+        """Note the records in a list that have this run's tag in them and are not known yet.
+
+        A list that cannot be searched is read, newest first, for as long as it shows any of this run.
+        """
         found: list[Made] = []
         self._made.append(found)
         steps = resource.list and self.catalogue.entries_at(resource.list)
         if resource.list is None or steps is None:
             return
         headers = (("Authorization", f"Bearer {self.options.token}"),)
-        names = {parameter.name for parameter in resource.list.parameters}
-        query = [(name, self.learned.tag) for name in ("search", "name") if name in names]
+        query = [("search", self.learned.tag) for each in resource.list.parameters if each.name == "search"]
         for page in range(1, _SEARCHED + 1):
             sent = urlencode([*query, ("page", page), ("limit", 100)])
             answer = await target.send(Request("GET", resource.list.path, sent, headers), TRIES)
             entries = at(_json(answer.body), steps)
             entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-            for entry in entries:
-                ident = entry.get("id")
-                if isinstance(ident, str) and ident not in self._noted and self.learned.tag in str(entry):
-                    self._noted.add(ident)
-                    found.append((resource, ident))
-            if len(entries) < 100:
+            own = [entry.get("id") for entry in entries if self.learned.tag in str(entry)]
+            new = {ident for ident in own if isinstance(ident, str)} - self._noted
+            self._noted |= new
+            found += [(resource, ident) for ident in own if ident in new]
+            if len(entries) < 100 or not own:
                 return
 
     async def _tidy(self, target: Target, made: list[Made]) -> None:

@@ -13,9 +13,9 @@ import httpx2
 
 from ..support.live import NO_TLS
 
-Treat = Callable[[int, str], str]
-"""By the number of a request (from 1) and its method: `pass`, `drop`, `lose` (it is done, its answer is lost), `limit`,
-or a pause in seconds before it is passed on."""
+Treat = Callable[[int, str, str], str]
+"""By the number of a request (from 1), its method and its path: `pass`, `drop`, `lose` (it is done, its answer is lost)
+or `limit`."""
 Speak = Callable[[socket.socket], None]
 """What a server of raw bytes does with a connection."""
 
@@ -34,7 +34,7 @@ def fronting(url: str, treat: Treat) -> Iterator[str]:
 
         def treated(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            does = "pass" if self.path.startswith("/_sandbox") else treat(next(numbers), self.command)
+            does = "pass" if self.path.startswith("/_sandbox") else treat(next(numbers), self.command, self.path)
             if does == "limit":
                 self.send_response(429)
                 self.send_header("Retry-After", "1")

@@ -77,12 +77,12 @@ class Fronted(NamedTuple):
 
 
 FRONTED = {
-    "drops every third request": Fronted(lambda n, _: "pass" if n % 3 else "drop", {3}, "no answer"),
-    "loses every seventh answer": Fronted(lambda n, _: "pass" if n % 7 else "lose", {3}, "no answer"),
-    "limits every fifth request": Fronted(lambda n, _: "pass" if n % 5 else "limit", {3}, "429", ("--only", "Plans")),
-    "drops all after a while": Fronted(lambda n, _: "pass" if n < 500 else "drop", {3}, "the connection broke off"),
-    "limits all": Fronted(lambda n, _: "limit", {2}, "429"),
-    "drops all": Fronted(lambda n, _: "drop", {2}, "the connection broke off"),
+    "drops every third request": Fronted(lambda n, *_: "pass" if n % 3 else "drop", {3}, "no answer"),
+    "loses every seventh answer": Fronted(lambda n, *_: "pass" if n % 7 else "lose", {3}, "no answer"),
+    "limits every fifth request": Fronted(lambda n, *_: "pass" if n % 5 else "limit", {3}, "429", ("--only", "Plans")),
+    "drops all after a while": Fronted(lambda n, *_: "pass" if n < 500 else "drop", {3}, "the connection broke off"),
+    "limits all": Fronted(lambda n, *_: "limit", {2}, "429"),
+    "drops all": Fronted(lambda n, *_: "drop", {2}, "the connection broke off"),
 }
 
 
@@ -100,6 +100,14 @@ def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str
     if "cut short" not in outcome.output:
         assert not {path for path, record in kept.items() if "verify-" in record}
         assert not kept or "did not answer" in outcome.output, kept
+
+
+def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
+    with fronting(sandbox, lambda _, *asked: "lose" if asked == ("POST", "/v2/plans") else "pass") as url:
+        outcome = verify(url, "--only", "Plans")
+    ended_in_time(outcome, {1}, 120)
+    assert [("transport", ["createPlan"])] == [(found["class"], found["operations"]) for found in outcome.divergences]
+    assert "did not answer" in outcome.output or not outcome.report["left_behind"]
 
 
 @pytest.mark.parametrize(("flags", "exits"), [((), {2, 3}), (("--only", "Plans"), {3})])
