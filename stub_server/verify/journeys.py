@@ -11,8 +11,8 @@ from uuid import UUID
 from ..contract.document import Operation
 from ..kernel.record import UniqueKey
 from .building import Builder, encoded
-from .probe import NONE, WRONG, Probe, Seen, Steps
-from .resources import Resource, pointer_of, role_of
+from .probe import NONE, WRONG, Flaw, Probe, Seen, Steps
+from .resources import Resource, at, pointer_of, role_of
 
 NOWHERE_ID = "{the unknown id}"
 _SAYS_YES, _SAYS_NO = "says_yes", "says_no"
@@ -405,9 +405,19 @@ def finds(builder: Builder, resource: Resource) -> Steps:
         if parameter.name == "sort":
             for option in parameter.schema.get("enum", ()):
                 yield asked(f"sort={option}", "sort", pointer_of(listing, "parameters", str(number)), sort=option)
+    whole, pages = _ids(builder, listing, seen), list[Any]()
     for number in range(1, len(bodies) + 2):
-        yield asked(f"page {number} of one", "paging", page=str(number), limit="1")
+        page = yield asked(f"page {number} of one", "paging", page=str(number), limit="1")
+        pages += _ids(builder, listing, page)
+    if pages != whole[: len(pages)] and not seen.has_departed:
+        yield Flaw("paging", "pages put together are not the list", "the entries of the list, in its order")
     yield asked("a page past the end", "paging", page="1000")
+
+
+def _ids(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:
+    """The ids of the entries of a list, in its order."""
+    entries = at(seen.body, builder.catalogue.entries_at(listing) or ())
+    return [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def _filters(builder: Builder, name: str, schema: Any, seen: Seen, body: Any, resource: Resource) -> Iterator[str]:

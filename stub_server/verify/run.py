@@ -22,6 +22,7 @@ from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
 from . import journeys, relations
 from .building import Builder
+from .comparing import TargetClock
 from .conformity import Conformity
 from .credential import Reach, reach_of
 from .exchange import Exchange, Request
@@ -87,6 +88,7 @@ class Learned:
     away: str = ""
     is_late: bool = False
     is_interrupted: bool = False
+    has_standing_clock: bool = False
     left_behind: list[str] = field(default_factory=list)
 
 
@@ -108,8 +110,8 @@ class Runner:
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self.catalogue, self.learned = Catalogue(self.document), Learned()
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-        self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), now)
+        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"  # by any clock that a target may have
+        self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), later)
         self._run_id = secrets.token_hex(3)
         self.learned.tag = f"verify-{self._run_id}"
         self._made: list[list[Made]] = []
@@ -124,6 +126,7 @@ class Runner:
         began, options = monotonic(), self.options
         target = Target(options.url, options.headers, options.trusted, told)
         showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
+        clock = TargetClock()
         run = Run(
             self.document,
             self.catalogue,
@@ -131,6 +134,7 @@ class Runner:
             showing,
             target,
             {},
+            clock,
             defaults_of(self.document),
             _unique(self.document),
             journeys.nowhere(self._run_id),
@@ -183,6 +187,7 @@ class Runner:
         self.learned.left_behind += [_path(*made) for each in self._made for made in each]
         await target.close()
         self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
+        self.learned.has_standing_clock = clock.stands
         self.learned.repeated, self.learned.limited = target.repeated, target.limited
         silent = [finding for finding in self.learned.findings if finding.kind == "transport"]
         if target.repeated >= len(silent):  # what breaks off anywhere says nothing of an operation
