@@ -86,7 +86,12 @@ FRONTED = {
 }
 
 
-@pytest.mark.parametrize("name", FRONTED)
+NIGHT = ("limits every fifth request", "loses every seventh answer", "drops all after a while")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.night) if name in NIGHT else name for name in FRONTED]
+)
 def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str) -> None:
     treat, exits, fact, flags = FRONTED[name]
     before = left(sandbox)
@@ -110,6 +115,7 @@ def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
     assert "did not answer" in outcome.output or not outcome.report.get("left_behind", [])
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(("flags", "exits"), [((), {2, 3}), (("--only", "Plans"), {3})])
 def test_a_slow_target_is_left_as_it_was(flags: tuple[str, ...], exits: set[int]) -> None:
     with backend("--scenario", "empty", "--delay", "2") as url:
@@ -186,7 +192,9 @@ FOREIGN: dict[str, tuple[Speak, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.night) if name == "trickling headers" else name for name in FOREIGN]
+)
 def test_what_is_no_api_is_not_compared(name: str) -> None:
     speak, fact = FOREIGN[name]
     with speaking(speak) as url:
