@@ -20,7 +20,7 @@ import orjson
 from ..contract.document import Document, Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from . import journeys, relations
+from . import relations
 from .building import Builder
 from .comparing import TargetClock
 from .conformity import Conformity
@@ -28,6 +28,12 @@ from .credential import Reach, reach_of
 from .exchange import Exchange, Request
 from .findings import GROUPS, Finding
 from .fresh import Fresh
+from .journeys.accepting import accepts
+from .journeys.finding import finds
+from .journeys.moving import depends, moves
+from .journeys.parts import nowhere
+from .journeys.refusing import keyholders, refuses, strangers
+from .journeys.remembering import remembers, repeats, unique
 from .probe import Journey, Probe, Steps
 from .resources import Catalogue, Resource, at
 from .showing import Showing
@@ -137,7 +143,7 @@ class Runner:
             clock,
             defaults_of(self.document),
             _unique(self.document),
-            journeys.nowhere(self._run_id),
+            nowhere(self._run_id),
             options.settle,
             self.learned.findings.append,
             self._answered,
@@ -254,27 +260,27 @@ class Runner:
                     yield Journey(f"lists {operation.id}", relations.lists(own, resource, operation), names)
             return
         for operation in sorted(operations, key=lambda o: -len(str(o.body))):
-            yield Journey(f"accepts {operation.id}", journeys.accepts(builder(operation.id), operation), names)
+            yield Journey(f"accepts {operation.id}", accepts(builder(operation.id), operation), names)
         for operation in operations:
             if operation.takes_key:
                 own = builder(f"repeats {operation.id}")
-                yield Journey(f"repeats {operation.id}", journeys.repeats(own, operation), names)
+                yield Journey(f"repeats {operation.id}", repeats(own, operation), names)
         for resource in self.catalogue.resources.values():
             if resource.creates[0].id in closed:
                 continue
             about = [
                 o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o
             ]
-            for name in ("moves", "depends", "finds", "remembers", "unique"):
+            for steps in (moves, depends, finds, remembers, unique):
                 if any(o.id in names for o in about):
-                    own = builder(f"{name} {resource.key}")
-                    yield Journey(name, getattr(journeys, name)(own, resource), names)
+                    own = builder(f"{steps.__name__} {resource.key}")
+                    yield Journey(steps.__name__, steps(own, resource), names)
         for part in range(AT_ONCE):
             own = builder(f"refuses {part}")
             yield Journey(
                 "refuses", _refuses(own, operations[part::AT_ONCE], makes_keys=not self.learned.reach.is_key), names
             )
-        yield Journey("strangers", journeys.strangers(builder("strangers")), names)
+        yield Journey("strangers", strangers(builder("strangers")), names)
 
     def is_meant(self, operation: Operation) -> bool:
         """Whether a run is to probe an operation."""
@@ -383,9 +389,9 @@ def _path(resource: Resource, ident: str) -> str:
 
 
 def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
-    keys = (yield from journeys.keyholders(builder)) if makes_keys else {}
+    keys = (yield from keyholders(builder)) if makes_keys else {}
     for operation in operations:
-        yield from journeys.refuses(builder, operation, keys)
+        yield from refuses(builder, operation, keys)
 
 
 def _on_signals(ends: Callable[[], None] | None) -> None:
