@@ -19,7 +19,7 @@ from .runs import ROOT, Outcome, backend, credential, verify
 from .scripted import received
 
 pytestmark = pytest.mark.check
-BUDGET = 10
+BUDGET = 8
 TIDYING = 20
 STARTING = 10  # seconds until the command runs, and until its report is written
 TOKEN = "verify.a.credential"
@@ -59,7 +59,7 @@ def left(url: str) -> dict[str, str]:
 
 def ended_in_time(outcome: Outcome, exits: set[int], budget: float = BUDGET) -> None:
     """It says why it learned so little, without a traceback, and without a credential."""
-    assert outcome.exit in exits, outcome.output
+    assert outcome.exit in exits, (outcome.output, outcome.divergences)
     assert outcome.seconds < budget + TIDYING + STARTING
     assert "Traceback" not in outcome.output
     assert "Exception" not in outcome.output
@@ -95,7 +95,7 @@ def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str
     ended_in_time(outcome, exits)
     assert fact in outcome.output
     assert [] == outcome.divergences
-    known = {*before, *outcome.report["left_behind"]}
+    known = {*before, *outcome.report.get("left_behind", ())}
     kept = {path: record for path, record in left(sandbox).items() if path not in known}
     if "cut short" not in outcome.output:
         assert not {path for path, record in kept.items() if "verify-" in record}
@@ -110,13 +110,12 @@ def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
     assert "did not answer" in outcome.output or not outcome.report["left_behind"]
 
 
-@pytest.mark.parametrize(("flags", "exits"), [((), {2, 3}), (("--only", "Plans"), {3})])
-def test_a_slow_target_is_left_as_it_was(flags: tuple[str, ...], exits: set[int]) -> None:
+def test_a_slow_target_is_left_as_it_was() -> None:
     with backend("--scenario", "empty", "--delay", "2") as url:
         before = left(url)
-        outcome = verify(url, "--budget", "15", *flags)
+        outcome = verify(url, "--budget", "15", "--only", "Plans")
         after = left(url)
-    ended_in_time(outcome, exits, 15)
+    ended_in_time(outcome, {3}, 15)
     assert "--budget" in outcome.output
     assert [] == outcome.divergences
     assert after.keys() <= {*before, *outcome.report["left_behind"]}
