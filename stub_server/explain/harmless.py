@@ -36,8 +36,8 @@ def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecy
     if attempt.member("is_active") is False and words.isdisjoint(NO):
         changes["is_active"] = True
     status = attempt.member("status")
-    is_off = status == "inactive" or status in {*projects.states} - {*projects.sets["selling"]}
-    if is_off and not any(nearest(word, [status]) for word in words):
+    off = ["inactive", *(state for state in projects.states if state not in projects.sets["selling"])]
+    if status in off and not any(nearest(word, [status]) for word in words):
         changes["status"] = "active"
     ends = str(attempt.member("expires_at"))
     if is_date_time(ends) and date_time_ms(ends) <= now and not any(_is_day(word, ends) for word in words):

@@ -169,7 +169,8 @@ class Runner:
             if self.learned.is_interrupted:
                 tasks[-1].cancel()
             self.learned.is_interrupted = True
-            end()
+            if not tasks[0].done():
+                end()
 
         budget = loop.call_later(options.budget, late)
         _on_signals(interrupted)

@@ -29,6 +29,10 @@ class Away(Exception):
     """The target cannot be asked any more: says why, in a clause about `it`."""
 
 
+class Limited(Away):
+    """The target asks for more time than there is. The request was not served."""
+
+
 class Over(Exception):
     """Nothing more is to be sent."""
 
@@ -112,7 +116,7 @@ class Target:
             self.limited += 1
             self._resumes = max(self._resumes, monotonic() + pause)
             if self._resumes > self.until:
-                raise Away(f"it answers 429 and asks for {pause:.0f} s, for which no time is left")
+                raise Limited(f"it answers 429 and asks for {pause:.0f} s, for which no time is left")
 
     async def _sent(self, request: Request) -> Answer:
         url = self._base + request.path + (f"?{request.query}" if request.query else "")

@@ -50,7 +50,7 @@ def check_names(options: Options, document: Document) -> None:
 def of_run(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Told:
     """What a run comes to. `known` and `least` are those of `report_of`. Raises Unusable where nothing was learned."""
     report = report_of(learned, document, options, known, least)
-    if learned.away and report.exit == FAILED and not learned.left_behind:
+    if learned.away and report.exit == FAILED and not (learned.left_behind or learned.is_cut_short):
         raise Unusable(f"{options.url} cannot be compared: {learned.away}.")
     return Told(report, Where(data_dir("openapi"), document, options.overlays), [*notes(learned, options)])
 

@@ -22,7 +22,7 @@ from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
 from .resources import Catalogue, at, pointer_of
 from .roles import Names, Roles
 from .showing import Showing
-from .target import TRIES, Target
+from .target import TRIES, Limited, Over, Target
 from .twin import Fork
 
 _WRONG = "Bearer verify.no.credential"
@@ -140,14 +140,15 @@ class Walk:
         requests = [self._request(probe, party) for party in range(3)]
         self._comparing.sent(probe.body)
         self._comparing.sent(dict(probe.query))
+        answer = await self._ask(probe, requests[0])  # first: it may have to wait, and the twins' clocks go on
         began = time()
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         told = time()
-        seen = await self._ask(probe, requests[0], first, second)
+        seen = Seen(answer, first, _json(answer.body), _json(first.body))
         if self._is_lost and not self._is_to_tell(probe, seen.target):
             self._learn(probe, seen, second)
             return seen
-        moment = Moment(time() - seen.target.seconds, began, began, seen.target.seconds + told - began)
+        moment = Moment(began - answer.seconds, began, began, answer.seconds + told - began)
         findings = self._judged(probe, requests, seen, second, moment)
         if findings and probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.settle
@@ -155,8 +156,9 @@ class Walk:
                 if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
                     break
                 await asyncio.sleep(pause)
-                seen = await self._ask(probe, requests[0], first, second)
-                moment = Moment(time() - seen.target.seconds, began, began, seen.target.seconds + told - began)
+                answer = await self._ask(probe, requests[0])
+                seen = Seen(answer, first, _json(answer.body), _json(first.body))
+                moment = Moment(time() - answer.seconds, began, began, answer.seconds + told - began)
                 findings = self._judged(probe, requests, seen, second, moment)
         for finding in findings:
             self._run.kept(finding)
@@ -189,17 +191,20 @@ class Walk:
         self._run.answered(probe, answer.status)
         return seen
 
-    async def _ask(self, probe: Probe, request: Request, first: Answer, second: Answer) -> Seen:
+    async def _ask(self, probe: Probe, request: Request) -> Answer:
         target, operation, unanswered = self._run.target, probe.operation, self._run.unanswered
         if probe.method == "GET" or operation is None:
-            answer = await target.send(request, TRIES)
-        else:
-            unanswered.append(operation)
+            return await target.send(request, TRIES)
+        unanswered.append(operation)
+        try:
             answer = await target.send(request, 1 if costs(operation) else TRIES)
-            self._is_lost = answer.status == 0 or answer.tries > 1  # nobody knows how often it was done
-            if not self._is_lost:
-                unanswered.remove(operation)
-        return Seen(answer, first, _json(answer.body), _json(first.body))
+        except (Limited, Over):
+            unanswered.remove(operation)
+            raise
+        self._is_lost = answer.status == 0 or answer.tries > 1  # nobody knows how often it was done
+        if not self._is_lost:
+            unanswered.remove(operation)
+        return answer
 
     # -- the request
 

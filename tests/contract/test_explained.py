@@ -15,5 +15,5 @@ def test_nearly_every_refusal_has_a_nearest_request_that_succeeds(serve: Serve, 
     live = serve(journal=JOURNAL)
     measured = measure(f"{live.url}/s/explained", tmp_path, 150, phases=("examples", "coverage"))
     assert document().operations.keys() <= measured.operations
-    assert measured.good.total() > 100
+    assert measured.good.total() > 90
     assert measured.share >= GOAL, f"{table(measured)}\n" + "\n".join(measured.reasons)

@@ -288,6 +288,13 @@ def test_a_violation_names_its_place_in_the_contract_and_every_change(shop: Esta
     assert all(change["why"] for change in found["nearest"]["changes"])
 
 
+def test_a_status_that_is_no_text_is_replaced_by_one(shop: Estate) -> None:
+    refused = shop.api.put(f"/v2/plans/{shop.ids['planId']}", json={"status": {"active": True}})
+    found = explanation(shop.control, refused)
+    changes = {change["where"]: change["to"] for change in found["nearest"]["changes"]}
+    assert changes["body.status"] in ("active", "inactive")
+
+
 def test_a_state_names_the_moves_and_the_calls_that_lead_there_in_order(shop: Estate) -> None:
     project = make_project(shop.api, status="draft")
     found = explanation(shop.control, shop.api.post(f"/v2/projects/{project['id']}/suspend"))

@@ -19,7 +19,7 @@ from .runs import ROOT, Outcome, backend, credential, verify
 from .scripted import received
 
 pytestmark = pytest.mark.check
-BUDGET = 10
+BUDGET = 8
 TIDYING = 20
 STARTING = 10  # seconds until the command runs, and until its report is written
 TOKEN = "verify.a.credential"
@@ -59,7 +59,7 @@ def left(url: str) -> dict[str, str]:
 
 def ended_in_time(outcome: Outcome, exits: set[int], budget: float = BUDGET) -> None:
     """It says why it learned so little, without a traceback, and without a credential."""
-    assert outcome.exit in exits, outcome.output
+    assert outcome.exit in exits, (outcome.output, outcome.divergences)
     assert outcome.seconds < budget + TIDYING + STARTING
     assert "Traceback" not in outcome.output
     assert "Exception" not in outcome.output
@@ -116,13 +116,12 @@ def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
 
 
 @pytest.mark.night
-@pytest.mark.parametrize(("flags", "exits"), [((), {2, 3}), (("--only", "Plans"), {3})])
-def test_a_slow_target_is_left_as_it_was(flags: tuple[str, ...], exits: set[int]) -> None:
+def test_a_slow_target_is_left_as_it_was() -> None:
     with backend("--scenario", "empty", "--delay", "2") as url:
         before = left(url)
-        outcome = verify(url, "--budget", "15", *flags)
+        outcome = verify(url, "--budget", "15", "--only", "Plans")
         after = left(url)
-    ended_in_time(outcome, exits, 15)
+    ended_in_time(outcome, {3}, 15)
     assert "--budget" in outcome.output
     assert [] == outcome.divergences
     assert after.keys() <= {*before, *outcome.report.get("left_behind", [])}
