@@ -47,7 +47,7 @@ test: $(STAMP) ## the short run of the tests: two minutes on two cores
 	@echo 'The short run: about two minutes on two cores. Every test: make check.'
 	@$(PYTEST) --short $(ARGS)
 
-check: $(STAMP) ## every test: a quarter of an hour on two cores (STORE=postgresql or sqlite for all journeys)
+check: $(STAMP) ## every test: a quarter of an hour on two cores (STORE=postgresql or sqlite for all journeys; ARGS=--night for those of the night)
 	@echo 'Every test: about a quarter of an hour on two cores. The short run: make test.'
 	@$(PYTEST) $(if $(STORE),--store $(STORE)) $(ARGS)
 

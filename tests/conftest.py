@@ -66,6 +66,7 @@ _numbers = itertools.count(1)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the short run, and the store of journeys."""
     parser.addoption("--short", action="store_true", help="the tests of `make test`: see tests/support/short.py")
+    parser.addoption("--night", action="store_true", help="what is marked `night` too")
     parser.addoption("--store", choices=STORES, help="of all journeys; else see tests/support/stores.py")
 
 
@@ -87,6 +88,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let the long files come first; everything else stays in its order. The short run leaves most of it out."""
+    if not config.getoption("--night"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("night")])
+        items[:] = [item for item in items if not item.get_closest_marker("night")]
     if config.getoption("--short"):
         items[:], left = split(items)
         config.hook.pytest_deselected(items=left)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from .resources import at
 from .roles import Roles, is_id
 
+_STANDS = 1.5  # seconds in which a clock shows another time, if it shows whole seconds
 TOLERANCE = 1.0  # seconds, beside the time that the request took
 Steps = tuple[str, ...]
 
@@ -39,11 +40,30 @@ class Moment(NamedTuple):
     took: float
 
 
+class TargetClock:
+    """The target's clock, as its records tell it. Where it `stands`, no instant means anything."""
+
+    def __init__(self) -> None:
+        self.stands = False
+        self._first: tuple[float, float] | None = None
+
+    def saw(self, instant: float, at: float) -> None:
+        """Something happened at an instant of the target, and at a moment of this machine (both s since 1970)."""
+        if self._first is None:
+            self._first = instant, at
+        elif instant == self._first[0] and at - self._first[1] > _STANDS:
+            self.stands = True
+
+
 class Comparing:
     """One per journey."""
 
     def __init__(
-        self, roles: Roles, constants: dict[Steps, tuple[Any, Any]], follows: Callable[[Steps], Collection[Any] | None]
+        self,
+        roles: Roles,
+        constants: dict[Steps, tuple[Any, Any]],
+        follows: Callable[[Steps], Collection[Any] | None],
+        clock: TargetClock | None = None,
     ) -> None:
         """`constants` are what all journeys have learned of the target: by place the twins' value and the target's.
 
@@ -52,6 +72,7 @@ class Comparing:
         self._roles, self._constants, self._follows = roles, constants, follows
         self._sent: set[Any] = set()
         self.skew: float | None = None
+        self._clock = clock or TargetClock()
 
     def sent(self, value: Any) -> None:
         """What stands in a request may stand in answers."""
@@ -181,6 +202,10 @@ class Comparing:
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)
+            return
+        if abs(away) < TOLERANCE:
+            self._clock.saw(theirs, moment.target)
+        if self._clock.stands:
             return
         if self.skew is None:
             self.skew = theirs - moment.target - away

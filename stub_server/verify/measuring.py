@@ -9,9 +9,9 @@ import orjson
 
 from ..contract.document import Operation
 from ..contract.source import Json, json_path
-from . import journeys
 from .building import Builder
 from .findings import Finding
+from .journeys.accepting import ready
 from .probe import Probe, Seen, Steps
 from .resources import pointer_of
 from .variants import Variant
@@ -32,7 +32,7 @@ def measured(
     """Try the limits of the schema that a finding is about, which stands at the keys `at`; adds to `actions`."""
     if not builder.may_make(operation):
         return
-    yield from journeys.ready(builder, operation)
+    yield from ready(builder, operation)
     measure = _Measure(builder, operation, finding.pointer, node)
     for name, variant in [each for each in measure.variants() if each[1].is_accepted is (finding.kind == "stricter")]:
         is_taken = yield from measure.ask(name, variant.value, variant.places)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..contract.document import Operation
 from .building import Builder, encoded
-from .journeys import refuses
+from .journeys.refusing import refuses
 from .probe import Flaw, Probe, Seen
 from .resources import Resource, at, pointer_of
 

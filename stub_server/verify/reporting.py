@@ -67,6 +67,8 @@ def notes(learned: Learned, options: Options) -> Iterator[str]:
         yield "Interrupted: what was learned until then is told."
     if learned.is_late:
         yield f"The budget of {options.budget:g} s is used up: give more with --budget, or less to do with --only."
+    if learned.has_standing_clock:
+        yield "The backend's clock stands still: no instant was compared."
     if learned.limited:
         yield f"The backend answered 429 to {learned.limited:,} requests, and was given the time it asked for."
     if learned.repeated:

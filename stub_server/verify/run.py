@@ -20,13 +20,20 @@ import orjson
 from ..contract.document import Document, Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from . import journeys, relations
+from . import relations
 from .building import Builder
+from .comparing import TargetClock
 from .conformity import Conformity
 from .credential import Reach, reach_of
 from .exchange import Exchange, Request
 from .findings import GROUPS, Finding
 from .fresh import Fresh
+from .journeys.accepting import accepts
+from .journeys.finding import finds
+from .journeys.moving import depends, moves
+from .journeys.parts import nowhere
+from .journeys.refusing import keyholders, refuses, strangers
+from .journeys.remembering import remembers, repeats, unique
 from .probe import Journey, Probe, Steps
 from .resources import Catalogue, Resource, at
 from .showing import Showing
@@ -87,6 +94,7 @@ class Learned:
     away: str = ""
     is_late: bool = False
     is_interrupted: bool = False
+    has_standing_clock: bool = False
     left_behind: list[str] = field(default_factory=list)
 
 
@@ -108,8 +116,8 @@ class Runner:
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self.catalogue, self.learned = Catalogue(self.document), Learned()
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-        self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), now)
+        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"  # by any clock that a target may have
+        self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), later)
         self._run_id = secrets.token_hex(3)
         self.learned.tag = f"verify-{self._run_id}"
         self._made: list[list[Made]] = []
@@ -124,6 +132,7 @@ class Runner:
         began, options = monotonic(), self.options
         target = Target(options.url, options.headers, options.trusted, told)
         showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
+        clock = TargetClock()
         run = Run(
             self.document,
             self.catalogue,
@@ -131,9 +140,10 @@ class Runner:
             showing,
             target,
             {},
+            clock,
             defaults_of(self.document),
             _unique(self.document),
-            journeys.nowhere(self._run_id),
+            nowhere(self._run_id),
             options.settle,
             self.learned.findings.append,
             self._answered,
@@ -184,6 +194,7 @@ class Runner:
         self.learned.left_behind += [_path(*made) for each in self._made for made in each]
         await target.close()
         self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
+        self.learned.has_standing_clock = clock.stands
         self.learned.repeated, self.learned.limited = target.repeated, target.limited
         silent = [finding for finding in self.learned.findings if finding.kind == "transport"]
         if target.repeated >= len(silent):  # what breaks off anywhere says nothing of an operation
@@ -250,27 +261,27 @@ class Runner:
                     yield Journey(f"lists {operation.id}", relations.lists(own, resource, operation), names)
             return
         for operation in sorted(operations, key=lambda o: -len(str(o.body))):
-            yield Journey(f"accepts {operation.id}", journeys.accepts(builder(operation.id), operation), names)
+            yield Journey(f"accepts {operation.id}", accepts(builder(operation.id), operation), names)
         for operation in operations:
             if operation.takes_key:
                 own = builder(f"repeats {operation.id}")
-                yield Journey(f"repeats {operation.id}", journeys.repeats(own, operation), names)
+                yield Journey(f"repeats {operation.id}", repeats(own, operation), names)
         for resource in self.catalogue.resources.values():
             if resource.creates[0].id in closed:
                 continue
             about = [
                 o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o
             ]
-            for name in ("moves", "depends", "finds", "remembers", "unique"):
+            for steps in (moves, depends, finds, remembers, unique):
                 if any(o.id in names for o in about):
-                    own = builder(f"{name} {resource.key}")
-                    yield Journey(name, getattr(journeys, name)(own, resource), names)
+                    own = builder(f"{steps.__name__} {resource.key}")
+                    yield Journey(steps.__name__, steps(own, resource), names)
         for part in range(AT_ONCE):
             own = builder(f"refuses {part}")
             yield Journey(
                 "refuses", _refuses(own, operations[part::AT_ONCE], makes_keys=not self.learned.reach.is_key), names
             )
-        yield Journey("strangers", journeys.strangers(builder("strangers")), names)
+        yield Journey("strangers", strangers(builder("strangers")), names)
 
     def is_meant(self, operation: Operation) -> bool:
         """Whether a run is to probe an operation."""
@@ -379,9 +390,9 @@ def _path(resource: Resource, ident: str) -> str:
 
 
 def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
-    keys = (yield from journeys.keyholders(builder)) if makes_keys else {}
+    keys = (yield from keyholders(builder)) if makes_keys else {}
     for operation in operations:
-        yield from journeys.refuses(builder, operation, keys)
+        yield from refuses(builder, operation, keys)
 
 
 def _on_signals(ends: Callable[[], None] | None) -> None:

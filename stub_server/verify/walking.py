@@ -13,7 +13,7 @@ import orjson
 
 from ..contract.document import JSON, Document, Operation
 from .building import costs
-from .comparing import Comparing, Difference, Moment, Steps, instant_of
+from .comparing import Comparing, Difference, Moment, Steps, TargetClock, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
 from .findings import BESIDE, CLASSES, Finding, Said
@@ -39,6 +39,7 @@ class Run(NamedTuple):
     showing: Showing
     target: Target
     constants: dict[Steps, tuple[Any, Any]]
+    clock: TargetClock
     defaults: Mapping[str, set[Any]]
     unique: frozenset[str]
     unknown_id: str
@@ -68,7 +69,7 @@ class Walk:
         self.roles = Roles()
         self._has_departed = self._is_lost = False
         self._departed: dict[tuple[str, str], str] = {}  # values that differ: what is read later is no other departure
-        self._comparing = Comparing(self.roles, run.constants, self._follows)
+        self._comparing = Comparing(self.roles, run.constants, self._follows, run.clock)
         self.roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
     def _follows(self, steps: Steps) -> Any:
@@ -106,7 +107,7 @@ class Walk:
         """Have the target say what a path is that nobody has, so that a 404 of an operation can be told from it."""
         if not self._run.conformity.knows_nowhere:
             request = Request("GET", "/v2/verify-unknown", "", (("Authorization", f"Bearer {self._token}"),))
-            self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request)))
+            self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request, TRIES)))
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read that shows whether what was just made or changed is so; None where nothing reads it by its id."""
@@ -295,6 +296,9 @@ class Walk:
         if steps is None and not self._is_own(probe):
             return
         told = seen.body, seen.twin_body, _json(second.body)
+        if probe.suspect == "paging":  # which records are on a page depends on how those of one instant are ordered
+            yield from self._counted(probe, exchange, *told[:2])
+            return
         differences = [*self._comparing.differences(*told, moment, None if probe.narrowed else steps)]
         strange = [
             each for each in differences if each.kind == "filter"
@@ -303,6 +307,15 @@ class Walk:
             yield self._differs(probe, exchange, difference)
         if probe.suspect == "sort":
             yield from self._sorted(probe, exchange, seen)
+
+    def _counted(self, probe: Probe, exchange: Exchange, told: Any, wanted: Any) -> Iterator[Finding]:
+        """Whether a page has as many entries as it should."""
+        assert probe.operation is not None
+        steps = self._run.catalogue.entries_at(probe.operation) or ()
+        theirs, ours = at(told, steps), at(wanted, steps)
+        if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) != len(ours):
+            difference = Difference(steps, f"{len(ours)} entries", f"{len(theirs)} entries", "list")
+            yield self._differs(probe, exchange, difference)
 
     def _is_own(self, probe: Probe) -> bool:
         """Whether an answer is about what the journey made."""

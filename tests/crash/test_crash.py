@@ -38,6 +38,7 @@ def test_damage_of_a_store_is_found_and_what_is_whole_can_be_kept(tmp_path: Path
     assert suffered.found >= 5
 
 
+@pytest.mark.night
 def test_a_process_that_ends_within_a_takeover_loses_nothing(tmp_path: Path) -> None:
     """`make crash` ends one at every place."""
     ended = ended_within(tmp_path, 12)

@@ -86,7 +86,12 @@ FRONTED = {
 }
 
 
-@pytest.mark.parametrize("name", FRONTED)
+NIGHT = ("limits every fifth request", "loses every seventh answer", "drops all after a while")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.night) if name in NIGHT else name for name in FRONTED]
+)
 def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str) -> None:
     treat, exits, fact, flags = FRONTED[name]
     before = left(sandbox)
@@ -95,7 +100,7 @@ def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str
     ended_in_time(outcome, exits)
     assert fact in outcome.output
     assert [] == outcome.divergences
-    known = {*before, *outcome.report.get("left_behind", ())}
+    known = {*before, *outcome.report.get("left_behind", [])}
     kept = {path: record for path, record in left(sandbox).items() if path not in known}
     if "cut short" not in outcome.output:
         assert not {path for path, record in kept.items() if "verify-" in record}
@@ -107,9 +112,10 @@ def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
         outcome = verify(url, "--only", "Plans")
     ended_in_time(outcome, {1}, 120)
     assert [("transport", ["createPlan"])] == [(found["class"], found["operations"]) for found in outcome.divergences]
-    assert "did not answer" in outcome.output or not outcome.report["left_behind"]
+    assert "did not answer" in outcome.output or not outcome.report.get("left_behind", [])
 
 
+@pytest.mark.night
 def test_a_slow_target_is_left_as_it_was() -> None:
     with backend("--scenario", "empty", "--delay", "2") as url:
         before = left(url)
@@ -118,7 +124,7 @@ def test_a_slow_target_is_left_as_it_was() -> None:
     ended_in_time(outcome, {3}, 15)
     assert "--budget" in outcome.output
     assert [] == outcome.divergences
-    assert after.keys() <= {*before, *outcome.report["left_behind"]}
+    assert after.keys() <= {*before, *outcome.report.get("left_behind", [])}
 
 
 def answer(status: str, headers: str, body: bytes) -> Speak:
@@ -185,7 +191,9 @@ FOREIGN: dict[str, tuple[Speak, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.night) if name == "trickling headers" else name for name in FOREIGN]
+)
 def test_what_is_no_api_is_not_compared(name: str) -> None:
     speak, fact = FOREIGN[name]
     with speaking(speak) as url:

@@ -90,7 +90,7 @@ def test_a_list_that_is_whole_has_the_journeys_records_and_no_other() -> None:
     own = [{"id": ident} for ident in OWN]
     assert [] == found(comparing(roles), {"plans": [own[0]]}, {"plans": [own[1]]}, {"plans": [own[2]]})
     more = {"plans": [own[0], {"id": OTHER}]}
-    assert ["list"] == [d.kind for d in found(comparing(roles), more, {"plans": [own[1]]}, {"plans": [own[2]]})]
+    assert ["filter"] == [d.kind for d in found(comparing(roles), more, {"plans": [own[1]]}, {"plans": [own[2]]})]
     none: dict[str, Any] = {"plans": []}
     assert "list" in [d.kind for d in found(comparing(roles), none, {"plans": [own[1]]}, {"plans": [own[2]]})]
 

@@ -92,6 +92,7 @@ async def another_name(request: Request, ask: Ask) -> Answer:
     )
 
 
+@pytest.mark.night
 def test_a_header_that_is_missing_everywhere_and_a_value_that_is_refused_are_corrected(tmp_path: Path) -> None:
     file = tmp_path / "corrections.yaml"
     operations = only("createProject", "getApiInfo", "listAvailableScopes")

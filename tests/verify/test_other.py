@@ -112,6 +112,7 @@ def test_the_backend_serves_what_the_test_says() -> None:
     assert len(SERVED.split()) == len(rules)
 
 
+@pytest.mark.night
 def test_reads_say_what_was_judged(tmp_path: Path) -> None:
     with serving() as url:
         found = counted(told(url, tmp_path))

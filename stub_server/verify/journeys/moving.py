@@ -1,0 +1,140 @@
+"""From every state that operations reach, every move that they could make; and what may be done below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...contract.document import Operation
+from ..building import Builder
+from ..probe import Probe, Steps
+from ..resources import Resource, pointer_of
+from .accepting import away
+
+
+def depends(builder: Builder, resource: Resource) -> Steps:
+    """What may be done to a record with others below it, and to those in each of its states."""
+    below = [
+        child
+        for child in builder.catalogue.resources.values()
+        if child is not resource and resource in builder.needs(child.creates[0], builder.body(child.creates[0]))
+    ]
+    for child in below:
+        create = child.creates[0]
+        if not builder.may_make(create):
+            continue
+        yield from builder.setup(builder.needs(create, builder.body(create)))
+        yield builder.make(child)
+        if resource.update is not None:
+            body = {**builder.body(resource.update)}
+            yield _about(builder, resource.update, f"change {resource.role} with {child.role}", body)
+        if resource.delete is not None:
+            yield _about(builder, resource.delete, f"delete {resource.role} with {child.role}", None)
+    if resource.lifecycle is None:
+        return
+    roads = _roads(builder, resource, list(_ways(builder, resource)))
+    for state, (_, steps) in roads.items():
+        for child in below:
+            create = child.creates[0]
+            if not builder.may_make(create) or not steps:
+                continue
+            needed = builder.needs(create, builder.body(create))
+            yield from builder.setup(needed)
+            yield builder.make(child)
+            for by, sent in steps:
+                yield _move(builder, by, sent, f"to {state}")
+            for operation in (create, child.update, child.delete):
+                if operation is not None:
+                    learns = f"{operation.id} below {resource.role} that is {state}"
+                    yield _about(builder, operation, learns, builder.body(operation))
+
+
+def _about(builder: Builder, operation: Operation, learns: str, body: Any) -> Probe:
+    path, where = builder.path(operation), pointer_of(operation)
+    return Probe(operation, operation.method, path, "moves", learns, where, body=body, suspect="lifecycle", keeps=False)
+
+
+def moves(builder: Builder, resource: Resource) -> Steps:
+    """From every state that operations reach, every move that they could make."""
+    lifecycle, create = resource.lifecycle, resource.creates[0]
+    if lifecycle is None or not builder.may_make(create):
+        return
+    ways = list(_ways(builder, resource))
+    roads = _roads(builder, resource, ways)
+    yield from builder.setup(builder.needs(create, builder.body(create)))
+    for state, road in roads.items():
+        for operation, body in ways:
+            begin, steps = road
+            yield builder.make(resource, **begin)
+            for by, sent in steps:
+                yield _move(builder, by, sent, f"to {state}")
+            learns = f"{operation.id}{' ' + str(body) if body else ''} from {state}"
+            yield _move(builder, operation, body, learns)
+            if resource.read is not None and operation != resource.delete:
+                yield Probe(
+                    resource.read, "GET", builder.path(resource.read), "moves", f"after {learns}",
+                    f"#/components/schemas/{resource.schema}/x-lifecycle", suspect="lifecycle",
+                )  # fmt: skip
+            if resource.delete is not None and operation != resource.delete:
+                yield away(builder, resource, resource.role)
+
+
+def _move(builder: Builder, operation: Operation, body: Any, learns: str) -> Probe:
+    where = pointer_of(operation)
+    return Probe(
+        operation, operation.method, builder.path(operation), "moves", learns, where, body=body, suspect="lifecycle",
+        keeps=True,
+    )  # fmt: skip
+
+
+def _ways(builder: Builder, resource: Resource) -> Iterator[tuple[Operation, Any]]:
+    """The requests by which a record may move."""
+    lifecycle = resource.lifecycle
+    assert lifecycle is not None
+    by = {name for move in lifecycle.moves for name in move.by}
+    for operation in builder.catalogue.document.operations.values():
+        if operation.id not in by or f"{{{resource.key}}}" not in operation.path or not builder.may(operation):
+            continue
+        schema = builder.catalogue.body(operation)
+        field = (schema or {}).get("properties", {}).get(lifecycle.field)
+        if field is None:
+            yield operation, None if schema is None else {}
+            continue
+        node = builder.catalogue.document.resolve(field)
+        options = [True, False] if node.get("type") == "boolean" else node.get("enum", ())
+        yield from ((operation, {lifecycle.field: option}) for option in options if option is not None)
+
+
+def _roads(
+    builder: Builder, resource: Resource, ways: list[tuple[Operation, Any]]
+) -> dict[str, tuple[dict[str, Any], list[Any]]]:
+    """How a record gets into each state: members of the body that makes it, and the requests after that."""
+    lifecycle = resource.lifecycle
+    assert lifecycle is not None
+    makers = {operation.id for operation in resource.creates}
+    known = (builder.catalogue.body(resource.creates[0]) or {}).get("properties", {})
+    roads: dict[str, tuple[dict[str, Any], list[Any]]] = {}
+    for move in lifecycle.moves:
+        if move.from_ == "new" and makers & set(move.by):
+            chosen = {lifecycle.field: _state(lifecycle.field, move.to)}
+            roads[move.to] = (chosen if lifecycle.field in known else {}, [])
+    while True:
+        for move in lifecycle.moves:
+            if move.from_ in roads and move.to not in roads and move.to != "deleted":
+                way = next((w for w in ways if w[0].id in move.by and _leads(w, lifecycle.field, move.to)), None)
+                if way is not None:
+                    begin, steps = roads[move.from_]
+                    roads[move.to] = (begin, [*steps, way])
+                    break
+        else:
+            return roads
+
+
+def _leads(way: tuple[Operation, Any], field: str, state: str) -> bool:
+    body = way[1]
+    return not body or body.get(field) == _state(field, state)
+
+
+def _state(field: str, state: str) -> Any:
+    """What a member has in a state: a truth value where the state is `active` or not."""
+    return state == "active" if field.startswith("is_") else state

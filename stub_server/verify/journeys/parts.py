@@ -1,0 +1,48 @@
+"""What several journeys are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from ...contract.document import Operation
+from ..resources import pointer_of
+
+NOWHERE_ID = "{the unknown id}"
+SAYS_YES, SAYS_NO = "says_yes", "says_no"
+
+
+def parameter_at(operation: Operation, name: str) -> str:
+    for number, parameter in enumerate(operation.parameters):
+        if parameter.name.lower() == name:
+            return pointer_of(operation, "parameters", str(number))
+    return pointer_of(operation)
+
+
+def keys_of(body: Any) -> set[str]:
+    return set(body) if isinstance(body, dict) else set()
+
+
+def named(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.startswith("{the "):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from named(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from named(inner)
+
+
+def replaced(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, dict):
+        return {name: replaced(inner, old, new) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [replaced(inner, old, new) for inner in value]
+    return new if value == old else value
+
+
+def nowhere(text: str) -> str:
+    """An id that nothing has, drawn from a text."""
+    return str(UUID(bytes=text.encode().ljust(16, b"v")[:16], version=4))
