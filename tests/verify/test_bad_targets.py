@@ -80,7 +80,7 @@ FRONTED = {
     "drops every third request": Fronted(lambda n, *_: "pass" if n % 3 else "drop", {3}, "no answer"),
     "loses every seventh answer": Fronted(lambda n, *_: "pass" if n % 7 else "lose", {3}, "no answer"),
     "limits every fifth request": Fronted(lambda n, *_: "pass" if n % 5 else "limit", {3}, "429", ("--only", "Plans")),
-    "drops all after a while": Fronted(lambda n, *_: "pass" if n < 500 else "drop", {3}, "the connection broke off"),
+    "drops all after a while": Fronted(lambda n, *_: "pass" if n < 120 else "drop", {3}, "the connection broke off"),
     "limits all": Fronted(lambda n, *_: "limit", {2}, "429"),
     "drops all": Fronted(lambda n, *_: "drop", {2}, "the connection broke off"),
 }
