@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ..contract.document import JSON, Document
 from ..contract.source import Json
-from .findings import CLASSES, Divergence, Finding
+from .findings import CLASSES, GROUPS, Divergence, Finding
 from .places import below
 from .where import steps_of
 
@@ -138,7 +138,7 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         target=shown.target,
         expected=shown.expected,
         overlay=next((finding.overlay for finding in [shown, *findings] if finding.overlay is not None), None),
-        cases=list(dict.fromkeys((finding.operation, finding.group) for finding in findings)),
+        cases=list(dict.fromkeys((finding.operation, _group(finding)) for finding in findings)),
         findings=findings,
     )
 
@@ -190,3 +190,8 @@ def basis_of(document: Document, pointer: str) -> str:
 
 def _is_shown(node: Json, part: str) -> bool:
     return node.get("x-basis", {}).get(part) == "documented" and part not in node.get("x-basis-notes", {})
+
+
+def _group(finding: Finding) -> str:
+    """The group of a finding. What only makes the records that others need must be accepted too."""
+    return finding.group if finding.group in GROUPS else "says_yes"

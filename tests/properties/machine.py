@@ -38,6 +38,7 @@ STORIES: dict[str, Json | None] = {  # and the plan that each needs
     "leaves at once": None,
     "another pays late": None,
     "waits": None,
+    "is disputed in its grace": {"payment_methods": ["pix"]},
 }
 STARTS = (
     *(NOW, "2026-12-31T14:32:05.123Z"),
@@ -109,6 +110,8 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
             self.stand_still(number=0, before=-HOUR, over=8 * DAY, meanwhile=None, then="pay")
         elif story == "another pays late":
             self.pay_late(number=0, document=DOCUMENTS[1], method="boleto", wait=HOUR, then="archive")
+        elif story == "is disputed in its grace":
+            self.dispute_over_an_end(number=0, before=HOUR, over=2 * DAY, meanwhile=None, won=True, part=False)
         elif story == "takes money back":
             self.change_address(number=0, address="refund_after_payment", rename=False, lives=True)
         elif story.startswith("card"):

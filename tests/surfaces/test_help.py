@@ -54,7 +54,7 @@ TAKES = {
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
-    " --cacert --report --baseline --har --record-har --yes",
+    " --cacert --report --baseline --har --record-har --write-overlay --yes",
     "wait": f"--timeout {SERVER}",
     "worlds": f"[GLOB] --delete {SERVER}",
 }

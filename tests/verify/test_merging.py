@@ -29,6 +29,11 @@ def test_findings_of_a_class_with_one_pointer_are_one() -> None:
     assert {("createCustomer", "says_yes"), ("updateCustomer", "remembers")} == set(one.cases)
 
 
+def test_what_departs_in_a_preparation_is_no_group_of_its_own() -> None:
+    [one] = merged([finding(group="setup")], document(), EVERY)
+    assert ["says_yes"] == [group for _, group in one.cases]
+
+
 def test_without_a_pointer_the_cause_decides() -> None:
     found = [finding(pointer="", cause=cause) for cause in ("first", "second", "first")]
     assert [2, 1] == [each.count for each in merged(found, document(), EVERY)]
