@@ -43,6 +43,7 @@ class KeyRules:
         world.emit("api_key.created")
         agree("key", key.view(world.now), shown)
         self.bench.settle()
+        self._use(key, number, "keys")
         if use is not None:
             self._use(key, number, use)
 
