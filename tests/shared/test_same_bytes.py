@@ -16,7 +16,7 @@ pytestmark = pytest.mark.check
 SHOWN = "http://127.0.0.1:4600"
 # By the machine's clock: when sandboxes were made, tokens, keys of controls, and how far a sandbox's clock is off.
 OF_THE_MOMENT = re.compile(
-    rb'"(created_at|last_used_at|expires_at|jwt|token|control_key|offset_seconds)":("[^"]*"|[0-9.]+)'
+    rb'"(created_at|last_used_at|expires_at|jwt|token|control_key|offset_seconds)":("[^"]*"|-?[0-9.]+)'
 )
 SETTINGS = replace(FROZEN, base_url=SHOWN, seed=31)
 
