@@ -24,8 +24,12 @@ _HANDOVER = 0.0002  # seconds that judging keeps a request waiting, each time th
 @of_overlays
 @click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", help="text, json, html, junit or sarif.",
               default=("text",))  # fmt: skip
+@click.option("--write-overlay", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write an overlay that corrects the contract, each action proved by what was seen.")  # fmt: skip
 @click.option("--fail", is_flag=True, help="Exit with 1 if the backend diverges from the contract.")
-def proxy(url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], fail: bool) -> None:
+def proxy(
+    url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool
+) -> None:
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
     Point a client or a test at the port. Each exchange is passed on unchanged and judged afterwards, with a line on the
@@ -33,7 +37,8 @@ def proxy(url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, .
     """
     import asyncio
 
-    from ..verify.reporting import forms_of, written
+    from ..verify.forms import overlay as overlay_form
+    from ..verify.reporting import forms_of, save, written
     from ..verify.telling import contract_with
     from ..verify.watching import Watching
 
@@ -44,6 +49,9 @@ def proxy(url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, .
     sys.setswitchinterval(_HANDOVER)
     asyncio.run(_served(target, port, watching))
     report = watching.report()
+    if write_overlay is not None:
+        asyncio.run(watching.correct(report, overlays))
+        save(write_overlay, overlay_form.render(report, where))
     for text in written(report, where, forms):
         click.echo(text)
     for reason, count in sorted(watching.unjudged.items()):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..verify.run import Options
     from ..verify.telling import Told
 
-_OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline"))
+_OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
 _FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
@@ -79,7 +79,8 @@ def verify(
     --coverage.
     """
     from ..verify.baseline import known
-    from ..verify.reporting import forms_of, written
+    from ..verify.forms import overlay as overlay_form
+    from ..verify.reporting import forms_of, save, written
 
     host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
@@ -87,7 +88,7 @@ def verify(
         _check_sends_nothing(context)
         from ..verify.telling import of_recorded
 
-        told = of_recorded(har, url, overlays, hidden)
+        told = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None or host is None:
             raise click.UsageError("Give the address of the backend as URL, or recorded traffic with --har.")
@@ -101,6 +102,8 @@ def verify(
         trusted = None if cacert is None else str(cacert)
         options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
         told = _sent(options, host, coverage, hidden, record_har, write_overlay)
+    if write_overlay is not None:
+        save(write_overlay, overlay_form.render(told.report, told.where))
     for text in written(told.report, told.where, forms):
         click.echo(text)
     for note in told.notes:
@@ -117,9 +120,7 @@ def _sent(
 
     from ..contract.source import ContractError
     from ..verify.correcting import Correcting
-    from ..verify.forms import overlay as overlay_form
     from ..verify.har import Recording
-    from ..verify.reporting import save
     from ..verify.run import Runner
     from ..verify.showing import Showing
     from ..verify.telling import check_names, of_run
@@ -144,8 +145,6 @@ def _sent(
             raise Unusable(str(error)) from None
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: has no certificates in PEM form.") from None
-    if overlay is not None:
-        save(overlay, overlay_form.render(told.report, told.where))
     if file is not None:
         write_private(file, recording.archive())
         if recording.left_out:

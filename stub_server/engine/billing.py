@@ -378,7 +378,7 @@ def end_later(draft: Draft, row: Row) -> Record:
     call_off_bill(draft, row)
     public = subscriptions.ending(row.public, row.hidden, draft.now)
     if subscriptions.is_held(row.hidden):  # its period may be over already
-        schedule(draft, row.id, public, row.hidden)
+        draft.at(draft.now, "subscription.end", row.id)
     return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
 
 

@@ -60,10 +60,10 @@ def project_moved(draft: Draft, record: Record, moved: Move) -> None:
         assert row is not None  # it has just moved
         record = draft.update(draft.store.projects, row, row.public, row.hidden | {"suspended_at": draft.now})
     draft.emit_move(draft.store.projects, record, moved, record.id, moved_from(moved.from_, "reason"))
+    if moved.from_ in paused:  # before it is closed: what the suspension owes is served first
+        draft.at(draft.now, "project.reopen", record.id)
     if moved.to == "archived":
         draft.at(draft.now, "project.close", record.id)
-    if moved.from_ in paused:
-        draft.at(draft.now, "project.reopen", record.id)
 
 
 def add_plan(draft: Draft, public: Body) -> Record:

@@ -118,13 +118,13 @@ def _entry(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
     return made
 
 
-def judged(har: Archive, document: Document) -> Report:
+def judged(har: Archive, document: Document) -> tuple[Observed, Report]:
     """What recorded traffic says of the backend that answered it."""
     began = time()
     observed = Observed(document, har.base_url or "recorded traffic", "har")
     for exchange in har.exchanges:
         observed.judge(exchange)
-    return observed.report(time() - began)
+    return observed, observed.report(time() - began)
 
 
 def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Hashable
+from pathlib import Path
 
+from ..app import data_dir
+from ..contract import bundle
 from ..contract.document import Document
+from .candidates import Candidate, Candidates
 from .conformity import Conformity
 from .exchange import Exchange
 from .findings import GROUPS, Finding, Report, Row
@@ -13,6 +18,9 @@ from .reporting import contract_of
 from .showing import Showing
 
 MOST = 5_000  # findings that differ
+EXAMPLES = 64 * 1024 * 1024  # bytes of exchanges that are kept to prove corrections
+_OVERHEAD = 2_000  # bytes of an exchange beside its bodies
+_SEED = 1
 
 
 class Observed:
@@ -27,6 +35,8 @@ class Observed:
         self._counts: Counter[tuple[str, ...]] = Counter()
         self._groups: dict[tuple[str, str], bool] = {}
         self._reached: set[tuple[str, int]] = set()
+        self._examples: dict[Hashable, Exchange] = {}
+        self._room = EXAMPLES
 
     def judge(self, exchange: Exchange) -> list[Finding]:
         """In what an exchange departs. A request of no operation is not counted."""
@@ -39,9 +49,11 @@ class Observed:
             if key in self._found or len(self._found) < MOST:
                 self._found.setdefault(key, finding)
                 self._counts[key] += 1
+                self._keep(key, exchange)
         if operation is not None:
             self.requests += 1
             self._reached.add((operation.id, status))
+            self._keep((operation.id, status), exchange)
             self._groups[operation.id, group] = self._groups.get((operation.id, group), True) and not findings
         return findings
 
@@ -63,6 +75,28 @@ class Observed:
             unreached=[],
             divergences=merged(findings, self._document, seen),
         )
+
+    async def correct(self, report: Report, overlays: tuple[Path, ...]) -> None:
+        """Give the divergences of a report the actions that close them.
+
+        Each is proved: by the contract that follows it, one exchange of each finding and status is judged again.
+        """
+        if self._room < 0:
+            return
+
+        async def ask(_: list[Candidate], file: Path) -> Collection[Finding]:
+            document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", (*overlays, file)))
+            again = Observed(document, self._target, self._mode)
+            return [finding for exchange in self._examples.values() for finding in again.judge(exchange)]
+
+        candidates = Candidates(self._document, _SEED, overlays)
+        await candidates.correct(report.divergences, self._found.values(), ask)
+
+    def _keep(self, key: Hashable, exchange: Exchange) -> None:
+        """Keep the first exchange of its kind, until there is no room: then nothing can be proved."""
+        if key not in self._examples and self._room >= 0:
+            self._room -= len(exchange.answer.body) + len(exchange.request.body) + _OVERHEAD
+            self._examples[key] = exchange
 
     def _state(self, operation: str, group: str) -> str:
         is_fine = self._groups.get((operation, group))

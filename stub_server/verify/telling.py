@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -55,18 +56,25 @@ def of_run(learned: Learned, document: Document, options: Options, known: Collec
     return Told(report, Where(data_dir("openapi"), document, options.overlays), [*notes(learned, options)])
 
 
-def of_recorded(file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str]) -> Told:
-    """What the traffic in an archive comes to; of `url` alone, if it is given. Raises Unusable."""
+def of_recorded(
+    file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str], *, corrects: bool = False
+) -> Told:
+    """What the traffic in an archive comes to; of `url` alone, if it is given. Raises Unusable.
+
+    `corrects` has the divergences tell the actions of an overlay that close them.
+    """
     document, where = contract_with(overlays)
     try:
         archive = read(file, url)
     except BadHar as error:
         raise Unusable(str(error)) from None
-    report = judged(archive, document)
+    observed, report = judged(archive, document)
     left_out = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
     if not report.requests:
         told = f"{file}: no request in it is one of the contract. Give the address above /v2 as URL."
         raise Unusable(" ".join([told, *left_out]))
     report.divergences, report.hidden = hide(report.divergences, known)
+    if corrects:
+        asyncio.run(observed.correct(report, overlays))
     report.exit = DIVERGES if report.divergences else CONFORMS
     return Told(report, where, left_out)

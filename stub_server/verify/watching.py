@@ -6,6 +6,7 @@ import threading
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable
+from pathlib import Path
 from time import time
 from typing import Any
 from urllib.parse import parse_qs
@@ -65,6 +66,10 @@ class Watching:
             self._changed.notify()
         self._thread.join()
         return self._observed.report(time() - self._began)
+
+    async def correct(self, report: Report, overlays: tuple[Path, ...]) -> None:
+        """Give the divergences of the report the actions of an overlay that close them, each proved."""
+        await self._observed.correct(report, overlays)
 
     def own(self, path: str, query: str) -> tuple[int, bytes]:
         """The answer to a request for what was seen, newest last: as JSON, or with `format=har` as an archive."""

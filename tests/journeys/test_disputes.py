@@ -369,6 +369,22 @@ def test_time_in_which_the_project_was_suspended_too_is_given_back_once(stage: S
     assert sound(stage)
 
 
+def test_a_disputed_membership_is_served_what_a_suspension_owes_it_before_an_archive_ends_it(stage: Stage) -> None:
+    held = member(stage, plan_of(stage))
+    end = at(held["current_period_end"])
+    dispute(stage, held["orderId"])
+    stage.advance((end - days(2) - at(stage.now())).total_seconds())
+    path = f"/v2/projects/{held['projectId']}/status"
+    done(stage.api.patch(path, json={"status": "suspended"}))
+    stage.advance(5 * DAY)
+    done(stage.api.patch(path, json={"status": "archived"}))
+    now = stage.get_subscription(held["id"])
+    assert ("active", end + days(5)) == (now["status"], at(now["cancel_at"]))
+    stage.advance(2 * DAY)
+    assert "canceled" == stage.get_subscription(held["id"])["status"]
+    assert sound(stage)
+
+
 def test_a_sandbox_with_a_dispute_can_be_carried(stage: Stage) -> None:
     """And the dispute goes on where it is put up again."""
     held = member(stage, plan_of(stage))

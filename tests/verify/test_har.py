@@ -6,12 +6,14 @@ from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
+from stub_server.commands.verify import verify
 from stub_server.verify.har import LARGEST, BadHar, Recording, archive, judged, read
 from stub_server.verify.showing import Showing
 
 from ..support.contract import document
-from .exchanges import TOKEN, example, exchange
+from .exchanges import HEADERS, TOKEN, example, exchange
 
 BASE = "https://api.example.com/shop"
 
@@ -71,12 +73,33 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
 def test_recorded_traffic_is_judged(tmp_path: Path) -> None:
     page = orjson.dumps(example("CustomerPage") | {"extra": 1}).decode()
     file = written(tmp_path, entry(text=page), entry(text=page), entry(f"{BASE}/logo.svg", text="<svg>"))
-    report = judged(read(file, BASE), document())
+    _, report = judged(read(file, BASE), document())
     assert ("har", 2, 1) == (report.mode, report.requests, report.exit)
     assert [("undocumented-field", ["listCustomers"], 2)] == [
         (each.kind, each.operations, each.count) for each in report.divergences
     ]
     assert ["listCustomers"] == [row.operation for row in report.rows]
+
+
+def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) -> None:
+    """Proved by the traffic itself. What the source document shows is commented out, so another run finds it again."""
+    page = example("CustomerPage")
+    page["customers"][0]["createdAt"] = "yesterday"
+    headers = HEADERS | {"Location": "/v2/customers/1"}
+    made = exchange("POST", "/v2/customers", 200, example("CustomerPersonCreated"), headers)
+    listed = exchange("GET", "/v2/customers", 200, page, {"Content-Type": "application/json"})
+    file, overlay, seen = tmp_path / "seen.har", tmp_path / "overlay.yaml", tmp_path / "seen.json"
+    file.write_bytes(archive([(made, 1_700_000_000.0), (listed, 1_700_000_001.0)], BASE))
+    report = ["--report", f"json={seen}"]
+    first = CliRunner().invoke(verify, [BASE, "--har", str(file), "--write-overlay", str(overlay), *report])
+    assert 1 == first.exit_code, first.output
+    found = orjson.loads(seen.read_bytes())["divergences"]
+    assert {"undocumented-status", "schema", "missing-header"} == {each["class"] for each in found}
+    assert [] == [each["title"] for each in found if each["overlay"] is None]
+    again = CliRunner().invoke(verify, [BASE, "--har", str(file), "--overlay", str(overlay), *report])
+    assert 1 == again.exit_code, again.output
+    left = orjson.loads(seen.read_bytes())["divergences"]
+    assert [("schema", "documented")] == [(each["class"], each["basis"]) for each in left]
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"log": 1}', b'{"log": {"entries": {}}}', b"\xff"])

@@ -242,7 +242,7 @@ def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(home: Estate
         archive.write_bytes(own(proxied, "exchanges?format=har").body)
     report = proxied.watching.report()
     assert [] == report.divergences
-    again = judged(read(archive, address_of(home)), document())
+    _, again = judged(read(archive, address_of(home)), document())
     assert (report.requests, report.rows, report.divergences) == (again.requests, again.rows, again.divergences)
 
 
@@ -252,9 +252,10 @@ def address_of(home: Estate) -> str:
 
 @pytest.mark.check
 def test_the_command_serves_until_it_is_interrupted_and_reports(home: Estate, tmp_path: Path) -> None:
-    report, port = tmp_path / "report.json", free_port()
+    report, overlay, port = tmp_path / "report.json", tmp_path / "overlay.yaml", free_port()
     command = [sys.executable, "-m", "stub_server", "proxy", home.live.url, "--port", str(port), "--fail"]
-    with subprocess.Popen([*command, "--report", f"json={report}"], stdout=subprocess.PIPE, text=True) as running:
+    command += ["--report", f"json={report}", "--write-overlay", str(overlay)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert str(port) in running.stdout.readline()
         with httpx2.Client(verify=NO_TLS) as client:
@@ -263,5 +264,6 @@ def test_the_command_serves_until_it_is_interrupted_and_reports(home: Estate, tm
         said, _ = running.communicate(timeout=30)
     assert 0 == running.returncode, said
     assert "/v2/customers" in said
+    assert "overlay: 1.0.0" in overlay.read_text()
     found = json.loads(report.read_text())
     assert ("proxy", 1, []) == (found["mode"], found["requests"], found["divergences"])
