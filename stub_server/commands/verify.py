@@ -140,7 +140,7 @@ def _sent(
             if overlay is not None and not learned.away and not learned.is_interrupted:
                 asyncio.run(Correcting(runner, progress).correct(told.report, learned.findings))
         except KeyboardInterrupt:
-            raise Unusable("Interrupted before anything was sent.") from None
+            raise Unusable("Interrupted before the comparison had ended.") from None
         except ContractError as error:
             raise Unusable(str(error)) from None
         except ssl.SSLError:

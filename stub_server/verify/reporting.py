@@ -51,7 +51,7 @@ def report_of(learned: Learned, document: Document, options: Options, known: Col
         learned.requests,
         ended,
         coverage,
-        [*_rows(learned, document, divergences)],
+        [*_rows(learned, divergences)],
         unreached,
         shown,
         learned.left_behind,
@@ -88,9 +88,9 @@ def contract_of(document: Document) -> str:
     return f"{document.raw['info']['version']} {digest}"
 
 
-def _rows(learned: Learned, document: Document, divergences: list[Divergence]) -> Iterator[Row]:
+def _rows(learned: Learned, divergences: list[Divergence]) -> Iterator[Row]:
     diverging = {case for divergence in divergences for case in divergence.cases}
-    for name in document.operations:
+    for name in learned.meant:
         groups = {}
         for group in GROUPS:
             if (name, group) in diverging:
@@ -104,7 +104,7 @@ def _rows(learned: Learned, document: Document, divergences: list[Divergence]) -
 
 def _unreached(learned: Learned, document: Document, options: Options) -> Iterator[Unreached]:
     """What no probe can have been answered, with the reason."""
-    for operation in document.operations.values():
+    for operation in (document.operations[name] for name in learned.meant):
         for status in operation.responses:
             if status in learned.statuses.get(operation.id, ()):
                 continue

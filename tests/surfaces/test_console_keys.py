@@ -35,8 +35,10 @@ def status(console: Console, token: str, path: str) -> int:
 
 def test_it_shows_what_is_ready(console: Console, credentials: Json) -> None:
     page = console.open(PAGE).response.text
-    for name in ("jwt", "private_key", "public_key", "control_key"):
+    for name in ("private_key", "public_key", "control_key"):
         assert f'data-copy="{credentials[name]}"' in page, name
+    token = page.partition('data-copy="eyJ')[2].partition('"')[0]
+    assert 200 == status(console, f"eyJ{token}", "/v2/customers")
 
 
 def test_it_shows_what_each_key_may_do(console: Console, api: httpx2.Client) -> None:

@@ -32,7 +32,7 @@ def _lines(report: Report, where: Where) -> Iterator[str]:
     if report.left_behind:
         yield ""
         yield "Left behind in the target:"
-        yield from (f"  {path}" for path in report.left_behind)
+        yield from (f"  {path}" for path in words.left_behind(report))
     yield ""
     yield words.summary(report)
 

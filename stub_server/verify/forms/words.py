@@ -15,6 +15,7 @@ GROUPS = {
     "moves": "moves",
 }
 """The groups of probes, as columns are headed."""
+_SHOWN = 3  # paths of one list that stay behind
 MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
 LEGEND = f"{MARKS['ok']} as the contract says, {MARKS['diverges']} diverges, {MARKS['unreached']} out of reach"
 CLASS_MEANINGS = {
@@ -109,6 +110,19 @@ def unreached(report: Report) -> dict[str, str]:
         reason: ", ".join(" ".join((operation, *statuses)) for operation, statuses in operations.items())
         for reason, operations in found.items()
     }
+
+
+def left_behind(report: Report) -> list[str]:
+    """The paths that stay in the target. Of many in one list the newest are shown; the JSON report has all."""
+    lists: defaultdict[str, list[str]] = defaultdict(list)
+    for path in report.left_behind:
+        lists[path.rpartition("/")[0]].append(path)
+    shown = []
+    for at, paths in lists.items():
+        shown += paths[-_SHOWN:]
+        if len(paths) > _SHOWN:
+            shown.append(f"{at}/…: {len(paths) - _SHOWN:,} more, all of them in the JSON report")
+    return shown
 
 
 def _listed(names: Sequence[str]) -> str:
