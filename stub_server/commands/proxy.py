@@ -38,8 +38,8 @@ def proxy(
     import asyncio
 
     from ..verify.forms import overlay as overlay_form
+    from ..verify.outcome import contract_with
     from ..verify.reporting import forms_of, save, written
-    from ..verify.telling import contract_with
     from ..verify.watching import Watching
 
     forms = forms_of(reports)

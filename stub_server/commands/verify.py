@@ -15,8 +15,8 @@ from ..kernel.hosts import is_local
 from .options import BaseUrl, Number, Unusable, of_overlays, printable, write_private
 
 if TYPE_CHECKING:
+    from ..verify.outcome import Outcome
     from ..verify.run import Options
-    from ..verify.telling import Told
 
 _OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
@@ -86,9 +86,9 @@ def verify(
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
         _check_sends_nothing(context)
-        from ..verify.telling import of_recorded
+        from ..verify.outcome import of_recorded
 
-        told = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
+        outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None or host is None:
             raise click.UsageError("Give the address of the backend as URL, or recorded traffic with --har.")
@@ -101,19 +101,19 @@ def verify(
 
         trusted = None if cacert is None else str(cacert)
         options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
-        told = _sent(options, host, coverage, hidden, record_har, write_overlay)
+        outcome = _sent(options, host, coverage, hidden, record_har, write_overlay)
     if write_overlay is not None:
-        save(write_overlay, overlay_form.render(told.report, told.where))
-    for text in written(told.report, told.where, forms):
+        save(write_overlay, overlay_form.render(outcome.report, outcome.where))
+    for text in written(outcome.report, outcome.where, forms):
         click.echo(text)
-    for note in told.notes:
+    for note in outcome.notes:
         click.echo(printable(note), err=True)
-    sys.exit(told.report.exit)
+    sys.exit(outcome.report.exit)
 
 
 def _sent(
     options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, overlay: Path | None
-) -> Told:
+) -> Outcome:
     """Make a run, with a bar that says how far it is. Raises Unusable."""
     import asyncio
     import ssl
@@ -121,9 +121,9 @@ def _sent(
     from ..contract.source import ContractError
     from ..verify.correcting import Correcting
     from ..verify.har import Recording
+    from ..verify.outcome import check_names, of_run
     from ..verify.run import Runner
     from ..verify.showing import Showing
-    from ..verify.telling import check_names, of_run
 
     with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
 
@@ -136,9 +136,9 @@ def _sent(
             check_names(options, runner.document)
             recording = Recording(options.url, Showing(runner.document))
             learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
-            told = of_run(learned, runner.document, options, hidden, coverage)
+            outcome = of_run(learned, runner.document, options, hidden, coverage)
             if overlay is not None and not learned.away and not learned.is_interrupted:
-                asyncio.run(Correcting(runner, progress).correct(told.report, learned.findings))
+                asyncio.run(Correcting(runner, progress).correct(outcome.report, learned.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison had ended.") from None
         except ContractError as error:
@@ -148,8 +148,8 @@ def _sent(
     if file is not None:
         write_private(file, recording.archive())
         if recording.left_out:
-            told.notes.append(f"{file}: is full; {recording.left_out:,} exchanges are not in it.")
-    return told
+            outcome.notes.append(f"{file}: is full; {recording.left_out:,} exchanges are not in it.")
+    return outcome
 
 
 def _check_sends_nothing(context: click.Context) -> None:

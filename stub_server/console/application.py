@@ -57,7 +57,7 @@ def create_console(
     application.register_blueprint(pages)
     application.register_blueprint(payers)
     known = control.operations.keys() | document.operations.keys()
-    application.jinja_env.filters["told"] = lambda text: _told(text, known)
+    application.jinja_env.filters["prose"] = lambda text: _markup(text, known)
     leading = sources(control) | sources(document)
     schemes = document.raw["components"].get("securitySchemes", {})
     scopes = {scope["name"]: scope for scope in document.scopes}
@@ -153,7 +153,7 @@ def _groups(document: Document) -> Iterator[Group]:
             yield Group(name, described.get(name, ""), found)
 
 
-def _told(text: str, known: Set[str]) -> Markup:
+def _markup(text: str, known: Set[str]) -> Markup:
     """A description as paragraphs. What stands between backticks is code, and an operation's id leads to its page."""
     return Markup("").join(
         Markup("<p>{}</p>").format(_inline(" ".join(paragraph.split()), known))

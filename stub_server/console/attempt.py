@@ -15,7 +15,7 @@ from .snippets import Snippet, snippets
 
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*([\x20-\x7e\xa0-\xff]*)").fullmatch
 _NOT_ASKED = frozenset(("x-sandbox-admin-key", "x-sandbox-control-key"))  # the session has the key
-_TAKEN = frozenset(("host", "content-length", "transfer-encoding", "connection"))
+_SET_HERE = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 _ENDLESS = "text/event-stream"
 
 
@@ -126,6 +126,6 @@ class Attempt:
 
 def _header(line: str) -> tuple[str, str] | None:
     match = _HEADER(line)
-    if match is None or match[1].lower() in _TAKEN | _NOT_ASKED:
+    if match is None or match[1].lower() in _SET_HERE | _NOT_ASKED:
         return None
     return match[1].lower(), match[2].strip()

@@ -56,18 +56,21 @@ class Client:
         """One that opens the controls with other keys."""
         return Client(self._ask, self._host, keys, self._prefix)
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None, *, aside: bool = False) -> Any:
-        """What a control or an operation of the API answers. Raises Refused. One `aside` is not shown as a command."""
-        told = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
-        question = Question("GET", path, told, is_internal=True)
-        if not aside:
+    def get(self, path: str, query: Mapping[str, Any] | None = None, *, is_internal: bool = False) -> Any:
+        """What a control or an operation of the API answers. Raises Refused.
+
+        A request that `is_internal` is not shown as a command.
+        """
+        encoded = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
+        question = Question("GET", path, encoded, is_internal=True)
+        if not is_internal:
             self.asked.append(question)
         return self._answered(question)
 
-    def find(self, path: str, query: Mapping[str, Any] | None = None, *, aside: bool = False) -> Any:
+    def find(self, path: str, query: Mapping[str, Any] | None = None, *, is_internal: bool = False) -> Any:
         """The same, None for what there is not. Raises Refused."""
         try:
-            return self.get(path, query, aside=aside)
+            return self.get(path, query, is_internal=is_internal)
         except Refused as refused:
             if refused.status != 404:
                 raise
@@ -99,8 +102,8 @@ class Client:
         is_control = question.path.startswith(CONTROL)
         headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
         has_key = bool(self._keys)
-        told = command("GET", question.path, question.query, headers, b"", base_url, has_admin_key=has_key)
-        return (told or "").replace(" -g --path-as-is -X GET", "")
+        curl = command("GET", question.path, question.query, headers, b"", base_url, has_admin_key=has_key)
+        return (curl or "").replace(" -g --path-as-is -X GET", "")
 
     def _answered(self, question: Question) -> Any:
         reply = self.send(question)

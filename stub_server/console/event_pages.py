@@ -82,12 +82,12 @@ def one_event(ident: str) -> str | Response:
 def _subject(event: dict[str, Any]) -> tuple[str, str] | None:
     """The kind and the id of the record that an event is about."""
     key = contracts().api.events.get(event["type"], {}).get("payload_key", "")
-    told = event["data"].get(key)
-    if not isinstance(told, dict):
+    subject = event["data"].get(key)
+    if not isinstance(subject, dict):
         return None
-    if "webhookId" in told:
-        return "webhooks", str(told["webhookId"])
-    return (f"{key}s", str(told["id"])) if "id" in told else None
+    if "webhookId" in subject:
+        return "webhooks", str(subject["webhookId"])
+    return (f"{key}s", str(subject["id"])) if "id" in subject else None
 
 
 def _causes(events: list[dict[str, Any]]) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def _match(match: dict[str, Any]) -> Iterator[str]:
     for name, content in match.items():
         if isinstance(content, dict):
             yield from (
-                f"{member}: {told if isinstance(told, str) else plain(told)}" for member, told in content.items()
+                f"{member}: {value if isinstance(value, str) else plain(value)}" for member, value in content.items()
             )
         else:
             yield content if name in ("operationId", "method", "path") else f"{name} {content}"

@@ -47,16 +47,16 @@ class Row(NamedTuple):
     note: str
 
 
-def row(document: Document, name: str, node: Json, *, required: bool, told: Json | None = None) -> Row:
-    """The row of one value; `told` is what stands around its schema, such as a parameter."""
-    schema, told = document.resolve(node), told or {}
+def row(document: Document, name: str, node: Json, *, required: bool, texts: Json | None = None) -> Row:
+    """The row of one value; `texts` is what stands around its schema, such as a parameter."""
+    schema, texts = document.resolve(node), texts or {}
     parts, inner = [schema, *_choices(document, schema)], _inner(document, schema)
     entries = [] if inner is None else [inner, *_choices(document, inner)]
     notes = [note for part in parts for note in _limits(part)]
     notes += [f"each {note}" for part in entries for note in _limits(part)]
     allowed = [value for part in (*parts, *entries) for value in part.get("enum", ()) if value is not None]
     patterns = [part["pattern"] for part in (*parts, *entries) if _shows_pattern(part)]
-    example = told.get("example", schema.get("example"))
+    example = texts.get("example", schema.get("example"))
     return Row(
         above="",
         name=name,
@@ -67,7 +67,7 @@ def row(document: Document, name: str, node: Json, *, required: bool, told: Json
         allowed=tuple(dict.fromkeys(map(text, allowed))),
         default=text(schema["default"]) if "default" in schema else None,
         example=None if example is None else text(example),
-        description=told.get("description") or schema.get("description", ""),
+        description=texts.get("description") or schema.get("description", ""),
         basis="",
         note="",
     )
@@ -147,8 +147,8 @@ def _type(document: Document, node: Json, depth: int = 0) -> str:
 def _limits(schema: Json) -> Iterator[str]:
     """The bounds of one value in words."""
     for kind, one, more in _COUNTED:
-        if told := bounds(schema, kind, f" {more}").removeprefix(" of "):
-            yield told.replace(f"t 1 {more}", f"t 1 {one}")  # at least, at most
+        if limits := bounds(schema, kind, f" {more}").removeprefix(" of "):
+            yield limits.replace(f"t 1 {more}", f"t 1 {one}")  # at least, at most
     low, high = schema.get("minimum"), schema.get("maximum")
     above = "more than" if schema.get("exclusiveMinimum") is True else "at least"
     below = "less than" if schema.get("exclusiveMaximum") is True else "at most"

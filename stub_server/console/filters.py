@@ -213,10 +213,10 @@ def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
         for place, (one, other) in enumerate(zip_longest(before, after)):
             yield from _changes(f"{path}[{place}]", one, other)
     else:
-        yield Change(path, _told(before, path), _told(after, path))
+        yield Change(path, _text_of(before, path), _text_of(after, path))
 
 
-def _told(content: Any, path: str) -> str | None:
+def _text_of(content: Any, path: str) -> str | None:
     if content is None:
         return None
     if isinstance(content, str):

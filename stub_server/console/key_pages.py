@@ -88,10 +88,10 @@ def _by_resource(api: Document) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _allowed(api: Document, held: Iterable[str]) -> Iterable[Allowed]:
-    names = set(held)
-    for resource, scopes in _by_resource(api).items():
-        access = [scope["access"] for scope in scopes if scope["name"] in names]
+def _allowed(api: Document, scopes: Iterable[str]) -> Iterable[Allowed]:
+    names = set(scopes)
+    for resource, known in _by_resource(api).items():
+        access = [scope["access"] for scope in known if scope["name"] in names]
         if access:
             yield Allowed(resource, " and ".join(access), "write" in access)
 

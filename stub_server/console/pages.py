@@ -145,8 +145,8 @@ class Console:
         """Have a control's answer be sent as it comes, with the key of the visitor's session. Raises Forbidden."""
         if call.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise Forbidden("Only pages of this server may read this.")
-        told = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
-        headers = {name: value for name, value in told.items() if value}
+        sent = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
+        headers = {name: value for name, value in sent.items() if value}
         headers |= self._session(call).keys
         query = call.query_string.decode("latin-1")
         question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
@@ -165,8 +165,8 @@ class Console:
             check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
         except Forbidden:
             return World(name, url, shown, has_admin_key)
-        told = credentials_of(call, call.sandbox, call.prefix)
-        return World(name, url, shown, has_admin_key, told["jwt"], told["private_key"])
+        credentials = credentials_of(call, call.sandbox, call.prefix)
+        return World(name, url, shown, has_admin_key, credentials["jwt"], credentials["private_key"])
 
 
 def _for_payers(path: str) -> Collection[tuple[str, str]]:

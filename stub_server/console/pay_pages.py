@@ -175,10 +175,10 @@ def _left(payment: dict[str, str]) -> Left | None:
     last, now = parse_iso(ends), parse_iso(g.clock["now"])
     whole = max(1, last - parse_iso(payment["created_at"]))
     seconds = max(0, last - now) // 1000
-    return Left(seconds, min(1000, max(0, 1000 * (last - now) // whole)), _told(seconds))
+    return Left(seconds, min(1000, max(0, 1000 * (last - now) // whole)), _duration(seconds))
 
 
-def _told(seconds: int) -> str:
+def _duration(seconds: int) -> str:
     """A duration as on a clock, whole days apart where there are several."""
     days, rest = divmod(seconds, 86_400) if seconds > _LONG else (0, seconds)
     clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"

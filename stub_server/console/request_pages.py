@@ -199,7 +199,7 @@ def _json(question: Question) -> Any:
 
 def _chart(filters: list[Field]) -> Chart:
     """The newest requests by the machine's time and by what became of them."""
-    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), aside=True)["requests"]
+    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), is_internal=True)["requests"]
     times = [parse_iso(each["received_at"]) for each in newest]
     step = next((each for each in _STEPS if (times[0] - times[-1]) / each < _COLUMNS), _STEPS[-1])
     last = times[0] // step
@@ -215,10 +215,10 @@ def _chart(filters: list[Field]) -> Chart:
 
 
 def _bars(trace: list[dict[str, Any]]) -> list[Bar]:
-    whole, start, found = max(1, sum(stage["us"] for stage in trace)), 0.0, []
-    for stage in trace:
-        width = 1000 * stage["us"] / whole
-        found.append(Bar(stage["step"], stage["outcome"], stage["us"], start, width))
+    whole, start, found = max(1, sum(part["us"] for part in trace)), 0.0, []
+    for part in trace:
+        width = 1000 * part["us"] / whole
+        found.append(Bar(part["step"], part["outcome"], part["us"], start, width))
         start += width
     return found
 
@@ -227,7 +227,7 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
     """The records of a step with what it changed in them."""
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
-        versions = g.client.get(path, {"limit": 100}, aside=True)["versions"]
+        versions = g.client.get(path, {"limit": 100}, is_internal=True)["versions"]
         at = next((place for place, each in enumerate(versions) if each["step"] == step["step"]), None)
         now = None if at is None else versions[at]["body"]
         was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
@@ -237,6 +237,6 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, aside=True)
+    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_internal=True)
     newest = found["versions"][0]["body"] if found else None
     return {"id": ident, **(newest or {})}

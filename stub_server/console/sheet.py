@@ -80,8 +80,8 @@ class Sheet:
         """The parameters by place: path, query, header."""
         found: dict[str, list[Row]] = {}
         for raw in self._parameters():
-            told = raw | ({"example": self._value_of(raw)} if raw["in"] == "path" else {})
-            plain = row(self.document, raw["name"], raw["schema"], required=bool(raw.get("required")), told=told)
+            described = raw | ({"example": self._value_of(raw)} if raw["in"] == "path" else {})
+            plain = row(self.document, raw["name"], raw["schema"], required=bool(raw.get("required")), texts=described)
             found.setdefault(raw["in"], []).append(plain)
         return [(place, found[place]) for place in ("path", "query", "header", "cookie") if place in found]
 
@@ -122,15 +122,15 @@ class Sheet:
         if body:
             headers["content-type"] = JSON
         has_key = self.world.has_admin_key
-        told = command(
+        curl = command(
             operation.method, path, urlencode(query), headers, body.encode(), self.world.url, has_admin_key=has_key
         )
         success = next((each for status, each in operation.responses.items() if status < 300), None)
         if operation.uploads:
-            told = f"{told} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
+            curl = f"{curl} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
         elif success is not None and success.media and not any(map(_is_text, success.media)):
-            told = f"{told} -o {path.rpartition('/')[2]}"
-        return told or ""
+            curl = f"{curl} -o {path.rpartition('/')[2]}"
+        return curl or ""
 
     @property
     def credential(self) -> str | None:
@@ -163,7 +163,7 @@ class Sheet:
             raw.get("description", ""),
             tuple(raw.get("x-codes", ())),
             [
-                row(self.document, name, header.get("schema", {}), required=bool(header.get("required")), told=header)
+                row(self.document, name, header.get("schema", {}), required=bool(header.get("required")), texts=header)
                 for name, header in self.operation.responses[status].headers.items()
             ],
             list(self._parts(raw)),

@@ -73,8 +73,8 @@ class Stranger(HTTPException):
 def here(path: str, query: dict[str, Any] | None = None) -> str:
     """The address of a path of this sandbox, such as `/console/requests`."""
     found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe="/:@!$&'()*+,;=~-._")
-    told = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
-    return (found or "./") + (f"?{told}" if told else "")
+    encoded = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
+    return (found or "./") + (f"?{encoded}" if encoded else "")
 
 
 def this_sandbox() -> str:
@@ -134,7 +134,7 @@ def begin() -> Any:
 def load_head() -> None:
     """Load what the head shows: before each GET, and by a view that shows a form again which was refused."""
     if "clock" not in g:
-        g.clock = g.client.get(f"{CONTROL}/clock", aside=True)
+        g.clock = g.client.get(f"{CONTROL}/clock", is_internal=True)
 
 
 def _know_visitor() -> None:
@@ -232,7 +232,7 @@ def _sandboxes() -> list[str]:
     if "clock" not in g:
         return []
     try:
-        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50}, aside=True)["sandboxes"]
+        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50}, is_internal=True)["sandboxes"]
     except Refused:
         return []
     return sorted({each["name"] for each in found} | {"default"}, key=lambda name: (name != "default", name))
@@ -284,7 +284,7 @@ def _done() -> dict[str, Any] | None:
             "undo": None,
         }
     try:
-        kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}", aside=True)
+        kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}", is_internal=True)
     except Refused:
         kept = None
     if kept is None:

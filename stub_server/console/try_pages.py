@@ -57,10 +57,10 @@ def _sheet(ident: str) -> Sheet:
     is_control = ident not in known.api.operations
     if known.operation(ident) is None:
         abort(404)
-    told = g.client.credentials
+    credentials = g.client.credentials
     live = Document(g.client.get(f"{CONTROL}/openapi.json" if is_control else "/openapi.json"))
     name, url = request.script_root.rpartition("/")[2] or "default", known.url + request.script_root
-    world = World(name, url, live, bool(g.visitor.keys), told["jwt"], told["private_key"])
+    world = World(name, url, live, bool(g.visitor.keys), credentials["jwt"], credentials["private_key"])
     return Sheet(live.operations[ident], CONTROL if is_control else "", world)
 
 

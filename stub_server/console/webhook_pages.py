@@ -139,8 +139,8 @@ def _path(ident: UUID | str) -> str:
 def _again(log: dict[str, Any]) -> str:
     """The command that sends the bytes of a delivery to a receiver on this machine."""
     names = ("content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
-    told = {name: log["request_headers"].get(name, "") for name in names}
-    lines = ["curl -i http://127.0.0.1:3000/webhooks", *(f"-H {shlex.quote(f'{n}: {v}')}" for n, v in told.items())]
+    sent = {name: log["request_headers"].get(name, "") for name in names}
+    lines = ["curl -i http://127.0.0.1:3000/webhooks", *(f"-H {shlex.quote(f'{n}: {v}')}" for n, v in sent.items())]
     return " \\\n  ".join([*lines, f"--data-raw {shlex.quote(log['request_body'])}"])
 
 

@@ -118,8 +118,8 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
         raise _conflict("paymentMethod", "payment_method_not_allowed", message)
     if sold_out:
         places = plan["max_subscribers"]
-        taken = "The only place of this plan is" if places == 1 else f"All {places} places of this plan are"
-        message = f"{taken} taken (max_subscribers)."
+        places_are = "The only place of this plan is" if places == 1 else f"All {places} places of this plan are"
+        message = f"{places_are} taken (max_subscribers)."
         raise _conflict("planId", "plan_sold_out", message)
 
 

@@ -47,11 +47,11 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
     draft = call.draft
-    held = None if known is None else billing.held_by(draft, known, plan["id"])
-    rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known), renews=held is not None)
+    subscription = None if known is None else billing.held_by(draft, known, plan["id"])
+    rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known), renews=subscription is not None)
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # spelled as in the records, and the same strings
     customer = rules.buyer(body["customer"])
-    price = plan["amount"] if held is None else held.public["amount"]
+    price = plan["amount"] if subscription is None else subscription.public["amount"]
     odd = list(rules.warnings(body, price, strict_amounts=call.sandbox.settings.strict_amounts))
     copy_only = known is not None and not call.sees_customer(known)
     stored = None if known is None or copy_only else store.customers.peek(known)

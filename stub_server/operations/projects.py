@@ -106,17 +106,17 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     call.allow_project(ident)
     store = call.store
     since, until = (range_end_ms(query[name]) if name in query else None for name in ("from", "to"))
-    held = store.subscriptions
+    subscriptions = store.subscriptions
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
+    states = call.lifecycle("Subscription").states
     archived = store.projects.parse(record).public["status"] == "archived"
     now = {
         "subscribers": {
-            "total": held.members("subscribers", ident),
-            **{
-                state: held.count("projectId+status", (ident, state)) for state in call.lifecycle("Subscription").states
-            },
+            "total": subscriptions.members("subscribers", ident),
+            **{state: subscriptions.count("projectId+status", (ident, state)) for state in states},
         },
-        "mrr": 0.0 if archived else monthly_revenue(held.tally("active_terms", ident)),  # nothing there is renewed
+        # Nothing is renewed in an archived project.
+        "mrr": 0.0 if archived else monthly_revenue(subscriptions.tally("active_terms", ident)),
         "plans_count": len(names),
         "products_count": store.products.count("projectId", ident),
     }
@@ -160,15 +160,15 @@ def _added_up(table: Table, records: Iterable[Record], fold: OrderFold) -> Gener
 
 def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     """All orders of a project added up, from the sums that the store keeps up to date with every write."""
-    held, whole = store.orders, OrderFold(lifecycle)
+    orders, whole = store.orders, OrderFold(lifecycle)
     for state in lifecycle.states:
-        whole.states[state] = held.count("projectId+status", (ident, state))
+        whole.states[state] = orders.count("projectId+status", (ident, state))
     whole.paid = sum(whole.states[state] for state in lifecycle.sets["settled"])
-    whole.renewals.update(held.tally("renewals", ident))
-    whole.gross, whole.refunded = held.total("gross", ident), held.total("refunded", ident)
-    for plan, number in held.tally("plans", ident).items():
+    whole.renewals.update(orders.tally("renewals", ident))
+    whole.gross, whole.refunded = orders.total("gross", ident), orders.total("refunded", ident)
+    for plan, number in orders.tally("plans", ident).items():
         whole.plan_orders[plan] = number
-        whole.plan_net[plan] = held.total("plan_gross", plan) - held.total("plan_refunded", plan)
+        whole.plan_net[plan] = orders.total("plan_gross", plan) - orders.total("plan_refunded", plan)
     return whole
 
 

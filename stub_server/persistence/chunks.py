@@ -15,8 +15,8 @@ from ..files.lots import columns, event_row
 from ..files.state import WorldState
 from ..files.writing import merchant_line, reply_line, world_line
 
-LOT = 64  # events or timers of a line, and about so many records
-MOST_LOT = 512  # records
+GROUP = 64  # events or timers of a line, and about so many records
+MOST_GROUP = 512  # records
 LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is compressed
 _ENDS = 8  # one lot in so many begins a chunk
 
@@ -56,18 +56,18 @@ def _lines(state: WorldState) -> Iterator[bytes | int]:
         yield 0
         for name in sorted(owned.rows):
             rows = owned.rows[name]
-            for lot in _lots(sorted(rows)):
-                yield LEAST if not lot[0] // LOT % _ENDS else MOST
-                records = [rows[key] for key in lot]
-                places.update(zip([record.public for record in records], range(count, count + len(lot)), strict=True))
-                count += len(lot)
+            for group in _groups(sorted(rows)):
+                yield LEAST if not group[0] // GROUP % _ENDS else MOST
+                records = [rows[key] for key in group]
+                places.update(zip([record.public for record in records], range(count, count + len(group)), strict=True))
+                count += len(group)
                 yield orjson.dumps({"records": columns(name, records)})
         yield LEAST
     for kind, items in (
         ("events", (event_row(event, places.get(event.resource)) for event in state.events)),
         ("timers", map(tuple, sorted(state.timers.values()))),  # some are named, which orjson does not take
     ):
-        while many := list(islice(items, LOT)):
+        while many := list(islice(items, GROUP)):
             yield orjson.dumps({kind: many})
             yield LEAST
     for reply in state.replies.items():
@@ -75,11 +75,11 @@ def _lines(state: WorldState) -> Iterator[bytes | int]:
         yield LEAST
 
 
-def _lots(keys: list[int]) -> Iterator[list[int]]:
+def _groups(keys: list[int]) -> Iterator[list[int]]:
     """The keys of records for a line each: one begins with about every 64th id."""
     begin = 0
     for place in range(1, len(keys)):
-        if not keys[place] % LOT or place - begin >= MOST_LOT:
+        if not keys[place] % GROUP or place - begin >= MOST_GROUP:
             yield keys[begin:place]
             begin = place
     if keys:

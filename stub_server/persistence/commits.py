@@ -152,14 +152,14 @@ class Commits:
         return stored.number, stored.committed[0], kept
 
     def _batch(self, pending: Pending) -> Batch:
-        heads = []
+        rows = []
         for stored in pending.touched.values():
             if pending.state is not None:
                 stored.state, stored.contract = pending.state, self.contract
             newest = stored.committed if pending.is_one else (stored.newest, stored.chain)
-            heads.append(self._head(stored, *newest))
+            rows.append(self._head(stored, *newest))
         ends = [stored.number for stored in pending.ends]
-        return Batch(pending.statements, heads, pending.lines, is_one=pending.is_one, ends=ends)
+        return Batch(pending.statements, rows, pending.lines, is_one=pending.is_one, ends=ends)
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -190,7 +190,7 @@ class Commits:
                 raise
             pending.is_taken = True
         gone = "another server has taken the sandbox over" if pending.is_one else _GONE
-        for number, _, kept in batch.heads:
+        for number, _, kept in batch.rows:
             if number not in lost:
                 pending.touched[number].committed = kept.newest, kept.chain
         for stored in (*pending.touched.values(), *pending.ends):
@@ -380,13 +380,13 @@ def keys_of(sandbox: Sandbox) -> Iterator[str]:
 
 def _summary(sandbox: Sandbox) -> str:
     """What lists of sandboxes show of one that is not in memory."""
-    told = {
+    body = {
         "scenario": sandbox.scenario,
         "seed": sandbox.seed,
         "records": records_of(sandbox),
         "clock": tuple(sandbox.recorded_clock),
     }
-    return orjson.dumps(told).decode()
+    return orjson.dumps(body).decode()
 
 
 def unwritten(reason: str) -> Unavailable:

@@ -46,7 +46,7 @@ class Opener:
         try:
             found = admit(
                 own,
-                [self._snapshot(session, kept.name, told) for told in store.snapshots(session, number, kept)],
+                [self._snapshot(session, kept.name, stored) for stored in store.snapshots(session, number, kept)],
                 partial(self._maker.carried, kept.name or ""),
                 origin.secret,
                 lambda clock: clock,
@@ -101,10 +101,10 @@ class Opener:
         fitting = None if contract == self._contract else Fitting(self._origin.rules, self._shapes, contract)
         return Reader(adopted(self._origin.secret, name or "", anew=False), keep, fitting)
 
-    def _snapshot(self, session: Session, name: str | None, told: KeptSnapshot) -> tuple[Body, Reader]:
-        reader = self._reader(name, told.contract)
-        _read(reader, store.state(session, told.state)[1])
-        return told._asdict() | {"description": orjson.loads(told.description)}, reader
+    def _snapshot(self, session: Session, name: str | None, stored: KeptSnapshot) -> tuple[Body, Reader]:
+        reader = self._reader(name, stored.contract)
+        _read(reader, store.state(session, stored.state)[1])
+        return stored._asdict() | {"description": orjson.loads(stored.description)}, reader
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

@@ -150,8 +150,8 @@ class Persistence(Commits):
         return Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), changes
 
     def _told(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
-        told = orjson.dumps(snapshot.description).decode()
-        return KeptSnapshot(snapshot.name, told, snapshot.now, snapshot.created_at, self.contract, state.id)
+        description = orjson.dumps(snapshot.description).decode()
+        return KeptSnapshot(snapshot.name, description, snapshot.now, snapshot.created_at, self.contract, state.id)
 
     async def leave(self, name: str) -> None:
         """Have the store know that a sandbox is no more. Raises Unavailable."""

@@ -169,8 +169,8 @@ class PostgresStore:
 
     def reason(self, error: Exception) -> str:
         """What clients are told of an error: what says why there is no connection names hosts and users."""
-        told = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-        return told or "the database cannot be reached"
+        message = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+        return message or "the database cannot be reached"
 
     def start(self, lost: Callable[[], None]) -> None:
         """Have all sandboxes of this process be let go where its lease ends."""
@@ -184,16 +184,16 @@ class PostgresStore:
         if connection is None or connection.closed:
             how = _CONNECTING | {"application_name": self._committer}
             connection = self._commits = await _AsyncConnection.connect(self._url, **how)
-        if not batch.heads:  # nothing but the question whether it can be written
+        if not batch.rows:  # nothing but the question whether it can be written
             async with connection.transaction(force_rollback=True):
                 await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))
             return ()
-        heads = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.heads]
+        rows = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.rows]
         steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
-        columns = zip(*heads, strict=True) if heads else ((),) * (2 + len(_FIELDS))
+        columns = zip(*rows, strict=True) if rows else ((),) * (2 + len(_FIELDS))
         cursor = await connection.execute(_COMMIT, (*map(list, steps), *map(list, columns), self.holder), prepare=True)
         stored = {number for (number,) in await cursor.fetchall()}
-        return {number for number, _, _ in batch.heads} - stored
+        return {number for number, _, _ in batch.rows} - stored
 
     def _change(self, batch: Batch) -> set[int]:
         with closing(PostgresSession(self._url, self._committer)) as session:

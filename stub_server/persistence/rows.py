@@ -131,7 +131,7 @@ def place_of(sandbox: int, number: int) -> int:
 
 def checked(what: str, row: Any) -> Any:
     """A row without its sum, which comes last. Raises Damage."""
-    *values, told = row
-    if sum_of(*values) != told:
+    *values, stored_sum = row
+    if sum_of(*values) != stored_sum:
         raise Damage(f"{what} is damaged")
     return values

@@ -144,8 +144,8 @@ class SqliteStore:
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. It takes no longer than a request does: nobody waits for another thread."""
         commits = self._commits + 1
-        told = str(commits)
-        counted = "update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told))
+        count = str(commits)
+        counted = "update settings set value = ?, sum = ? where name = 'commits'", (count, sum_of("commits", count))
         counting, until = replace(batch, changes=[*batch.changes, counted]), monotonic() + BUSY
         while True:
             try:
@@ -289,8 +289,8 @@ def read_newest(path: Path, commits: int) -> int:
     if not commits and not (path / NEWEST).exists():
         return 0
     try:
-        newest, told = (int(part, 16) for part in (path / NEWEST).read_bytes().split())
-        if told == sum_of(newest):
+        newest, checksum = (int(part, 16) for part in (path / NEWEST).read_bytes().split())
+        if checksum == sum_of(newest):
             return newest
     except (FileNotFoundError, ValueError):
         pass

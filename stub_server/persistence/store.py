@@ -31,7 +31,7 @@ from .rows import (
     sum_of_state,
 )
 
-LOT = 200  # steps that are read or deleted at once
+AT_ONCE = 200  # steps that are read or deleted at once
 _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _HEAD = ", ".join(Kept._fields)
 _SNAPSHOT = ", ".join(KeptSnapshot._fields)
@@ -62,14 +62,14 @@ Head: TypeAlias = tuple[int, int, Kept]
 
 @dataclass(slots=True)
 class Batch:
-    """What is committed together: `ends` has the numbers of sandboxes that are no more, `heads` are the rows of others
+    """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are the rows of others
     after these `steps`.
 
     Where a sandbox is lost, nothing of it is stored; where the batch `is_one`, nothing of that.
     """
 
     changes: Sequence[Statement] = ()
-    heads: list[Head] = field(default_factory=list)
+    rows: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     is_one: bool = False
     ends: Sequence[int] = ()
@@ -105,12 +105,12 @@ def set_fact(session: Session, name: str, value: str) -> None:
 
 def check_format(found: dict[str, str], name: str) -> None:
     """Refuse a store of a newer server. Raises StoreError."""
-    told = found.get("format", "")
-    if not told.isdecimal():
+    format_ = found.get("format", "")
+    if not format_.isdecimal():
         raise Damage("its format is not said")
-    if int(told) > FORMAT:
+    if int(format_) > FORMAT:
         raise StoreError(
-            f"{name}: it was written by a newer version of the server: its format is {told}, and this one "
+            f"{name}: it was written by a newer version of the server: its format is {format_}, and this one "
             f"({__version__}) reads up to {FORMAT}."
         )
 
@@ -226,8 +226,8 @@ def state(session: Session, number: int) -> tuple[KeptState, Iterator[bytes]]:
     digests = [row[0] for row in session.run("select digest from state_chunks where state = ? order by place", number)]
     if not rows:
         raise Damage("its state is not there")
-    sandbox, step, chain, size, told = rows[0]
-    if not all(isinstance(digest, bytes) for digest in digests) or told != sum_of_state(
+    sandbox, step, chain, size, stored_sum = rows[0]
+    if not all(isinstance(digest, bytes) for digest in digests) or stored_sum != sum_of_state(
         sandbox, step, chain, size, digests
     ):
         raise Damage("its state is damaged")
@@ -253,13 +253,13 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
     number, chain = after.step, after.chain
     while number < kept.newest:
         statement = "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
-        rows = session.run(statement, place_of(sandbox, number), place_of(sandbox, kept.newest), LOT)
-        for place, line, told in rows:
+        rows = session.run(statement, place_of(sandbox, number), place_of(sandbox, kept.newest), AT_ONCE)
+        for place, line, stored_sum in rows:
             if place != place_of(sandbox, number + 1):
                 break
-            if not isinstance(line, bytes) or chained(line, chain) != told:
+            if not isinstance(line, bytes) or chained(line, chain) != stored_sum:
                 raise Damage(f"step {number + 1} is damaged")
-            number, chain = number + 1, told
+            number, chain = number + 1, stored_sum
             yield line
         if not rows or place != place_of(sandbox, number):
             raise Damage(f"step {number + 1} is not there")
@@ -274,7 +274,7 @@ def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tu
         "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"
     )
     found = ((number, row) for number in numbers for row in session.run(statement, number, holder))
-    return {number: (newest, chain, KeptState(*told)) for number, (newest, chain, *told) in found}
+    return {number: (newest, chain, KeptState(*stored_sum)) for number, (newest, chain, *stored_sum) in found}
 
 
 # -- writing
@@ -304,8 +304,8 @@ def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: I
             session.run("insert into state_chunks values (?, ?, ?)", number, place, digest)
         digests.append(digest)
         size += len(chunk)
-    told = sum_of_state(sandbox, step, chain, size, digests)
-    session.run("update states set size = ?, sum = ? where id = ?", size, told, number)
+    stored_sum = sum_of_state(sandbox, step, chain, size, digests)
+    session.run("update states set size = ?, sum = ? where id = ?", size, stored_sum, number)
     return KeptState(number, step, chain, size)
 
 
@@ -321,7 +321,7 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
                 lost.add(number)
         for statement, values in batch.changes:
             session.run(statement, *values)
-        for number, newest, kept in batch.heads:
+        for number, newest, kept in batch.rows:
             if not session.run(head, *kept[1:], sum_of(*kept), number, newest, holder):
                 lost.add(number)
         if lost and batch.is_one:
@@ -418,7 +418,7 @@ def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Col
         ((last,),) = session.run("select coalesce(max(step), 0) from states where id = ?", found[0][1])
         first, last = place_of(number, 0), place_of(number, (1 << STEPS) - 1 if is_ended else last)
         some = "select place from steps where place >= ? and place <= ? order by place limit ?"
-        while rows := session.run(some, first, last, LOT):
+        while rows := session.run(some, first, last, AT_ONCE):
             session.run("delete from steps where place >= ? and place <= ?", first, rows[-1][0])
             yield
         if is_ended:

@@ -38,7 +38,7 @@ log = logging.getLogger("stub_server")
 Tell = Callable[[str], None]
 """Is given what is damaged. May raise Damage."""
 
-Pinned = tuple[KeptSnapshot, int, Iterable[bytes]]
+StoredSnapshot = tuple[KeptSnapshot, int, Iterable[bytes]]
 """A snapshot, the step that its state follows, and the lines of that; its number is none of this store."""
 
 
@@ -49,7 +49,7 @@ class Whole(NamedTuple):
     step: int
     lines: Iterable[bytes]
     steps: Iterable[bytes]
-    snapshots: list[Pinned]
+    snapshots: list[StoredSnapshot]
 
 
 def prepare(path: Path, *, salvage: bool) -> None:
@@ -75,15 +75,15 @@ def prepare(path: Path, *, salvage: bool) -> None:
                     log.warning("--store %s: %s", path, reason)
                 _write(whole, _now(path, lambda reason: None))
         # A process that ends from here on has the next one go on.
-        aside = (
+        backup = (
             path / "before" if is_before else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
         )
         for name in _FILES_BEFORE if is_before else _FILES:
             if (path / name).exists():
-                aside.mkdir(mode=0o700, exist_ok=True)
-                (path / name).rename(aside / name)
+                backup.mkdir(mode=0o700, exist_ok=True)
+                (path / name).rename(backup / name)
         whole.rename(database)
-        log.warning("--store %s: what is whole goes on in %s, and the files of before are in %s", path, DATABASE, aside)
+        log.warning("--store %s: what is whole is in %s now, and the earlier files are in %s", path, DATABASE, backup)
 
 
 def _tell(path: Path, salvages: bool, reason: str) -> None:
@@ -114,10 +114,10 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
     for line in whole.steps:
         newest, chain = newest + 1, chained(line, chain)
         steps.append((place_of(number, newest), line, chain))
-    for pinned, step, lines in whole.snapshots:
+    for snapshot, step, lines in whole.snapshots:
         if step <= newest:  # else it is of steps that were lost
-            told = store.write_state(session, number, step, 0, grouped(lines))
-            changes += store.snapshot_entered(number, pinned._replace(state=told.id))
+            text = store.write_state(session, number, step, 0, grouped(lines))
+            changes += store.snapshot_entered(number, snapshot._replace(state=text.id))
     kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
     store.commit(session, Batch(changes, [(number, whole.step, kept)], steps), 0)
 
@@ -155,11 +155,11 @@ def _sandbox(session: SqliteSession, row: Any, tell: Tell) -> Whole:
     _tried(tell, where, lambda: steps.extend(store.steps_of(session, number, kept, state)))
     _tried(tell, where, lambda: store.snapshots(session, number, kept))  # whether one is missing
     rows = _tried(tell, where, lambda: store.rows_of_snapshots(session, number)) or ()
-    snapshots = [_tried(tell, f"{where}a snapshot: ", partial(_pinned, session, row)) for row in rows]
-    return Whole(kept, state.step, list(lines), steps, [pinned for pinned in snapshots if pinned])
+    snapshots = [_tried(tell, f"{where}a snapshot: ", partial(_stored_snapshot, session, row)) for row in rows]
+    return Whole(kept, state.step, list(lines), steps, [snapshot for snapshot in snapshots if snapshot])
 
 
-def _pinned(session: SqliteSession, row: Any) -> Pinned:
+def _stored_snapshot(session: SqliteSession, row: Any) -> StoredSnapshot:
     kept = store.snapshot_of(row)
     state, lines = store.state(session, kept.state)
     return kept, state.step, list(lines)
@@ -190,8 +190,8 @@ def _before(path: Path, tell: Tell) -> Iterator[Whole | str]:
                 raise StoreError(
                     f"--store {path}: its format is {version}. Start it once with version 0.1 of the server."
                 )
-        for value, told in rows("select value, seal from facts where name = 'secret'"):
-            if sum_of("secret", value) == told:
+        for value, checksum in rows("select value, seal from facts where name = 'secret'"):
+            if sum_of("secret", value) == checksum:
                 yield value
             else:
                 tell("the secret of its keys and tokens is damaged")
@@ -210,8 +210,8 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
     created_at, last_used_at, expires_at = times
     steps: list[bytes] = []
     statement = f"select number, line, seal from steps_{number} where number > ? order by number"  # noqa: S608 - no values
-    for place, line, told in database.execute(statement, (step,)):
-        if place != step + len(steps) + 1 or not isinstance(line, bytes) or crc32(line) != told:
+    for place, line, checksum in database.execute(statement, (step,)):
+        if place != step + len(steps) + 1 or not isinstance(line, bytes) or crc32(line) != checksum:
             tell(f"the sandbox {name}: step {step + len(steps) + 1} is damaged or missing")
             break
         steps.append(line)
@@ -220,9 +220,9 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
             held = restored["events_raised"]
     snapshots = []
     statement = f"select {_SNAPSHOT}, seal from snapshots where world = ? order by id"  # noqa: S608 - no values
-    for told in database.execute(statement, (number,)).fetchall():
-        pinned = _tried(tell, f"a snapshot of the sandbox {name}: ", partial(_snapshot_before, path, told))
-        snapshots += [pinned] if pinned else []
+    for row in database.execute(statement, (number,)).fetchall():
+        snapshot = _tried(tell, f"a snapshot of the sandbox {name}: ", partial(_snapshot_before, path, row))
+        snapshots += [snapshot] if snapshot else []
     kept = Kept(
         name, parent, int(mentioned), created_at, expires_at, contract, last_used_at, held, incarnation, origin_events,
         0, 0, 0, None, "{}",
@@ -230,12 +230,12 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
     return Whole(kept, step, list(_file(path, base)), steps, snapshots)
 
 
-def _snapshot_before(path: Path, row: Any) -> Pinned:
+def _snapshot_before(path: Path, row: Any) -> StoredSnapshot:
     name, description, now, created_at, base, contract = checked("its row", row)
     lines = list(_file(path, base))
     ((_, head),) = orjson.loads(lines[0]).items()
-    told = orjson.dumps(description).decode()
-    return KeptSnapshot(name, told, now, created_at, contract, 0), head["step"], lines
+    text = orjson.dumps(description).decode()
+    return KeptSnapshot(name, text, now, created_at, contract, 0), head["step"], lines
 
 
 def _file(path: Path, base: str) -> Iterator[bytes]:

@@ -108,7 +108,7 @@ class Comparing:
         elif isinstance(first, list) and isinstance(second, list):
             if not isinstance(target, list):
                 return  # the schema tells
-            if _are_texts(target, first) and first == second and all(self._is_meant(place, text) for text in first):
+            if _are_texts(target, first) and first == second and all(self._follows_from(place, text) for text in first):
                 if target != first:
                     yield Difference(place, first, target)
                 return
@@ -136,7 +136,7 @@ class Comparing:
         named: dict[str, tuple[Any, Any]] = {}
         for own in first:
             for other in second:
-                name = self._roles.meant(own["id"], other["id"])
+                name = self._roles.role(own["id"], other["id"])
                 if name is not None:
                     named[name] = own, other
         listed = {entry["id"]: entry for entry in target}
@@ -166,14 +166,14 @@ class Comparing:
             return
         if target == first and isinstance(target, bool) is isinstance(first, bool):
             return
-        if first is None or target is None or self._is_meant(place, first):
+        if first is None or target is None or self._follows_from(place, first):
             yield Difference(place, first, target)
             return
         known = self._constants.setdefault(place, (first, target))
         if known[0] == first and known[1] != target:
             yield Difference(place, known[1], target)
 
-    def _is_meant(self, place: Steps, value: Any) -> bool:
+    def _follows_from(self, place: Steps, value: Any) -> bool:
         """Whether a value follows from something."""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return True
@@ -183,9 +183,9 @@ class Comparing:
         return known is not None and value in known
 
     def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
-        meant = self._roles.meant(first, second)
-        if meant is not None:
-            if target != meant:
+        role = self._roles.role(first, second)
+        if role is not None:
+            if target != role:
                 yield Difference(place, "the id of the record that was named", target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(target, first, second)

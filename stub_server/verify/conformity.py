@@ -101,7 +101,7 @@ class Conformity:
     def learn_nowhere(self, exchange: Exchange) -> None:
         """Learn from the answer to a path that nobody has: a 404 that is not like it is of an operation."""
         self.knows_nowhere = True
-        self._nowhere = _told_of_path(exchange) if exchange.answer.status == 404 else None
+        self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
     # -- what departs
 
@@ -125,25 +125,25 @@ class Conformity:
         body = _UNREAD if request.method == "HEAD" else _read(answer)
         response = operation.responses.get(status)
         is_missing = _is_missing(status, response, body, is_head=request.method == "HEAD")
-        if is_missing and (status != 404 or _code(body) or self._nowhere in (None, _told_of_path(exchange))):
+        if is_missing and (status != 404 or _code(body) or self._nowhere in (None, _answer_to_path(exchange))):
             title = f"{operation.method} {operation.path} does not exist: {status} without a refusal of the contract."
             yield self._departure("missing-operation", at, "missing", title, exchange, _success(operation))
         elif response is not None:
             pointer, _ = self._places.followed(below(at, "responses", status), operation.raw["responses"][str(status)])
-            yield from self._held(exchange, operation, response, pointer, body)
+            yield from self._compared(exchange, operation, response, pointer, body)
         elif status >= 500:
             title = f"{operation.method} {operation.path} fails with {status}."
             yield self._departure("server-error", at, str(status), title, exchange, _success(operation))
         elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or _code(body) in _OF_THE_SERVER[status]):
             general = Response(status, {JSON: {"$ref": "#/components/schemas/Error"}}, {}, _OF_THE_SERVER[status])
-            yield from self._held(exchange, operation, general, "#/info/description", body)
+            yield from self._compared(exchange, operation, general, "#/info/description", body)
         else:
             listed = ", ".join(map(str, operation.responses))
             title = f"{operation.id} answers {status}, which the contract does not list."
             expected = Said(_like(status, operation), f"one of {listed}")
             yield self._departure("undocumented-status", below(at, "responses"), str(status), title, exchange, expected)
 
-    def _held(
+    def _compared(
         self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
     ) -> Iterator[_Departure]:
         """Hold an answer to the response that the contract has for its status, which stands at `pointer`."""
@@ -199,8 +199,8 @@ class Conformity:
             yield self._departure("schema", content, "no body", title, exchange, wanted)
             return
         if media not in response.media:
-            told = f"as {self._showing.name(media)}" if media else "without a Content-Type"
-            title = f"{operation.id} answers {answer.status} {told} and not as {wanted.excerpt}."
+            form = f"as {self._showing.name(media)}" if media else "without a Content-Type"
+            title = f"{operation.id} answers {answer.status} {form} and not as {wanted.excerpt}."
             yield self._departure("schema", content, "media type", title, exchange, wanted)
             return
         if media != JSON:
@@ -257,14 +257,14 @@ class Conformity:
             kind = type(error.kind).__name__.rpartition("_")[2]
             if kind == "Required":
                 place = next((p for p in places if "properties" in p.schema), places[0])
-                missing = lacking.setdefault((place.inner, path), [])
-                if error.kind.property not in missing:
-                    missing.append(error.kind.property)
+                lacked = lacking.setdefault((place.inner, path), [])
+                if error.kind.property not in lacked:
+                    lacked.append(error.kind.property)
             else:
                 where = places[0].pointer if error.instance_path else places[0].inner
                 found.setdefault(where, (kind, path, error.instance, places[0]))
-        told = list(self._lacking(operation, status, lacking)) + list(self._unfit(operation, status, found))
-        yield from told[:MOST]
+        departures = list(self._lacking(operation, status, lacking)) + list(self._unfit(operation, status, found))
+        yield from departures[:MOST]
 
     def _lacking(
         self, operation: Operation, status: int, lacking: Mapping[tuple[str, str], list[str]]
@@ -340,7 +340,7 @@ def _is_missing(status: int, response: Response | None, body: Any, *, is_head: b
     return status == 405 or code in _NO_ROUTE or (code is None and not (is_head and status == 404))
 
 
-def _told_of_path(exchange: Exchange) -> bytes:
+def _answer_to_path(exchange: Exchange) -> bytes:
     """The body without what differs from request to request."""
     request, answer = exchange
     return _VARIES.sub(b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b""))

@@ -20,7 +20,7 @@ class Correcting:
     def __init__(self, runner: Runner, progress: Callable[[int, int], None]) -> None:
         """`runner` is the one that has run; `progress` is as it is told there."""
         self._options, self._document, self._progress = runner.options, runner.document, progress
-        probed = [operation for operation in runner.document.operations.values() if runner.is_meant(operation)]
+        probed = [operation for operation in runner.document.operations.values() if runner.includes(operation)]
         self._candidates = Candidates(runner.document, runner.options.seed, runner.options.overlays, probed)
 
     async def correct(self, report: Report, findings: Collection[Finding]) -> None:

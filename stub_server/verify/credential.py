@@ -15,33 +15,33 @@ _REFUSED = (401, 403)
 
 
 @dataclass(slots=True)
-class Reach:
+class Rights:
     """Whether the credential is an API key, and by operationId why an operation is out of its reach."""
 
     is_key: bool = False
     closed: dict[str, str] = field(default_factory=dict)
 
 
-async def reach_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Reach:
+async def rights_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Rights:
     """Ask each operation about a record that is nowhere, with a body that none accepts.
 
     Raises Away, also where the credential is refused everywhere and where no answer is one of an API.
     """
-    told = await together(*(_asked(target, token, operation, unknown_id) for operation in operations))
-    statuses = {operation.id: answer.status for operation, answer in zip(operations, told, strict=True)}
+    answers = await together(*(_asked(target, token, operation, unknown_id) for operation in operations))
+    statuses = {operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)}
     if set(statuses.values()) == {401}:
         raise Away("it refuses the credential: 401 to every operation")
-    if told and not any(_is_object(answer) for answer in told):
-        raise Away(_foreign(told[0]))
+    if answers and not any(_is_object(answer) for answer in answers):
+        raise Away(_foreign(answers[0]))
     of_people = {operation.id for operation in operations if operation.scheme == "jwt"}
-    reach = Reach(bool(of_people) and all(statuses[name] in _REFUSED for name in of_people))
+    rights = Rights(bool(of_people) and all(statuses[name] in _REFUSED for name in of_people))
     lacking = {scope for o in operations if statuses[o.id] == 403 and o.id not in of_people for scope in o.scopes}
     for operation in operations:
-        if operation.scheme == "jwt" and reach.is_key:
-            reach.closed[operation.id] = "needs a JWT, and the credential is an API key"
+        if operation.scheme == "jwt" and rights.is_key:
+            rights.closed[operation.id] = "needs a JWT, and the credential is an API key"
         elif lacking & operation.scopes:
-            reach.closed[operation.id] = f"the credential lacks {' or '.join(sorted(lacking & operation.scopes))}"
-    return reach
+            rights.closed[operation.id] = f"the credential lacks {' or '.join(sorted(lacking & operation.scopes))}"
+    return rights
 
 
 async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:

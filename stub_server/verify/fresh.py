@@ -28,8 +28,8 @@ class Fresh:
 
     def name(self, most: int = 120) -> str:
         """A name that says where it comes from, if there is room."""
-        told = f"{self.tag}-{self.text(6)}"
-        return told if len(told) <= most else self.text(most)
+        text_ = f"{self.tag}-{self.text(6)}"
+        return text_ if len(text_) <= most else self.text(most)
 
     def document(self) -> str:
         """A CPF whose check digits hold."""

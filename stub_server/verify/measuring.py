@@ -35,22 +35,22 @@ def measured(
     yield from ready(builder, operation)
     measure = _Measure(builder, operation, finding.pointer, node)
     for name, variant in [each for each in measure.variants() if each[1].is_accepted is (finding.kind == "stricter")]:
-        is_taken = yield from measure.ask(name, variant.value, variant.places)
-        if is_taken is None or is_taken is variant.is_accepted:
+        was_accepted = yield from measure.ask(name, variant.value, variant.places)
+        if was_accepted is None or was_accepted is variant.is_accepted:
             continue
         place = next(iter(variant.places), ())
         value = variant.value if name else _at(variant.value, place)
-        if is_taken:
+        if was_accepted:
             actions += [{"target": json_path([*at, each]), "remove": True} for each in measure.limits(value)]
             continue
         if isinstance(value, str) and value in node.get("enum", ()):
             actions.append({"target": json_path([*at, "enum"]) + equal(value), "remove": True})
             continue
-        bound = measure.bound(value)
-        if bound is not None:
-            kept = yield from measure.kept(bound, name, variant)
+        limit = measure.limit(value)
+        if limit is not None:
+            kept = yield from measure.kept(limit, name, variant)
             if kept is not None:
-                actions.append({"target": json_path(at), "update": {bound: kept}})
+                actions.append({"target": json_path(at), "update": {limit: kept}})
 
 
 def equal(value: Any) -> str:
@@ -106,30 +106,30 @@ class _Measure:
                 return [key for key in gone if key in self._node]
         return []
 
-    def bound(self, value: Any) -> str | None:
+    def limit(self, value: Any) -> str | None:
         """The bound that a value is exactly at."""
         size = len(value) if isinstance(value, (str, list)) else value
         names = _SIZES.get(str(self._node.get("type")), ("minimum", "maximum"))
         return next((name for name in names if size is not None and self._node.get(name) == size), None)
 
-    def kept(self, bound: str, name: str, variant: Variant) -> Generator[Probe, Seen, Any]:
+    def kept(self, limit: str, name: str, variant: Variant) -> Generator[Probe, Seen, Any]:
         """The bound that the target keeps in place of one whose value it refuses, found by halving."""
-        step = self._node.get("multipleOf", 1) if bound in ("minimum", "maximum") else 1
+        step = self._node.get("multipleOf", 1) if limit in ("minimum", "maximum") else 1
         usual = _at(self._body, next(iter(variant.places))) if not name else None
         size = len(usual) if isinstance(usual, (str, list)) else usual
         if not isinstance(size, (int, float)):
-            least, most = (self._node.get(f"{end}{bound[3:]}") for end in ("min", "max"))
-            size = most if bound.startswith("min") else 1 if least is None else least
-        refused, taken = round(self._node[bound] / step), None if size is None else round(size / step)
-        if taken is None or not (yield from self._takes(name, variant, taken * step)):
+            least, most = (self._node.get(f"{end}{limit[3:]}") for end in ("min", "max"))
+            size = most if limit.startswith("min") else 1 if least is None else least
+        refused, accepted = round(self._node[limit] / step), None if size is None else round(size / step)
+        if accepted is None or not (yield from self._takes(name, variant, accepted * step)):
             return None
-        while abs(refused - taken) > 1:
-            middle = (refused + taken) // 2
+        while abs(refused - accepted) > 1:
+            middle = (refused + accepted) // 2
             answer = yield from self._takes(name, variant, middle * step)
             if answer is None:
                 return None
-            refused, taken = (refused, middle) if answer else (middle, taken)
-        return round(taken * step, 6)
+            refused, accepted = (refused, middle) if answer else (middle, accepted)
+        return round(accepted * step, 6)
 
     def _takes(self, name: str, variant: Variant, size: Any) -> Asked:
         """Whether the target takes a value of a size."""

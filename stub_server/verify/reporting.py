@@ -90,7 +90,7 @@ def contract_of(document: Document) -> str:
 
 def _rows(learned: Learned, divergences: list[Divergence]) -> Iterator[Row]:
     diverging = {case for divergence in divergences for case in divergence.cases}
-    for name in learned.meant:
+    for name in learned.chosen:
         groups = {}
         for group in GROUPS:
             if (name, group) in diverging:
@@ -104,17 +104,17 @@ def _rows(learned: Learned, divergences: list[Divergence]) -> Iterator[Row]:
 
 def _unreached(learned: Learned, document: Document, options: Options) -> Iterator[Unreached]:
     """What no probe can have been answered, with the reason."""
-    for operation in (document.operations[name] for name in learned.meant):
+    for operation in (document.operations[name] for name in learned.chosen):
         for status in operation.responses:
             if status in learned.statuses.get(operation.id, ()):
                 continue
-            if operation.id in learned.reach.closed:
-                yield Unreached(operation.id, status, learned.reach.closed[operation.id])
+            if operation.id in learned.rights.closed:
+                yield Unreached(operation.id, status, learned.rights.closed[operation.id])
             elif status in _ELSEWHERE:
                 yield Unreached(operation.id, status, _ELSEWHERE[status])
             elif not options.write and (operation.method != "GET" or status == 403):
                 yield Unreached(operation.id, status, "needs --write")
-            elif learned.reach.is_key and status == 403:
+            elif learned.rights.is_key and status == 403:
                 yield Unreached(operation.id, status, "needs a JWT, which makes keys with fewer rights")
             elif costs(operation) and not options.charges:
                 yield Unreached(operation.id, status, "needs --charges")
@@ -123,15 +123,15 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
 def _coverage(learned: Learned, document: Document, unreached: list[Unreached]) -> float:
     """Per cent of the documented statuses within reach that were answered."""
     away = {(each.operation, each.status) for each in unreached}
-    within = {(name, status) for name in learned.meant for status in document.operations[name].responses} - away
+    within = {(name, status) for name in learned.chosen for status in document.operations[name].responses} - away
     reached = {(name, status) for name, status in within if status in learned.statuses.get(name, ())}
     return round(100 * len(reached) / len(within), 1) if within else 0.0
 
 
-def forms_of(told: Collection[str]) -> list[tuple[str, Path | None]]:
+def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
     """`FORM` or `FORM=FILE` of each `--report`. Raises Unusable."""
     found = []
-    for each in told:
+    for each in texts:
         form, _, file = each.partition("=")
         if form not in FORMS:
             raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")

@@ -42,7 +42,7 @@ class Roles:
         self._by_twin[1].setdefault(second, target)
         self.own.add(target)
 
-    def meant(self, first: str, second: str) -> str | None:
+    def role(self, first: str, second: str) -> str | None:
         """What the target calls what the twins call so; None where nothing has told."""
         found = self._by_twin[0].get(first)
         return found if found is not None and found == self._by_twin[1].get(second) else None

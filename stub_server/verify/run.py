@@ -24,7 +24,7 @@ from . import relations
 from .building import Builder
 from .comparing import TargetClock
 from .conformity import Conformity
-from .credential import Reach, reach_of
+from .credential import Rights, rights_of
 from .exchange import Exchange, Request
 from .findings import GROUPS, Finding
 from .fresh import Fresh
@@ -72,7 +72,7 @@ class Options:
 class Learned:
     """What a run has learned. `statuses` and `groups` are by operationId, `suspected` are operationIds by class.
 
-    `meant` are the operationIds that the run was about. `away` is a clause that says why the target could not be asked
+    `chosen` are the operationIds that the run was about. `away` is a clause that says why the target could not be asked
     any more. `repeated` requests were answered only when they were sent again, `limited` ones were told to come later.
     `unknown` counts records that the target may have made without an answer, and that no list shows. Names of the run
     begin with `tag`; where cleaning up `is_cut_short`, there may be more of them than `left_behind` tells.
@@ -82,10 +82,10 @@ class Learned:
     statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     groups: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     suspected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    reach: Reach = field(default_factory=Reach)
+    rights: Rights = field(default_factory=Rights)
     requests: int = 0
     seconds: float = 0.0
-    meant: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
     repeated: int = 0
     limited: int = 0
     unknown: int = 0
@@ -124,13 +124,13 @@ class Runner:
         self._noted: set[str] = set()  # ids of all that was ever made
         self._kept: set[str] = set()  # ids of what cannot be deleted
 
-    async def run(self, told: Callable[[Exchange], None] = lambda _: None) -> Learned:
-        """Send everything, until the budget is used up or a signal ends it; `told` is given each exchange.
+    async def run(self, on_exchange: Callable[[Exchange], None] = lambda _: None) -> Learned:
+        """Send everything, until the budget is used up or a signal ends it; `on_exchange` is given each exchange.
 
         Raises nothing for what the target does.
         """
         began, options = monotonic(), self.options
-        target = Target(options.url, options.headers, options.trusted, told)
+        target = Target(options.url, options.headers, options.trusted, on_exchange)
         showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
         clock = TargetClock()
         run = Run(
@@ -204,10 +204,10 @@ class Runner:
     # -- the journeys
 
     async def _send_all(self, run: Run) -> None:
-        operations = [operation for operation in self.document.operations.values() if self.is_meant(operation)]
-        self.learned.meant = tuple(operation.id for operation in operations)
+        operations = [operation for operation in self.document.operations.values() if self.includes(operation)]
+        self.learned.chosen = tuple(operation.id for operation in operations)
         asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
-        self.learned.reach = await reach_of(run.target, self.options.token, asked, run.unknown_id)
+        self.learned.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
         waiting = [*self._journeys()]
         total, done = len(waiting), 0
         waiting.reverse()
@@ -235,14 +235,14 @@ class Runner:
         def gone(ident: str) -> None:
             made[:] = [each for each in made if each[1] != ident]
 
-        is_key = self.learned.reach.is_key
+        is_key = self.learned.rights.is_key
         async with self.twins[0].fork(as_key=is_key) as first, self.twins[1].fork(as_key=is_key) as second:
             await Walk(run, self.options.token, (first, second), note, gone).go(journey)
         await self._tidy(run.target, made)  # some kinds of records are limited in number
 
     def _journeys(self) -> Iterator[Journey]:
-        closed = self.learned.reach.closed
-        operations = [o for o in self.document.operations.values() if self.is_meant(o) and o.id not in closed]
+        closed = self.learned.rights.closed
+        operations = [o for o in self.document.operations.values() if self.includes(o) and o.id not in closed]
         names = frozenset(o.id for o in operations)
 
         def builder(name: str) -> Builder:
@@ -279,11 +279,11 @@ class Runner:
         for part in range(AT_ONCE):
             own = builder(f"refuses {part}")
             yield Journey(
-                "refuses", _refuses(own, operations[part::AT_ONCE], makes_keys=not self.learned.reach.is_key), names
+                "refuses", _refuses(own, operations[part::AT_ONCE], makes_keys=not self.learned.rights.is_key), names
             )
         yield Journey("strangers", strangers(builder("strangers")), names)
 
-    def is_meant(self, operation: Operation) -> bool:
+    def includes(self, operation: Operation) -> bool:
         """Whether a run is to probe an operation."""
         named = {operation.id, operation.tag}
         classes = (

@@ -49,11 +49,15 @@ class Target:
     """One per run. To be closed."""
 
     def __init__(
-        self, url: str, headers: tuple[tuple[str, str], ...], trusted: str | None, told: Callable[[Exchange], None]
+        self,
+        url: str,
+        headers: tuple[tuple[str, str], ...],
+        trusted: str | None,
+        on_exchange: Callable[[Exchange], None],
     ) -> None:
         """`url` is the parent of `/v2`; `headers` go with every request; `trusted` is a file of certificates."""
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
-        self._base, self._headers, self._told = url.removesuffix("/").removesuffix("/v2"), headers, told
+        self._base, self._headers, self._on_exchange = url.removesuffix("/").removesuffix("/v2"), headers, on_exchange
         self._client = httpx2.AsyncClient(
             timeout=None,  # an answer that trickles would never be too slow for the client's own limits
             follow_redirects=False,
@@ -149,7 +153,7 @@ class Target:
             why = "the connection broke off" if is_cut else "what came is no HTTP"
             raise _Lost(why, again=True) from None
         self.answers += 1
-        self._told(Exchange(request, answer))
+        self._on_exchange(Exchange(request, answer))
         return answer
 
     async def close(self) -> None:

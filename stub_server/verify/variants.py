@@ -177,9 +177,9 @@ class Variants:
         step = node.get("multipleOf", 1)
         for name, sign in (("minimum", -1), ("maximum", 1)):
             if name in node:
-                bound = node[name]
-                yield bound, True, f"the {name}, {bound}"
-                yield round(bound + sign * step, 6), False, f"beyond the {name}"
+                limit = node[name]
+                yield limit, True, f"the {name}, {limit}"
+                yield round(limit + sign * step, 6), False, f"beyond the {name}"
         if step < 1:
             yield round(node.get("minimum", 0) + 1 + step / 2, 6), False, f"no multiple of {step}"
 

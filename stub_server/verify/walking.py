@@ -132,7 +132,7 @@ class Walk:
 
     def _flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         expected = Said(exchange.answer.status, flaw.expected)
-        return self._told(flaw.kind, probe, exchange, expected, flaw.title, f"{flaw.title}.")
+        return self._departs(flaw.kind, probe, exchange, expected, flaw.title, f"{flaw.title}.")
 
     async def _probe(self, probe: Probe) -> Seen:
         if probe.is_alone:
@@ -143,12 +143,12 @@ class Walk:
         answer = await self._ask(probe, requests[0])  # first: it may have to wait, and the twins' clocks go on
         began = time()
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
-        told = time()
+        ended = time()
         seen = Seen(answer, first, _json(answer.body), _json(first.body))
         if self._is_lost and not self._is_to_tell(probe, seen.target):
             self._learn(probe, seen, second)
             return seen
-        moment = Moment(began - answer.seconds, began, began, answer.seconds + told - began)
+        moment = Moment(began - answer.seconds, began, began, answer.seconds + ended - began)
         findings = self._judged(probe, requests, seen, second, moment)
         if findings and probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.settle
@@ -158,7 +158,7 @@ class Walk:
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
                 seen = Seen(answer, first, _json(answer.body), _json(first.body))
-                moment = Moment(time() - answer.seconds, began, began, answer.seconds + told - began)
+                moment = Moment(time() - answer.seconds, began, began, answer.seconds + ended - began)
                 findings = self._judged(probe, requests, seen, second, moment)
         for finding in findings:
             self._run.kept(finding)
@@ -268,7 +268,7 @@ class Walk:
             named = "a code" if codes[0] is None else f"the code {self._run.showing.name(codes[0])}"
             title = f"{probe.learns}: {target.status} with{'out' if codes[0] is None else ''} {named}."
             cause = f"code {codes[0]} for {codes[1]}"
-            return self._told("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
+            return self._departs("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
         if 200 <= target.status < 300 and 200 <= twin.status < 300:
             return self._finding("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
         if 200 <= twin.status < 300:
@@ -295,11 +295,11 @@ class Walk:
         steps = self._run.catalogue.entries_at(probe.operation)
         if steps is None and not self._is_own(probe):
             return
-        told = seen.body, seen.twin_body, _json(second.body)
+        bodies = seen.body, seen.twin_body, _json(second.body)
         if probe.suspect == "paging":  # which records are on a page depends on how those of one instant are ordered
-            yield from self._counted(probe, exchange, *told[:2])
+            yield from self._counted(probe, exchange, *bodies[:2])
             return
-        differences = [*self._comparing.differences(*told, moment, None if probe.narrowed else steps)]
+        differences = [*self._comparing.differences(*bodies, moment, None if probe.narrowed else steps)]
         strange = [
             each for each in differences if each.kind == "filter"
         ]  # what else differs follows from those records
@@ -308,11 +308,11 @@ class Walk:
         if probe.suspect == "sort":
             yield from self._sorted(probe, exchange, seen)
 
-    def _counted(self, probe: Probe, exchange: Exchange, told: Any, wanted: Any) -> Iterator[Finding]:
+    def _counted(self, probe: Probe, exchange: Exchange, body: Any, wanted: Any) -> Iterator[Finding]:
         """Whether a page has as many entries as it should."""
         assert probe.operation is not None
         steps = self._run.catalogue.entries_at(probe.operation) or ()
-        theirs, ours = at(told, steps), at(wanted, steps)
+        theirs, ours = at(body, steps), at(wanted, steps)
         if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) != len(ours):
             difference = Difference(steps, f"{len(ours)} entries", f"{len(theirs)} entries", "list")
             yield self._differs(probe, exchange, difference)
@@ -349,7 +349,7 @@ class Walk:
         elif kind == "list":
             kind = "value"
         expected = Said(exchange.answer.status, f"{member}: {wanted}")
-        return self._told(kind, probe, exchange, expected, member, title, got=f"{member}: {got}")
+        return self._departs(kind, probe, exchange, expected, member, title, got=f"{member}: {got}")
 
     def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
         """The line of the contract that names a member of an answer."""
@@ -380,16 +380,16 @@ class Walk:
         values = [value.casefold() if isinstance(value, str) else value for value in values]
         if values != sorted(values, reverse=option.startswith("-")):
             expected = Said(200, f"entries by {option}")
-            yield self._told(
+            yield self._departs(
                 "sort", probe, exchange, expected, option, f"The entries are not in the order of {option}."
             )
 
     def _finding(self, kind: str, probe: Probe, exchange: Exchange, twin: Answer, cause: str) -> Finding:
         expected = self._run.showing.said(twin)
         title = f"{probe.learns}: {exchange.answer.status} and not {twin.status}."
-        return self._told(kind, probe, exchange, expected, cause, title)
+        return self._departs(kind, probe, exchange, expected, cause, title)
 
-    def _told(
+    def _departs(
         self, kind: str, probe: Probe, exchange: Exchange, expected: Said, cause: str, title: str, got: str = ""
     ) -> Finding:
         said = self._run.showing.said(exchange.answer, exchange.request)

@@ -173,7 +173,7 @@ class Keyring:
         return len(self._worlds)
 
 
-def taken(name: str) -> Conflict:
+def name_taken(name: str) -> Conflict:
     """409 for a name that a sandbox has."""
     message = f"There is a sandbox {name} already. "
     if name == DEFAULT:

@@ -32,7 +32,7 @@ from ..persistence.persistence import Persistence, Written
 from ..persistence.rows import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
-from .entries import MOST, Entries, taken
+from .entries import MOST, Entries, name_taken
 from .entry import Entry, Origin
 from .making import Maker
 from .names import NAMING, folded, is_name, made_up
@@ -213,7 +213,7 @@ class Sandboxes(Entries):
             free = made_up(prefix, next(self._named))
         has = partial(sql.has, name=free)
         if self.find(free) is not None or (name and self.residence and await self.persistence.ask(has)):
-            raise taken(free)
+            raise name_taken(free)
         await self.ensure_room()
         return free
 
@@ -221,7 +221,7 @@ class Sandboxes(Entries):
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
         async with self.persistence.written(world) as written:
             if self.find(world.name) is not None:
-                raise taken(world.name)
+                raise name_taken(world.name)
             return await self._enter(self._entry(world, parent, ttl=ttl), written)
 
     # -- one in place of another
@@ -360,7 +360,7 @@ class Sandboxes(Entries):
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()
         if not await self.persistence.enter(entry, written):
-            raise gone() if entry.mentioned else taken(entry.world.name)  # another server was faster
+            raise gone() if entry.mentioned else name_taken(entry.world.name)  # another server was faster
         self.put(entry)
         return entry
 

@@ -16,35 +16,35 @@ MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
 MOST_BYTES = 256 * 1024 * 1024
 MOST_BYTES_IN_ALL = 1024 * 1024 * 1024
 OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
-_LOT = 1_000  # records measured between two pauses
+_AT_ONCE = 1_000  # records measured between two pauses
 
 
 class Snapshots:
     """The snapshots of one sandbox by name."""
 
-    __slots__ = ("_held", "_size", "budget")
+    __slots__ = ("_size", "_snapshots", "budget")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared by the snapshots of a server."""
         self.budget = budget
-        self._held: dict[str, Snapshot] = {}
+        self._snapshots: dict[str, Snapshot] = {}
         self._size = 0
 
     def get(self, name: str) -> Snapshot:
         """A snapshot. Raises Missing."""
-        found = self._held.get(name)
+        found = self._snapshots.get(name)
         if found is None:
             raise Missing(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")
         return found
 
     def oldest(self) -> list[Snapshot]:
         """All of them, in the order in which they were made."""
-        return list(self._held.values())
+        return list(self._snapshots.values())
 
     def check_room(self, name: str, size: int = 0) -> None:
         """Refuse a snapshot that is one too many, or of so many bytes that they do not fit. Raises Conflict."""
-        old = self._held.get(name)
-        if old is None and len(self._held) >= MOST:
+        old = self._snapshots.get(name)
+        if old is None and len(self._snapshots) >= MOST:
             raise _too_many(f"A sandbox has at most {MOST} snapshots.")
         self._check_bytes(size if old is None else size - old.size)
 
@@ -62,27 +62,27 @@ class Snapshots:
         """Keep snapshots for which there is room, each in place of the one of the same name."""
         for snapshot in snapshots:
             self.drop(snapshot.name)
-            self._held[snapshot.name] = snapshot
+            self._snapshots[snapshot.name] = snapshot
             self._size += snapshot.size
             self.budget.used += snapshot.size
 
     def drop(self, name: str) -> None:
         """Let a snapshot go, if it is there."""
-        gone = self._held.pop(name, None)
+        gone = self._snapshots.pop(name, None)
         if gone is not None:
             self._size -= gone.size
             self.budget.used -= gone.size
 
     def clear(self) -> None:
         """Let all of them go."""
-        for name in list(self._held):
+        for name in list(self._snapshots):
             self.drop(name)
 
 
-def taken(sandbox: Sandbox, name: str, description: str | None) -> Generator[None, None, Snapshot]:
+def capture_snapshot(sandbox: Sandbox, name: str, description: str | None) -> Generator[None, None, Snapshot]:
     """A snapshot of a sandbox as it is at the call, measured with pauses."""
-    pinned = sandbox.fork(sandbox.name)
-    return (yield from measured(Snapshot(name, description, pinned.clock.now, wall_ms(), pinned)))
+    copy = sandbox.fork(sandbox.name)
+    return (yield from measured(Snapshot(name, description, copy.clock.now, wall_ms(), copy)))
 
 
 def measured(snapshot: Snapshot) -> Generator[None, None, Snapshot]:
@@ -91,8 +91,8 @@ def measured(snapshot: Snapshot) -> Generator[None, None, Snapshot]:
     for store in snapshot.pinned.stores.values():
         for table in store.tables.values():
             records = iter(table.rows.values())
-            while lot := list(islice(records, _LOT)):
-                size += sum([record.size + OVERHEAD for record in lot])
+            while batch := list(islice(records, _AT_ONCE)):
+                size += sum([record.size + OVERHEAD for record in batch])
                 yield
     return snapshot._replace(size=size)
 

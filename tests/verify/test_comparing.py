@@ -81,7 +81,7 @@ def test_an_id_that_was_learned_must_be_meant_again() -> None:
 def test_an_id_at_the_same_place_is_learned() -> None:
     roles = Roles()
     assert [] == found(comparing(roles), *({"id": ident} for ident in OWN))
-    assert OWN.target == roles.meant(OWN.first, OWN.second)
+    assert OWN.target == roles.role(OWN.first, OWN.second)
 
 
 def test_a_list_that_is_whole_has_the_journeys_records_and_no_other() -> None:

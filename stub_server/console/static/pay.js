@@ -4,7 +4,7 @@ const left = document.getElementById("left");
 const part = document.getElementById("part");
 const EVERY = 2500;
 
-function told(seconds) {
+function duration(seconds) {
   const two = (number) => String(number).padStart(2, "0");
   const days = seconds > 2 * 86400 ? Math.floor(seconds / 86400) : 0;
   const hours = Math.floor(seconds / 3600) - 24 * days;
@@ -18,7 +18,7 @@ if (left && "runs" in left.dataset) {
   const began = performance.now();
   setInterval(() => {
     const now = Math.max(0, seconds - Math.floor((performance.now() - began) / 1000));
-    left.textContent = told(now);
+    left.textContent = duration(now);
     part.setAttribute("width", seconds ? (width * now) / seconds : 0);
   }, 250);
 }

@@ -32,11 +32,11 @@ async def list_events(call: Call, query: Body) -> Reply:
     first = (page - 1) * limit
     chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
     if sum([event.size for event in chosen]) <= TOLD_BYTES:
-        told = [event.payload() for event in chosen]
+        sample = [event.payload() for event in chosen]
     else:
-        told = await call.server.sandboxes.lane.in_slices(_payloads(chosen))
+        sample = await call.server.sandboxes.lane.in_slices(_payloads(chosen))
     head = b'{"events":['
-    return Reply(200, (head, b",".join(told), b'],"pagination":', Page(page, limit, total).json(), b"}"), head)
+    return Reply(200, (head, b",".join(sample), b'],"pagination":', Page(page, limit, total).json(), b"}"), head)
 
 
 def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
@@ -51,10 +51,10 @@ def trigger_event(call: Call, body: Body) -> Reply:
     """201 with an event that nothing has caused: no record changes, and everybody who listens is told."""
     type_, server = body["type"], call.server
     entry = server.document.events[type_]
-    told = samples.told_of(call.store, entry, _subject(call, body, entry))
+    sample = samples.told_of(call.store, entry, _subject(call, body, entry))
     if "overrides" in body:
-        told = told._replace(resource=orjson.dumps(_patched(orjson.loads(told.resource), body["overrides"])))
-    event = samples.raised(call.draft, type_, told)
+        sample = sample._replace(resource=orjson.dumps(_patched(orjson.loads(sample.resource), body["overrides"])))
+    event = samples.raised(call.draft, type_, sample)
     payload = event.payload()
     if "overrides" in body:
         _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])

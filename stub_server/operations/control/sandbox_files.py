@@ -69,8 +69,8 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
     """200 with what is written, under the sandbox's name. Raises Limited, Conflict."""
     server = call.server
     if len(server.downloads) >= MOST_DOWNLOADS:
-        told = f"{MOST_DOWNLOADS} files are on their way to others already, the most at once."
-        raise Limited(told, headers={"Retry-After": "5"})
+        message = f"{MOST_DOWNLOADS} files are on their way to others already, the most at once."
+        raise Limited(message, headers={"Retry-After": "5"})
     download = Download(server.downloads)
     try:
         await server.sandboxes.lane.beside(lambda: write(download.file))

@@ -62,8 +62,8 @@ def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
 
 
 def _inbox(call: Call) -> Inbox:
-    held: Inbox = call.server.sandboxes.entry(call.sandbox.name).inbox
-    return held
+    inbox: Inbox = call.server.sandboxes.entry(call.sandbox.name).inbox
+    return inbox
 
 
 def _summary(call: Call, name: str, box: Box, kept: int) -> Body:

@@ -11,7 +11,7 @@ from ...files.pinned import Snapshot
 from ...kernel.clock import iso
 from ...kernel.record import Body
 from ...persistence.commits import records_of
-from ...worlds.snapshots import Snapshots, taken
+from ...worlds.snapshots import Snapshots, capture_snapshot
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
@@ -23,7 +23,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
         undone_at = entry.world.undone_at
-        snapshot = await sandboxes.lane.in_line(taken(entry.world, name, description))
+        snapshot = await sandboxes.lane.in_line(capture_snapshot(entry.world, name, description))
         await sandboxes.persistence.confirm(entry.world, undone_at)
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):
@@ -53,17 +53,17 @@ async def delete_snapshot(call: Call, name: str) -> Reply:
 
 async def restore_snapshot(call: Call, name: str) -> Reply:
     """200 with the sandbox as it was when the snapshot was made."""
-    pinned = _snapshots(call).get(name).pinned
+    copy = _snapshots(call).get(name).pinned
     check_standing(call.sandbox)
-    work = restore(call.sandbox, pinned, call.cause)
+    work = restore(call.sandbox, copy, call.cause)
     entry, step = await call.server.sandboxes.go_back(call.sandbox, work)
     call.note(step)
     return reply.value({"sandbox": shown(call, entry)})
 
 
 def _snapshots(call: Call) -> Snapshots:
-    held: Snapshots = call.server.sandboxes.entry(call.sandbox.name).snapshots
-    return held
+    snapshots: Snapshots = call.server.sandboxes.entry(call.sandbox.name).snapshots
+    return snapshots
 
 
 def _shown(snapshot: Snapshot) -> Body:

@@ -33,8 +33,8 @@ async def follow_sandbox(call: Call) -> Reply:
     """200 with a stream that ends with the sandbox or the server."""
     server = call.server
     if len(server.followers) >= MOST_READERS:
-        told = f"{MOST_READERS} readers follow sandboxes of this server already, the most at once."
-        raise Limited(told, headers={"Retry-After": "5"})
+        message = f"{MOST_READERS} readers follow sandboxes of this server already, the most at once."
+        raise Limited(message, headers={"Retry-After": "5"})
     entry = server.sandboxes.entry(call.sandbox.name)
     given = call.headers.get(b"last-event-id")
     place = Place(entry) if given is None else Place.of(entry, given.decode("latin-1"))

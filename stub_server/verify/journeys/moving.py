@@ -32,8 +32,8 @@ def depends(builder: Builder, resource: Resource) -> Steps:
             yield _about(builder, resource.delete, f"delete {resource.role} with {child.role}", None)
     if resource.lifecycle is None:
         return
-    roads = _roads(builder, resource, list(_ways(builder, resource)))
-    for state, (_, steps) in roads.items():
+    routes = _routes(builder, resource, list(_ways(builder, resource)))
+    for state, (_, steps) in routes.items():
         for child in below:
             create = child.creates[0]
             if not builder.may_make(create) or not steps:
@@ -60,11 +60,11 @@ def moves(builder: Builder, resource: Resource) -> Steps:
     if lifecycle is None or not builder.may_make(create):
         return
     ways = list(_ways(builder, resource))
-    roads = _roads(builder, resource, ways)
+    routes = _routes(builder, resource, ways)
     yield from builder.setup(builder.needs(create, builder.body(create)))
-    for state, road in roads.items():
+    for state, route in routes.items():
         for operation, body in ways:
-            begin, steps = road
+            begin, steps = route
             yield builder.make(resource, **begin)
             for by, sent in steps:
                 yield _move(builder, by, sent, f"to {state}")
@@ -105,7 +105,7 @@ def _ways(builder: Builder, resource: Resource) -> Iterator[tuple[Operation, Any
         yield from ((operation, {lifecycle.field: option}) for option in options if option is not None)
 
 
-def _roads(
+def _routes(
     builder: Builder, resource: Resource, ways: list[tuple[Operation, Any]]
 ) -> dict[str, tuple[dict[str, Any], list[Any]]]:
     """How a record gets into each state: members of the body that makes it, and the requests after that."""
@@ -113,21 +113,21 @@ def _roads(
     assert lifecycle is not None
     makers = {operation.id for operation in resource.creates}
     known = (builder.catalogue.body(resource.creates[0]) or {}).get("properties", {})
-    roads: dict[str, tuple[dict[str, Any], list[Any]]] = {}
+    routes: dict[str, tuple[dict[str, Any], list[Any]]] = {}
     for move in lifecycle.moves:
         if move.from_ == "new" and makers & set(move.by):
             chosen = {lifecycle.field: _state(lifecycle.field, move.to)}
-            roads[move.to] = (chosen if lifecycle.field in known else {}, [])
+            routes[move.to] = (chosen if lifecycle.field in known else {}, [])
     while True:
         for move in lifecycle.moves:
-            if move.from_ in roads and move.to not in roads and move.to != "deleted":
+            if move.from_ in routes and move.to not in routes and move.to != "deleted":
                 way = next((w for w in ways if w[0].id in move.by and _leads(w, lifecycle.field, move.to)), None)
                 if way is not None:
-                    begin, steps = roads[move.from_]
-                    roads[move.to] = (begin, [*steps, way])
+                    begin, steps = routes[move.from_]
+                    routes[move.to] = (begin, [*steps, way])
                     break
         else:
-            return roads
+            return routes
 
 
 def _leads(way: tuple[Operation, Any], field: str, state: str) -> bool:

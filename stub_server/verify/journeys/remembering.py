@@ -141,7 +141,7 @@ def unique(builder: Builder, resource: Resource) -> Steps:
     path, schema = builder.path(create), f"{pointer_of(create)}/requestBody/content/application~1json/schema"
     body = builder.body(create)
     yield Probe(create, create.method, path, "setup", "create", pointer_of(create), body=body, makes=resource.role)
-    for member, again in again_taken(builder.catalogue.document.unique.get(resource.schema, ()), body):
+    for member, again in duplicates(builder.catalogue.document.unique.get(resource.schema, ()), body):
         pointer = f"{schema}/properties/{member}"
         copied = {**builder.body(create), member: again}
         yield Probe(
@@ -150,7 +150,7 @@ def unique(builder: Builder, resource: Resource) -> Steps:
         )  # fmt: skip
 
 
-def again_taken(keys: Iterable[UniqueKey], body: Any) -> Iterator[tuple[str, str]]:
+def duplicates(keys: Iterable[UniqueKey], body: Any) -> Iterator[tuple[str, str]]:
     """Members of unique keys, as they were sent and in the spellings that the keys do not tell apart."""
     for key in keys:
         member = key.members[0]

@@ -20,7 +20,7 @@ from .run import Learned, Options
 from .where import Where
 
 
-class Told(NamedTuple):
+class Outcome(NamedTuple):
     """A report, where the contract's lines are, and sentences for whoever reads it."""
 
     report: Report
@@ -48,17 +48,17 @@ def check_names(options: Options, document: Document) -> None:
             )
 
 
-def of_run(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Told:
+def of_run(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Outcome:
     """What a run comes to. `known` and `least` are those of `report_of`. Raises Unusable where nothing was learned."""
     report = report_of(learned, document, options, known, least)
     if learned.away and report.exit == FAILED and not (learned.left_behind or learned.is_cut_short):
         raise Unusable(f"{options.url} cannot be compared: {learned.away}.")
-    return Told(report, Where(data_dir("openapi"), document, options.overlays), [*notes(learned, options)])
+    return Outcome(report, Where(data_dir("openapi"), document, options.overlays), [*notes(learned, options)])
 
 
 def of_recorded(
     file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str], *, corrects: bool = False
-) -> Told:
+) -> Outcome:
     """What the traffic in an archive comes to; of `url` alone, if it is given. Raises Unusable.
 
     `corrects` has the divergences tell the actions of an overlay that close them.
@@ -71,10 +71,10 @@ def of_recorded(
     observed, report = judged(archive, document)
     left_out = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
     if not report.requests:
-        told = f"{file}: no request in it is one of the contract. Give the address above /v2 as URL."
-        raise Unusable(" ".join([told, *left_out]))
+        message = f"{file}: no request in it is one of the contract. Give the address above /v2 as URL."
+        raise Unusable(" ".join([message, *left_out]))
     report.divergences, report.hidden = hide(report.divergences, known)
     if corrects:
         asyncio.run(observed.correct(report, overlays))
     report.exit = DIVERGES if report.divergences else CONFORMS
-    return Told(report, where, left_out)
+    return Outcome(report, where, left_out)
