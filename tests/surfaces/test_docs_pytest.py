@@ -1,4 +1,4 @@
-"""Fixtures and tests of README and docs/pytest.md: they are run by pytest as they stand, with xdist too."""
+"""Fixtures and tests of README and docs/pytest.md: they are run by pytest as they stand."""
 
 import os
 import re
@@ -12,16 +12,16 @@ pytestmark = pytest.mark.check
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "pytest.md")
-_FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^```(?:python|ini)\n# (\w+\.(?:py|ini))\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has the pages' files and nothing else."""
     files = dict(_FILE.findall("\n".join(page.read_text(encoding="utf-8") for page in PAGES)))
-    assert ["conftest.py", "test_in_process.py", "test_membership.py", "test_shop.py"] == sorted(files)
+    tests = ("async", "empty", "in_process", "membership", "shop", "unittest")
+    assert ["conftest.py", "pytest.ini", *(f"test_{name}.py" for name in tests)] == sorted(files)
     made = tmp_path_factory.mktemp("project")
-    (made / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     for name, text in files.items():
         (made / name).write_text(text, encoding="utf-8")
     return made
@@ -40,12 +40,4 @@ def run(folder: Path, *args: str) -> str:
 
 
 def test_the_fixtures_and_tests_pass_as_they_stand(folder: Path) -> None:
-    assert "3 passed" in run(folder)
-
-
-def test_they_pass_in_parallel_with_a_world_each(folder: Path) -> None:
-    """The same test three times on two workers: none sees what another did."""
-    text = (folder / "test_membership.py").read_text(encoding="utf-8")
-    for number in (2, 3):
-        (folder / f"test_membership_{number}.py").write_text(text, encoding="utf-8")
-    assert "5 passed" in run(folder, "-n", "2")
+    assert "10 passed" in run(folder)

@@ -1,0 +1,37 @@
+"""Floor 12: sandboxes for tests of applications. Begin with `Sandbox`; `docs/pytest.md` shows all of it.
+
+pytest loads `plugin` by itself; it has the fixtures. Anything else uses `running`, which starts a server, or `asgi`,
+which needs neither port nor process. Names are imported when they are first used: pytest imports this package in every
+run of a machine that has it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .awaitable import AsyncInbox as AsyncInbox
+    from .awaitable import AsyncSandbox as AsyncSandbox
+    from .inprocess import asgi as asgi
+    from .sandbox import Credentials as Credentials
+    from .sandbox import Fault as Fault
+    from .sandbox import Inbox as Inbox
+    from .sandbox import Refused as Refused
+    from .sandbox import Sandbox as Sandbox
+    from .server import Server as Server
+    from .server import connected as connected
+    from .server import running as running
+
+_HOMES = {
+    "awaitable": ("AsyncInbox", "AsyncSandbox"),
+    "inprocess": ("asgi",),
+    "sandbox": ("Credentials", "Fault", "Inbox", "Refused", "Sandbox"),
+    "server": ("Server", "connected", "running"),
+}
+__all__ = sum(_HOMES.values(), ())
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

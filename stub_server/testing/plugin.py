@@ -1,0 +1,141 @@
+"""The pytest plugin: a server for the run, a sandbox for each test, and what a failed test's requests were refused for.
+
+pytest loads it wherever the package is installed, so it imports what needs time only in fixtures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+if TYPE_CHECKING:
+    from . import AsyncSandbox, Sandbox, Server
+
+_LONGEST = 40  # characters of a test's name in that of its sandbox
+_MARKER = "sandbox(scenario=None, seed=None, now=None, **settings): what the sandbox of this test begins with"
+_MADE = pytest.StashKey[list[Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, all of one group."""
+    group = parser.getgroup("sandbox", "membership sandbox")
+    group.addoption("--sandbox-url", metavar="URL", help="use the server at URL instead of starting one")
+    group.addoption("--sandbox-admin-key", metavar="KEY", help="the admin key of that server")
+    group.addoption(
+        "--sandbox-record", metavar="DIR", type=Path, help="write a recording of each failed test's requests to DIR"
+    )
+    parser.addini("sandbox_args", "flags of `stub-server serve` for the server of the run", type="args", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line("markers", _MARKER)
+    config.stash[_MADE] = []
+
+
+@pytest.fixture(scope="session")
+def sandbox_settings() -> dict[str, Any]:
+    """Settings of the server, such as `{"seed": 7}`: override this fixture, or set `sandbox_args` in the ini file."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def sandbox_server(pytestconfig: pytest.Config, sandbox_settings: dict[str, Any]) -> Iterator[Server]:
+    """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that is there."""
+    from .server import connected, running
+
+    url = pytestconfig.getoption("--sandbox-url")
+    if url is not None:
+        with connected(url, pytestconfig.getoption("--sandbox-admin-key")) as server:
+            yield server
+    else:
+        with running(*pytestconfig.getini("sandbox_args"), **sandbox_settings) as server:
+            yield server
+
+
+@pytest.fixture(scope="session")
+def sandbox_factory(pytestconfig: pytest.Config, sandbox_server: Server) -> Iterator[Callable[..., Sandbox]]:
+    """A function that makes a sandbox, as `Server.sandbox` does. They are deleted at the end of the run."""
+    made = pytestconfig.stash[_MADE]
+
+    def factory(name: str | None = None, **wanted: Any) -> Sandbox:
+        sandbox = sandbox_server.sandbox(name, **wanted)
+        made.append(sandbox)
+        return sandbox
+
+    yield factory
+    for sandbox in made:
+        sandbox.delete()
+
+
+@pytest.fixture
+def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[Sandbox]:
+    """A sandbox of the test's own. `@pytest.mark.sandbox(scenario="empty")` says what it begins with."""
+    wanted: dict[str, Any] = {}
+    for marker in reversed([*request.node.iter_markers("sandbox")]):  # the nearest marker has the last word
+        if marker.args:
+            raise pytest.UsageError(f"@pytest.mark.sandbox takes keywords alone: {_MARKER}")
+        wanted |= marker.kwargs
+    name = _name_of(request.node.nodeid, _worker_of(request.config))
+    if request.config.getoption("--sandbox-url") is not None:  # others may use the same server
+        name = f"{name}-{uuid4().hex[:8]}"
+    with sandbox_server.sandbox(name, **wanted) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def async_sandbox(sandbox: Sandbox) -> AsyncSandbox:
+    """The same sandbox with methods to await."""
+    from .awaitable import AsyncSandbox
+
+    return AsyncSandbox(sandbox)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Say why requests of a failed test were refused, and record them, while its sandbox exists."""
+    report: pytest.TestReport = yield  # type: ignore[assignment]
+    if report.failed and report.when == "call":
+        for sandbox in _sandboxes_of(item):
+            try:
+                _explain(sandbox, report, item.config.getoption("--sandbox-record"))
+            except Exception as error:  # a server that is away must not hide what failed
+                report.sections.append((f"sandbox {sandbox.name}", f"It cannot be asked: {error}"))
+    return report  # type: ignore[return-value]
+
+
+def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
+    used: dict[str, Any] = getattr(item, "funcargs", {})
+    own = used.get("sandbox")
+    made = item.config.stash[_MADE] if "sandbox_factory" in used else []
+    return [*([] if own is None else [own]), *made]
+
+
+def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:
+    lines = [*sandbox.refusals()]
+    if lines:
+        report.sections.append((f"sandbox {sandbox.name}: requests that were refused", "\n".join(lines)))
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', report.nodeid)[:150]}.{sandbox.name[-8:]}.stub"
+        file.write_bytes(sandbox.recording())
+        report.sections.append((f"sandbox {sandbox.name}", f"stub-server replay {file}"))
+
+
+def _worker_of(config: pytest.Config) -> str:
+    found: dict[str, str] | None = getattr(config, "workerinput", None)
+    return "main" if found is None else found["workerid"]
+
+
+def _name_of(nodeid: str, worker: str) -> str:
+    """A name that a server allows, the same in every run: the worker, the end of the node id, and a digest of it."""
+    from hashlib import blake2b
+
+    words = re.sub(r"[^a-z0-9]+", "-", nodeid.rpartition("::")[2].lower())[:_LONGEST].strip("-")
+    digest = blake2b(nodeid.encode(), digest_size=4).hexdigest()
+    return "-".join(filter(None, (worker, words, digest)))

@@ -1,0 +1,388 @@
+"""A sandbox for one test: its API, its controls, and short ways to what tests do most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import count
+from json import dumps, loads
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from urllib.parse import quote
+
+import httpx2
+
+if TYPE_CHECKING:
+    from .server import Server
+
+Json: TypeAlias = dict[str, Any]
+_EVENTS = ("order.*", "subscription.*", "project.*", "plan.*", "product.*", "customer.*", "api_key.*")
+_PAUSE = 0.02  # seconds between two looks into an inbox
+_WIDEST = 100  # characters of a value in a report
+_FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are drawn at random
+
+
+class Refused(Exception):
+    """The server refused a request that a helper sent; `code` is that of the error, `response` the whole answer."""
+
+    def __init__(self, message: str, response: httpx2.Response | None = None) -> None:
+        super().__init__(message)
+        self.response = response
+        self.code: str | None = None if response is None else _body(response).get("code")
+
+
+class Credentials(NamedTuple):
+    """A token and the header that has it."""
+
+    token: str
+    headers: dict[str, str]
+
+
+class Sandbox:
+    """One sandbox of a server: `with server.sandbox() as sandbox` deletes it at the end of the block.
+
+    `url` is the parent of `/v2`, `token` has every scope, `sample` the ids of seeded records (`projectId`, `planId`,
+    `customerId`, `orderId`), as far as the scenario has them. `api` and `control` are clients of the API and of
+    `/_sandbox`. Helpers raise `Refused` where the server refuses.
+    """
+
+    def __init__(self, server: Server, made: Json, keys: Mapping[str, str]) -> None:
+        """`made` is the answer of the server; `keys` are the headers that open its controls."""
+        self.name: str = made["name"]
+        self.url: str = f"{server.url}/s/{self.name}"
+        self.token: str = made["credentials"]["jwt"]
+        self.headers = {"Authorization": f"Bearer {self.token}"}
+        self.sample: dict[str, str] = made["credentials"]["sample"]
+        self.env = {"STUB_URL": self.url, "STUB_TOKEN": self.token}
+        self.api = server.client(self.url, self.headers)
+        self.control = server.client(f"{self.url}/_sandbox", keys)
+        self._server, self._numbers = server, count(1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.delete()
+
+    def delete(self) -> None:
+        """Delete the sandbox, if it still exists."""
+        self._server.forget(self.name)
+
+    # -- records
+
+    def order(self, **changes: Any) -> Json:
+        """Place an order for the seeded plan by PIX, as a new customer; `changes` replace members of the body.
+
+        Another `planId` brings its own project and price. Another `paymentMethod` goes to `POST /v2/orders`.
+        """
+        plan = self._plan(changes.get("planId"))
+        amount = changes.get("totalAmount", plan["amount"])
+        body = {
+            "projectId": plan["projectId"],
+            "planId": plan["id"],
+            "paymentMethod": "pix",
+            "totalAmount": amount,
+            "items": [{"description": plan["name"], "quantity": 1, "amount": amount}],
+        } | changes
+        if "customer" not in body:
+            body["customer"] = self._person()
+        path = "/v2/orders/pix" if body["paymentMethod"] == "pix" else "/v2/orders"
+        placed: Json = done(self.api.post(path, json=body))
+        return placed
+
+    def customer(self, **changes: Any) -> Json:
+        """Create a customer; `changes` replace members of the body."""
+        found: Json = done(self.api.post("/v2/customers", json=self._person() | changes))["customer"]
+        return found
+
+    def plan(self, **changes: Any) -> Json:
+        """Create a monthly plan of R$ 49.90 in the seeded project; `changes` replace members of the body."""
+        body = {"name": f"Plano {next(self._numbers)}", "amount": 49.90} | changes
+        if "projectId" not in body:
+            body["projectId"] = self._project()
+        found: Json = done(self.api.post("/v2/plans", json=body))["plan"]
+        return found
+
+    def subscription(self, order: Json | str) -> Json:
+        """The subscription that an order opened."""
+        query = {"orderId": _id_of(order)}
+        found: list[Json] = done(self.api.get("/v2/subscriptions", params=query))["subscriptions"]
+        if not found:
+            raise Refused("The order has opened no subscription. Pay it first; a one-time plan opens none.")
+        return found[0]
+
+    def _plan(self, ident: str | None) -> Json:
+        ident = ident or self.sample.get("planId")
+        if ident is None:
+            made = self.plan()
+            self.sample = {**self.sample, "planId": made["id"]}
+            return made
+        found: Json = done(self.api.get(f"/v2/plans/{quote(ident, safe='')}"))["plan"]
+        return found
+
+    def _project(self) -> str:
+        if self.sample.get("projectId"):
+            return self.sample["projectId"]
+        made: Json = done(self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"}))
+        ident: str = made["data"]["project"]["id"]
+        done(self.api.post(f"/v2/projects/{ident}/activate"))
+        self.sample = {**self.sample, "projectId": ident}
+        return ident
+
+    def _person(self) -> Json:
+        number = next(self._numbers)
+        document = _cpf(_FIRST_DOCUMENT + number)
+        return {"name": f"Cliente Número {number}", "email": f"cliente{number}@example.com", "document": document}
+
+    # -- what happens to orders
+
+    def pay(self, order: Json | str) -> Json:
+        """Pay an order; answers the order."""
+        return self._ordered(order, "pay")
+
+    def expire(self, order: Json | str) -> Json:
+        """Let the time to pay an order run out; answers the order."""
+        return self._ordered(order, "expire")
+
+    def fail(self, order: Json | str, **body: Any) -> Json:
+        """Have the payment of an order fail; answers the order."""
+        return self._ordered(order, "fail", body)
+
+    def refund(self, order: Json | str, **body: Any) -> Json:
+        """Refund an order, in part with `amount`; answers the order."""
+        return self._ordered(order, "refund", body)
+
+    def dispute(self, order: Json | str, **body: Any) -> Json:
+        """Have the payer dispute an order; answers the order."""
+        return self._ordered(order, "dispute", body)
+
+    def _ordered(self, order: Json | str, act: str, body: Json | None = None) -> Json:
+        path = f"/orders/{quote(_id_of(order), safe='')}/{act}"
+        found: Json = done(self.control.post(path, json=body) if body else self.control.post(path))["order"]
+        return found
+
+    # -- time and state
+
+    def advance(self, **time: float) -> Json:
+        """Move the clock forward by `days`, `hours`, `minutes` or `seconds`; what falls due on the way happens."""
+        moved: Json = done(self.control.post("/clock/advance", json=time))
+        return moved
+
+    def travel(self, to: datetime | str) -> Json:
+        """Move the clock forward to an instant; a date alone is midnight in UTC."""
+        from .server import instant
+
+        moved: Json = done(self.control.post("/clock/advance", json={"to": instant(to)}))
+        return moved
+
+    def as_of(self, step_or_time: int | datetime | str) -> httpx2.Client:
+        """A client whose reads answer as they would have after a step or at an instant."""
+        from .server import instant
+
+        at = str(step_or_time) if isinstance(step_or_time, int) else instant(step_or_time)
+        return self._server.client(self.url, {**self.headers, "X-Sandbox-As-Of": at})
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Restore the present state at the end of the block."""
+        name = f"test-{next(self._numbers)}"
+        done(self.control.post("/snapshots", json={"name": name}))
+        try:
+            yield
+        finally:
+            done(self.control.post(f"/snapshots/{name}/restore"))
+            done(self.control.delete(f"/snapshots/{name}"))
+
+    def credentials(self, scopes: Sequence[str]) -> Credentials:
+        """A token with some scopes only."""
+        token: str = done(self.control.post("/tokens", json={"scopes": list(scopes)}))["token"]
+        return Credentials(token, {"Authorization": f"Bearer {token}"})
+
+    # -- failures and webhooks
+
+    def fault(self, preset: str | None = None, **rule: Any) -> Fault:
+        """Make requests fail: a preset such as "outage", or a rule of `match`, `when` and `then`.
+
+        As a context manager the rule is deleted at the end of the block.
+        """
+        body = rule if preset is None else {"preset": preset, **rule}
+        made: Json = done(self.control.post("/faults", json=body))["fault"]
+        return Fault(self, made)
+
+    def inbox(self, events: Sequence[str] = _EVENTS) -> Inbox:
+        """Receive webhooks in the sandbox itself; by default of all events."""
+        name = f"test-{next(self._numbers)}"
+        return Inbox(self, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events))
+
+    def deliver_to(self, url: str, events: Sequence[str] = _EVENTS) -> Json:
+        """Create a webhook; answers it with its `signing_key`. Receivers on loopback are allowed on a local server."""
+        body = {"url": url, "events": list(events)}
+        made: Json = done(self.api.post("/v2/webhooks", json=body))["webhook"]
+        return made
+
+    # -- the journal
+
+    def requests(self, **query: Any) -> list[Json]:
+        """Requests to the API, newest first, at most 100: `requests(operationId="createPixOrder", status=422)`."""
+        found: list[Json] = done(self.control.get("/requests", params={"limit": 100, **query}))["requests"]
+        return found
+
+    def verify(
+        self,
+        operationId: str | None = None,
+        *,
+        times: int | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        status: int | None = None,
+        code: str | None = None,
+        **request: Any,
+    ) -> list[str]:
+        """Assert that the application sent a request, once unless `times`, `at_least` or `at_most` says otherwise.
+
+        `request` may have `method`, `path`, `query`, `header` and `body`: objects match as subsets, texts may have `*`.
+        Answers the requests' ids. Raises AssertionError with the nearest misses, Refused for names that do not exist.
+        """
+        if operationId is not None:
+            request["operationId"] = operationId
+        given = {"exactly": times, "at_least": at_least, "at_most": at_most}
+        bounds = {name: number for name, number in given.items() if number is not None} or {"exactly": 1}
+        response = {name: value for name, value in (("status", status), ("code", code)) if value is not None}
+        body = {"request": request, "times": bounds} | ({"response": response} if response else {})
+        answer = self.control.post("/requests/verify", json=body)
+        report = _body(answer)
+        if answer.status_code != 409 or "nearest" not in report:
+            return list(done(answer)["requests"])
+        wanted = " and ".join(f"{name.replace('_', ' ')} {number}" for name, number in bounds.items())
+        lines = [f"Expected {wanted} of {request | response}; there were {report['matched']}."]
+        for miss in report["nearest"]:
+            lines.append(f"  nearest: {miss['id']}")
+            lines += [
+                f"    {each['where']}: {each['actual']!r}, not {each['expected']!r}" for each in miss["differences"]
+            ]
+        lines += [f"  {text}" for text in report.get("unknown", ())]
+        raise AssertionError("\n".join(lines))
+
+    def refusals(self, most: int = 5) -> Iterator[str]:
+        """The newest requests that were refused, oldest first: why, and what changes make the nearest that succeeds."""
+        refused = [each for status in ("4xx", "5xx") for each in self.requests(status=status)]
+        refused.sort(key=lambda each: each["received_at"])
+        for each in refused[-most:]:
+            shown: Json = done(self.control.get(f"/requests/{each['id']}"))["request"]
+            yield f"{each['method']} {each['path']} answered {each['status']} {each['code'] or ''}".rstrip()
+            why = shown["explanation"]
+            if why is not None:
+                yield f"  why: {why['summary']}"
+                nearest = why["nearest"] or {"changes": ()}
+                for change in nearest["changes"]:
+                    yield f"  succeeds with {change['where']}: {_short(change['to'])}  ({change['why']})"
+
+    def recording(self) -> bytes:
+        """A recording of the requests, without secrets, for `stub-server replay`."""
+        answer = self.control.get("/export", params={"requests": True, "secrets": False})
+        if answer.is_error:
+            done(answer)
+        return answer.content
+
+
+class Fault:
+    """A rule by which requests fail; `id` names it."""
+
+    def __init__(self, sandbox: Sandbox, made: Json) -> None:
+        self.id: str = made["id"]
+        self._sandbox = sandbox
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.delete()
+
+    @property
+    def hits(self) -> int:
+        """How many requests it made fail."""
+        faults: list[Json] = done(self._sandbox.control.get("/faults", params={"limit": 100}))["faults"]
+        return next((int(fault["hits"]) for fault in faults if fault["id"] == self.id), 0)
+
+    def delete(self) -> None:
+        """Delete the rule, if it still exists."""
+        answer = self._sandbox.control.delete(f"/faults/{self.id}")
+        if answer.status_code != 404:
+            done(answer)
+
+
+class Inbox:
+    """A receiver of webhooks in the sandbox itself. `signing_key` is that of its webhook."""
+
+    def __init__(self, sandbox: Sandbox, name: str, webhook: Json) -> None:
+        self.url: str = webhook["url"]
+        self.webhook, self.signing_key = webhook, str(webhook["signing_key"])
+        self._sandbox, self._path = sandbox, f"/inbox/{name}"
+        self._waited_for: set[int] = set()
+
+    def messages(self) -> list[Json]:
+        """What arrived, oldest first, at most 100."""
+        found: list[Json] = done(self._sandbox.control.get(self._path, params={"limit": 100}))["messages"]
+        return found[::-1]
+
+    def wait_for(self, event: str, timeout: float = 5.0) -> Json:
+        """The payload of the next event of a type that arrives, or has arrived and was not waited for yet.
+
+        Raises AssertionError with what arrived if there is none in `timeout` seconds.
+        """
+        until = time.monotonic() + timeout
+        while True:
+            arrived = self.messages()
+            for message in arrived:
+                if message["event_type"] == event and message["number"] not in self._waited_for:
+                    self._waited_for.add(message["number"])
+                    path = f"{self._path}/{message['number']}"
+                    payload: Json = loads(done(self._sandbox.control.get(path))["message"]["body"])
+                    return payload
+            if time.monotonic() > until:
+                others = ", ".join(str(each["event_type"]) for each in arrived) or "nothing"
+                raise AssertionError(f"No {event} arrived in {timeout:g} s. What arrived: {others}.")
+            time.sleep(_PAUSE)
+
+
+def done(answer: httpx2.Response) -> Any:
+    """The body of an answer. Raises Refused with the server's reasons."""
+    if answer.is_success:
+        return None if answer.status_code == 204 else answer.json()
+    body = _body(answer)
+    asked = answer.request
+    lines = [f"{asked.method} {asked.url.path} answered {answer.status_code}: {body.get('message', answer.text[:200])}"]
+    lines += [f"  {each.get('field')}: {each.get('message')}" for each in body.get("details") or ()]
+    raise Refused("\n".join(lines), answer)
+
+
+def _body(answer: httpx2.Response) -> Json:
+    try:
+        body = answer.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _short(value: Any) -> str:
+    text = dumps(value, ensure_ascii=False)
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
+
+
+def _id_of(order: Json | str) -> str:
+    return order if isinstance(order, str) else str(order["id"])
+
+
+def _cpf(number: int) -> str:
+    """The CPF whose first nine digits are a number: two check digits, modulo 11."""
+    digits = [int(digit) for digit in f"{number:09}"]
+    for _ in range(2):
+        rest = sum(digit * weight for digit, weight in zip(reversed(digits), count(2), strict=False)) * 10 % 11
+        digits.append(rest % 10)
+    return "".join(map(str, digits))

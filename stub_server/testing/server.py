@@ -1,0 +1,139 @@
+"""A server for tests: started in a process of its own, or one that runs already."""
+
+from __future__ import annotations
+
+import re
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import httpx2
+
+from .sandbox import Json, Refused, Sandbox, done
+
+_START = 60.0  # seconds
+_STOP = 10.0
+_ADDRESS = re.compile(r"address\s+(http://\S+)")
+_OF_STATE = frozenset(("autopay", "check_digits", "webhook_schedule", "unknown_query", "strict_amounts"))
+"""Settings that each sandbox has for itself."""
+
+
+class Server:
+    """A server that answers. `url` has no slash at the end."""
+
+    def __init__(self, url: str, admin_key: str | None = None) -> None:
+        """`admin_key` is needed for a server that does not listen on loopback alone."""
+        self.url = url.rstrip("/")
+        is_plain = self.url.startswith("http://")
+        # Without certificates to check, reading the machine's authorities costs a quarter of a second.
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+        self._transport = httpx2.HTTPTransport(verify=verify)
+        self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+        self.control = self.client(f"{self.url}/_sandbox", self._headers)
+
+    def client(self, base_url: str, headers: Mapping[str, str]) -> httpx2.Client:
+        """A client of this server. All share their connections, which end with the server."""
+        return httpx2.Client(
+            base_url=base_url, headers=dict(headers), transport=self._transport, timeout=30, trust_env=False
+        )
+
+    def sandbox(
+        self,
+        name: str | None = None,
+        *,
+        scenario: str | None = None,
+        seed: int | None = None,
+        now: datetime | str | None = None,
+        **settings: object,
+    ) -> Sandbox:
+        """Make a sandbox; as a context manager it is deleted at the end of the block.
+
+        `scenario`, `seed` and `now` default to those of the server. `settings` are those that
+        `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused.
+        """
+        unknown = ", ".join(sorted(settings.keys() - _OF_STATE))
+        if unknown:
+            raise TypeError(f"A sandbox has no setting {unknown}. It has {', '.join(sorted(_OF_STATE))}.")
+        wanted = {"name": name, "scenario": scenario, "seed": seed, "now": None if now is None else instant(now)}
+        body = {name: value for name, value in wanted.items() if value is not None}
+        made: Json = done(self.control.post("/sandboxes", json=body))["sandbox"]
+        sandbox = Sandbox(self, made, self._headers)
+        if settings:
+            done(sandbox.control.patch("/settings", json=settings))
+        return sandbox
+
+    def forget(self, name: str) -> None:
+        """Delete a sandbox, if it exists."""
+        answer = self.control.delete(f"/sandboxes/{name}")
+        if answer.status_code != 404:
+            done(answer)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+
+@contextmanager
+def running(*flags: str, **settings: object) -> Iterator[Server]:
+    """Start a server on a free port until the block ends.
+
+    `settings` are the flags of `stub-server serve`: `running(seed=7, scenario="empty")` is
+    `stub-server serve --seed 7 --scenario empty`. Raises RuntimeError with what the server said if it does not start.
+    """
+    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "quiet"]
+    command += [*arguments(settings), *flags]
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)  # noqa: S603 - our own
+        assert process.stdout is not None
+        try:
+            found = next((match for line in process.stdout if (match := _ADDRESS.search(line))), None)
+            if found is None:
+                process.wait(_START)
+                said.seek(0)
+                raise RuntimeError(f"The server did not start: {said.read().strip()}")
+            with connected(found[1]) as server:
+                yield server
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+
+
+@contextmanager
+def connected(url: str, admin_key: str | None = None) -> Iterator[Server]:
+    """Use a server that runs already. Raises Refused where none answers, or it needs a key."""
+    server = Server(url, admin_key)
+    try:
+        done(server.control.get("/sandboxes", params={"limit": 1}))
+        yield server
+    except httpx2.ConnectError:
+        raise Refused(f"No sandbox answers at {url}. Start one with `stub-server serve`.") from None
+    finally:
+        server.close()
+
+
+def arguments(settings: Mapping[str, object]) -> Iterator[str]:
+    """Settings as flags: `check_digits="off"` -> `--check-digits off`; a list is a flag for each, True a bare one."""
+    for name, value in settings.items():
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield flag
+        elif value is not None and value is not False:
+            each: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
+            for one in each:
+                yield from (flag, instant(one) if isinstance(one, datetime) else str(one))
+
+
+def instant(value: datetime | str) -> str:
+    """An RFC 3339 date-time; of a date alone midnight in UTC, as of a date-time without an offset."""
+    found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return f"{found.isoformat()}Z" if found.tzinfo is None else found.isoformat()

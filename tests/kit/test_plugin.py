@@ -1,0 +1,96 @@
+"""The plugin in a run of its own, as a user has it: nothing to import, nothing to write but a test."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..support.live import Live
+from ..support.make import Json
+
+pytestmark = pytest.mark.check
+REFUSED = """
+def test_an_order(sandbox):
+    assert 201 == sandbox.api.post("/v2/orders/pix", json={"planId": "x"}).status_code
+"""
+MARKED = """
+def test_the_seed_is_that_of_the_ini_file(sandbox):
+    assert 7 == sandbox.control.get("/sandboxes/" + sandbox.name).json()["sandbox"]["seed"]
+    assert "empty" == sandbox.control.get("/sandboxes/" + sandbox.name).json()["sandbox"]["scenario"]
+"""
+THREE_LINES = """
+def test_checkout(sandbox):
+    order = sandbox.pay(sandbox.order())
+    assert sandbox.subscription(order)["customer"]["email"] == "cliente1@example.com"
+"""
+MANY = """
+import pytest
+
+@pytest.mark.parametrize("number", range(40))
+def test_alone(sandbox, number):
+    assert sandbox.requests() == []
+    sandbox.customer()
+"""
+
+
+def run(folder: Path, test: str, *flags: str, ini: str = "") -> subprocess.CompletedProcess[str]:
+    """pytest in a folder with one test file."""
+    (folder / "test_it.py").write_text(test)
+    (folder / "pytest.ini").write_text(f"[pytest]\n{ini}")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", *flags]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_three_lines_are_a_test(tmp_path: Path) -> None:
+    ended = run(tmp_path, THREE_LINES)
+    assert 0 == ended.returncode, ended.stdout + ended.stderr
+
+
+def test_a_failed_test_says_what_was_refused_and_leaves_a_recording(tmp_path: Path) -> None:
+    ended = run(tmp_path, REFUSED, "--sandbox-record", "seen")
+    assert 1 == ended.returncode, ended.stdout
+    for part in ("requests that were refused", "POST /v2/orders/pix answered 422 validation_error", "body.projectId"):
+        assert part in ended.stdout
+    (recording,) = (tmp_path / "seen").iterdir()
+    assert f"stub-server replay seen/{recording.name}" in ended.stdout
+    again = subprocess.run([sys.executable, "-m", "stub_server", "replay", recording], capture_output=True, text=True)
+    assert (0, True) == (again.returncode, "1 answers of 1 requests are the same." in again.stdout), again.stdout
+
+
+def test_the_ini_file_has_flags_of_the_server(tmp_path: Path) -> None:
+    ended = run(tmp_path, MARKED, ini="sandbox_args = --scenario empty --seed 7\n")
+    assert 0 == ended.returncode, ended.stdout
+
+
+def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
+    ended = run(tmp_path, THREE_LINES, ini="sandbox_args = --scenario nothing\n")
+    assert 1 == ended.returncode
+    assert "The server did not start" in ended.stdout
+    assert "nothing" in ended.stdout
+
+
+def test_workers_of_xdist_have_a_server_each(tmp_path: Path) -> None:
+    ended = run(tmp_path, MANY, "-n", "2")
+    assert 0 == ended.returncode, ended.stdout
+    assert "40 passed" in ended.stdout
+
+
+def test_a_running_server_is_used_and_left_as_it_was(live: Live, credentials: Json, tmp_path: Path) -> None:
+    ended = run(tmp_path, MANY, "-n", "2", "--sandbox-url", live.url)
+    assert 0 == ended.returncode, ended.stdout
+    names = [sandbox["name"] for sandbox in _sandboxes(live)]
+    assert [] == [name for name in names if name.startswith("gw") and "test-alone" in name]
+
+
+def test_no_server_is_said_in_one_line(tmp_path: Path) -> None:
+    ended = run(tmp_path, THREE_LINES, "--sandbox-url", "http://127.0.0.1:9")
+    assert 1 == ended.returncode
+    assert "No sandbox answers at http://127.0.0.1:9" in ended.stdout
+
+
+def _sandboxes(live: Live) -> list[Json]:
+    import httpx2
+
+    found: list[Json] = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100").json()["sandboxes"]
+    return found

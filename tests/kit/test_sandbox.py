@@ -1,0 +1,111 @@
+"""What the kit gives a test, each as its documentation says."""
+
+from collections.abc import Callable
+
+import httpx2
+import pytest
+
+from stub_server.testing import Refused, Sandbox
+
+pytestmark = pytest.mark.check
+
+
+def test_a_paid_order_opens_a_subscription(sandbox: Sandbox) -> None:
+    order = sandbox.pay(sandbox.order())
+    assert ("paid", order["id"]) == (order["status"], sandbox.subscription(order)["orderId"])
+
+
+def test_orders_end_in_every_way(sandbox: Sandbox) -> None:
+    assert "expired" == sandbox.expire(sandbox.order())["status"]
+    assert "failed" == sandbox.fail(sandbox.order())["status"]
+    assert "disputed" == sandbox.dispute(sandbox.pay(sandbox.order()))["status"]
+    refunded = sandbox.refund(sandbox.pay(sandbox.order()))
+    assert "refunded" == refunded["status"]
+    with pytest.raises(Refused, match="answered 409") as error:
+        sandbox.pay(refunded)
+    assert "order_not_payable" == error.value.code
+
+
+def test_an_order_follows_its_plan(sandbox: Sandbox) -> None:
+    plan = sandbox.plan(amount=12.5, billing_type="one_time")
+    order = sandbox.order(planId=plan["id"], metadata={"cart": "7"})
+    assert "12.50" == order["last_transaction"]["amount"]
+    sandbox.verify("createPixOrder", body={"metadata": {"cart": "7"}})
+    sandbox.pay(order)
+    with pytest.raises(Refused, match="opened no subscription"):
+        sandbox.subscription(order)
+
+
+def test_an_empty_sandbox_gets_what_an_order_needs(sandbox_factory: Callable[..., Sandbox]) -> None:
+    sandbox = sandbox_factory(scenario="empty")
+    assert "active" == sandbox.subscription(sandbox.pay(sandbox.order()))["status"]
+    sandbox.order()
+    assert 1 == len(sandbox.api.get("/v2/plans").json()["plans"])
+
+
+@pytest.mark.sandbox(scenario="empty", now="2027-01-01", autopay=5)
+def test_the_marker_says_what_it_begins_with(sandbox: Sandbox) -> None:
+    assert "2027-01-01T00:00:00.000Z" == sandbox.control.get("/clock").json()["now"]
+    assert 5 == sandbox.control.get("/settings").json()["autopay"]
+    assert [] == sandbox.api.get("/v2/customers").json()["customers"]
+
+
+def test_time_is_moved_and_asked_back(sandbox: Sandbox) -> None:
+    order = sandbox.order()
+    sandbox.pay(order)
+    before = sandbox.subscription(order)["status"]
+    with sandbox.snapshot():
+        sandbox.advance(days=400)
+        assert "expired" == sandbox.subscription(order)["status"]
+    assert before == sandbox.subscription(order)["status"]
+    sandbox.travel("2027-06-01T12:00:00-03:00")
+    assert "2027-06-01T15:00:00.000Z" == sandbox.control.get("/clock").json()["now"]
+    assert 404 == sandbox.as_of(0).get(f"/v2/orders/{order['id']}").status_code
+    assert 200 == sandbox.as_of("2026-11-20T12:00:00Z").get(f"/v2/orders/{order['id']}").status_code
+
+
+def test_a_token_has_the_scopes_that_were_asked_for(sandbox: Sandbox) -> None:
+    some = sandbox.credentials(["orders:read"])
+    assert 200 == httpx2.get(f"{sandbox.url}/v2/orders", headers=some.headers).status_code
+    assert 403 == httpx2.get(f"{sandbox.url}/v2/plans", headers=some.headers).status_code
+    monkeyed = httpx2.get(f"{sandbox.env['STUB_URL']}/v2/plans", headers={"Authorization": f"Bearer {sandbox.token}"})
+    assert 200 == monkeyed.status_code
+
+
+def test_requests_fail_for_as_long_as_a_block(sandbox: Sandbox) -> None:
+    with sandbox.fault("outage") as fault:
+        assert 503 == sandbox.api.get("/v2/plans").status_code
+        assert 1 == fault.hits
+    assert 200 == sandbox.api.get("/v2/plans").status_code
+    sandbox.fault(match={"operationId": "listPlans"}, then={"status": 500})
+    assert [200, 500] == [sandbox.api.get(path).status_code for path in ("/v2/orders", "/v2/plans")]
+
+
+def test_webhooks_arrive_in_an_inbox(sandbox: Sandbox) -> None:
+    inbox = sandbox.inbox(["order.*"])
+    order = sandbox.order()
+    sandbox.pay(order)
+    assert order["id"] == inbox.wait_for("order.paid")["data"]["order"]["id"]
+    assert order["id"] == inbox.wait_for("order.created")["data"]["order"]["id"]
+    assert all(message["verified"] for message in inbox.messages())
+    assert inbox.signing_key
+    with pytest.raises(AssertionError, match=r"No order\.paid arrived in 0\.1 s\. What arrived: order\.created"):
+        inbox.wait_for("order.paid", timeout=0.1)
+
+
+def test_what_was_sent_is_asserted(sandbox: Sandbox) -> None:
+    sandbox.order()
+    assert 1 == len(sandbox.verify("createPixOrder", status=201, body={"paymentMethod": "pix"}))
+    sandbox.verify("createPixOrder", times=0, status=422)
+    with pytest.raises(AssertionError, match=r"(?s)there were 0.*nearest: req_.*totalAmount.*not 3"):
+        sandbox.verify("createPixOrder", body={"totalAmount": 3})
+    with pytest.raises(AssertionError, match="createPixOrder"):  # what was probably meant
+        sandbox.verify("createPixOder", times=0)
+    assert ["createPixOrder"] == [each["operationId"] for each in sandbox.requests(operationId="createPixOrder")]
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_nothing_of_one_test_is_seen_by_another(sandbox: Sandbox, number: int) -> None:
+    assert not sandbox.api.get("/v2/customers", params={"email": "cliente1@example.com"}).json()["customers"]
+    assert 1 == len(sandbox.requests())
+    sandbox.customer()
