@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import NamedTuple
 
+from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.raw import Route, send_half, send_together
@@ -29,15 +29,6 @@ class Target:
     url: str
     keys: tuple[str, ...] = field(repr=False)
     headers: tuple[tuple[str, str], ...] = ()
-
-
-class Outcome(NamedTuple):
-    """How one delivery ended. `status` is None when no answer came, `error` None when it was a 2xx."""
-
-    status: int | None
-    error: str | None
-    duration_ms: int
-    body: str
 
 
 class Session:
@@ -64,14 +55,13 @@ class Session:
 
     async def send(
         self, sample: Sample, *, body: bytes | None = None, keys: tuple[str, ...] | None = None, ago: int = 0
-    ) -> Outcome:
+    ) -> AttemptOutcome:
         """Deliver once. `body` are other bytes than the sample's own, `keys` others, `ago` seconds on the timestamp."""
         target, at = self._target, self.now - ago * SECOND
         keys, body = target.keys if keys is None else keys, body or sample.body
         delivery = Delivery(target.url, sample.event_id, body, target.headers, keys)
         sender = Sender(self._route.version, local=self._route.local, wall=lambda: at)
-        attempt = await sender.attempt(delivery, ANSWER_TIME)
-        outcome = Outcome(attempt.status, attempt.error, attempt.duration_ms, attempt.body or "")
+        outcome = await sender.attempt(delivery, ANSWER_TIME)
         if outcome.status is not None:
             self.answered += 1
             self.slowest = max(self.slowest, outcome.duration_ms)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import orjson
 
+from ..domain.deliveries import AttemptOutcome
 from ..events.raw import Unsent
 from ..kernel.record import Body
-from .receiver import ANSWER_TIME, Outcome, Session
+from .receiver import ANSWER_TIME, Session
 
 BURST = 20
 TWICE = 5  # copies of one delivery at the same moment
@@ -66,7 +67,12 @@ async def certify(session: Session) -> Body:
         if each.check is in_time:
             continue
         if skipped is None:
-            findings[each.id] = finding = await _finding(each, session, deadline)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    finding = await each.check(session)
+            except TimeoutError:
+                finding = Finding(NOT_APPLICABLE, "nothing", f"the {LONGEST:.0f} s of a run were over")
+            findings[each.id] = finding
             if session.unanswered:
                 skipped = f"a delivery was not answered within {ANSWER_TIME:.0f} s"
             elif each.check is accepts and finding.result != PASSED:
@@ -88,25 +94,17 @@ async def certify(session: Session) -> Body:
     }
 
 
-async def _finding(rule: Rule, session: Session, deadline: float) -> Finding:
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await rule.check(session)
-    except TimeoutError:
-        return Finding(NOT_APPLICABLE, "nothing", f"the {LONGEST:.0f} s of a run were over")
-
-
 # -- words
 
 
-def _described(outcome: Outcome) -> str:
+def _described(outcome: AttemptOutcome) -> str:
     if outcome.status is None:
         return f"no answer ({outcome.error})"
-    body = " ".join(outcome.body.split())[:_BODY_SHOWN] if outcome.error is not None else ""
+    body = " ".join((outcome.body or "").split())[:_BODY_SHOWN] if outcome.error is not None else ""
     return f"{outcome.status} after {outcome.duration_ms} ms" + (f" ({body})" if body else "")
 
 
-def _all_described(outcomes: Sequence[Outcome]) -> str:
+def _all_described(outcomes: Sequence[AttemptOutcome]) -> str:
     counted = Counter(f"no answer ({each.error})" if each.status is None else str(each.status) for each in outcomes)
     words = ", ".join(word if many == 1 else f"{many} times {word}" for word, many in counted.items())
     return f"{words}; the slowest after {max(outcome.duration_ms for outcome in outcomes)} ms"
@@ -120,7 +118,7 @@ def _result(holds: object) -> str:
     return PASSED if holds else FAILED
 
 
-def _accepted(sent: str, *outcomes: Outcome) -> Finding:
+def _accepted(sent: str, *outcomes: AttemptOutcome) -> Finding:
     """The finding of a rule that asks for a 2xx alone."""
     received = _described(outcomes[0]) if len(outcomes) == 1 else _all_described(outcomes)
     return Finding(_result(all(outcome.error is None for outcome in outcomes)), sent, received)
@@ -131,7 +129,7 @@ def _unseen(sent: str, received: str) -> Finding:
     return Finding(UNKNOWN, sent, f"{received}; {why}")
 
 
-def _is_refused(outcome: Outcome) -> bool:
+def _is_refused(outcome: AttemptOutcome) -> bool:
     return outcome.status is not None and 400 <= outcome.status < 500
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from faker import Faker
 
-from ..kernel.money import reais
+from ..kernel.money import cents, reais
 from ..kernel.record import Body
-from .catalogue import Catalogue, Prices, plain_ascii
+from .catalogue import Catalogue, plain_ascii
 from .draw import Item, Weighted, pick, sample
 
 SOURCES = ("instagram", "google", "youtube", "facebook", "indicacao")
@@ -153,7 +153,6 @@ def _product(niche: Body, product: Body, slug: str, number: int, plans: list[str
         "name": product["name"],
         "description": product["description"],
         "type": product["type"],
-        "status": "active",
         "image_url": f"https://assets.example.com/{slug}/produto-{number}.jpg",
         "access_url": f"https://membros.example.com/{slug}/{number}",
         "sku": f"{initials}-{number:02d}",
@@ -163,81 +162,84 @@ def _product(niche: Body, product: Body, slug: str, number: int, plans: list[str
     return fields, tuple(plans[1:] if product["type"] == "mentorship" else plans)
 
 
-def _plans(rng: Random, prices: Prices, niche: Body, *, has_trial: bool) -> tuple[tuple[Body, float], ...]:
+def _plans(rng: Random, prices: Body, niche: Body, *, has_trial: bool) -> tuple[tuple[Body, float], ...]:
     """The plans of one project, cheapest first; the monthly one may have a trial, or `has_trial` for sure."""
-    limit = round(niche["monthly_up_to"] * 100)
-    monthly = Weighted((cents, weight) for cents, weight in prices.monthly if cents <= limit).draw(rng)
+    limit = cents(niche["monthly_up_to"])
+    monthly = Weighted((price, share) for price, share in points(prices, "monthly") if price <= limit).draw(rng)
     menu = MENUS.draw(rng)
     features = sample(rng, niche["features"], 5)
-    has_trial |= rng.random() < prices.trial_share
-    trial_days = Weighted(prices.trials).draw(rng) if has_trial else 0
+    has_trial |= rng.random() < prices["trial_share"]
+    trial_days = int(Weighted(prices["trials"].items()).draw(rng)) if has_trial else 0
     plans = []
     for name in menu:
         interval, interval_count, period, share = PLANS[name]
         trial = trial_days if period == "monthly" else 0
         if period == "monthly":
-            cents, bullets = monthly, features[:3]
+            price, bullets = monthly, features[:3]
         elif period == "lifetime":
-            cents, bullets = lifetime_price(rng, prices, monthly), [*features, "Acesso vitalício"]
+            price, bullets = lifetime_price(rng, prices, monthly), [*features, "Acesso vitalício"]
         else:
-            cents, bullets = longer_price(prices, monthly, period), features
+            price, bullets = longer_price(prices, monthly, period), features
         fields = {
             "name": name,
-            "description": _description(period, cents, trial),
-            "amount": reais(cents),
-            "currency": "BRL",
+            "description": _description(period, price, trial),
+            "amount": reais(price),
             "billing_type": "recurring" if interval else "one_time",
             "interval": interval,
             "interval_count": interval_count,
             "trial_period_days": trial,
             "payment_methods": ["pix", "credit_card", "boleto"],
             "features": bullets,
-            "status": "active",
-            "visibility": "public",
-            "metadata": {},
         }
         plans.append((fields, share))
     return tuple(plans)
 
 
-def _description(period: str, cents: int, trial: int) -> str:
+def _description(period: str, price: int, trial: int) -> str:
     if period == "monthly":
         more = f" {trial} dias a mais no primeiro mês." if trial else ""
         return f"Acesso completo, renovado todo mês.{more} Cancele quando quiser."
     if period == "quarterly":
-        return f"Três meses de acesso. Sai por {printed(round(cents / 3))} por mês."
+        return f"Três meses de acesso. Sai por {printed(round(price / 3))} por mês."
     if period == "yearly":
-        return f"Um ano de acesso. Sai por {printed(round(cents / 12))} por mês."
+        return f"Um ano de acesso. Sai por {printed(round(price / 12))} por mês."
     return "Pagamento único, com acesso vitalício a todo o conteúdo."
 
 
-# -- prices
+# -- prices, in cents; those of the price table are in reais
 
 
-def longer_price(prices: Prices, monthly: int, period: str) -> int:
-    """Cents of a `quarterly` or `yearly` plan beside one that costs `monthly` cents."""
-    return shop_price(prices, monthly * prices.multiples[period])
+def points(prices: Body, name: str) -> list[tuple[int, float]]:
+    """The `monthly` or `lifetime` prices of the table, with their weights."""
+    return [(cents(float(price)), weight) for price, weight in prices[name].items()]
 
 
-def lifetime_price(rng: Random, prices: Prices, monthly: int) -> int:
-    """Cents of a one-time plan; never less than a year's worth of months, nor more than two and a half years' worth."""
-    floor = monthly * prices.multiples["lifetime"]
-    options = [(cents, weight) for cents, weight in prices.lifetime if floor <= cents <= 2.5 * floor]
+def longer_price(prices: Body, monthly: int, period: str) -> int:
+    """A `quarterly` or `yearly` plan beside one that costs `monthly`."""
+    return shop_price(prices, monthly * prices["multiples"][period])
+
+
+def lifetime_price(rng: Random, prices: Body, monthly: int) -> int:
+    """A one-time plan; never less than a year's worth of months, nor more than two and a half years' worth."""
+    floor = monthly * prices["multiples"]["lifetime"]
+    options = [(price, weight) for price, weight in points(prices, "lifetime") if floor <= price <= 2.5 * floor]
     return Weighted(options).draw(rng) if options else shop_price(prices, floor)
 
 
-def shop_price(prices: Prices, wanted: float) -> int:
-    """The printed price nearest to `wanted` cents; a price of the ladder if one is close enough."""
-    ladder = min(prices.ladder, key=lambda cents: abs(cents - wanted))
-    if abs(ladder - wanted) <= wanted * prices.ladder_pull:
+def shop_price(prices: Body, wanted: float) -> int:
+    """The printed price nearest to the wanted one; a price of the ladder if one is close enough."""
+    ladder = min(map(cents, prices["ladder"]), key=lambda price: abs(price - wanted))
+    if abs(ladder - wanted) <= wanted * prices["ladder_pull"]:
         return ladder
-    ending = next((ending for ending in prices.endings if wanted < ending.below), prices.endings[-1])
-    base = int(wanted) // ending.step
-    points = [step * ending.step + value for step in (base - 1, base, base + 1) for value in ending.values]
-    return min((point for point in points if point > 0), key=lambda cents: (abs(cents - wanted), cents))
+    endings = prices["endings"]
+    ending = next((ending for ending in endings if wanted < cents(ending["below"])), endings[-1])
+    step = cents(ending["step"])
+    base = int(wanted) // step
+    candidates = [near * step + cents(value) for near in (base - 1, base, base + 1) for value in ending["values"]]
+    return min((price for price in candidates if price > 0), key=lambda price: (abs(price - wanted), price))
 
 
-def printed(cents: int) -> str:
+def printed(price: int) -> str:
     """As Brazilians print it: 123456 -> "R$ 1.234,56"."""
-    whole = f"{cents // 100:,}".replace(",", ".")
-    return f"R$ {whole},{cents % 100:02d}"
+    whole = f"{price // 100:,}".replace(",", ".")
+    return f"R$ {whole},{price % 100:02d}"

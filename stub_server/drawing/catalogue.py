@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from typing import Any, NamedTuple
 
-from ..kernel.money import cents
 from ..kernel.record import Body
 from ..scenarios.files import Files
 
@@ -33,34 +32,13 @@ class Place(NamedTuple):
     streets: tuple[Street, ...]
 
 
-class Ending(NamedTuple):
-    """Prices below `below` cents may be `step * k + value`."""
-
-    below: int
-    step: int
-    values: list[int]
-
-
-class Prices(NamedTuple):
-    """The price table, with all amounts in cents."""
-
-    ladder: list[int]
-    monthly: list[tuple[int, float]]
-    lifetime: list[tuple[int, float]]
-    multiples: dict[str, float]
-    endings: list[Ending]
-    ladder_pull: float
-    trials: list[tuple[int, float]]
-    trial_share: float
-
-
 class Catalogue(NamedTuple):
-    """All tables; `names` and `niches` are the contents of their files."""
+    """All tables; `names`, `niches` and `prices` are the contents of their files."""
 
     places: tuple[Place, ...]
     names: Body
     niches: Body
-    prices: Prices
+    prices: Body
 
 
 def load_catalogue(files: Files) -> Catalogue:
@@ -70,9 +48,12 @@ def load_catalogue(files: Files) -> Catalogue:
         return files.read(files.folder / "catalogue" / name, schema).value
 
     geography = read("geography.yaml", "Geography")
-    places = tuple(_place(row, geography["states"][row["state"]]) for row in geography["rows"])
-    names, niches = read("names.yaml", "Names"), read("niches.yaml", "Niches")
-    return Catalogue(places, names, niches, _prices(read("prices.yaml", "PriceTable")))
+    return Catalogue(
+        places=tuple(_place(row, geography["states"][row["state"]]) for row in geography["rows"]),
+        names=read("names.yaml", "Names"),
+        niches=read("niches.yaml", "Niches"),
+        prices=read("prices.yaml", "PriceTable"),
+    )
 
 
 def _place(row: Body, state: Body) -> Place:
@@ -90,26 +71,6 @@ def _place(row: Body, state: Body) -> Place:
             Street(name, cep, HIGHEST_NUMBERS.get(name.partition(" ")[0], HIGHEST_NUMBER))
             for name, cep in row["streets"].items()
         ),
-    )
-
-
-def _prices(table: Body) -> Prices:
-    monthly, lifetime = (
-        [(cents(float(price)), weight) for price, weight in table[name].items()] for name in ("monthly", "lifetime")
-    )
-    endings = [
-        Ending(cents(item["below"]), cents(item["step"]), [cents(value) for value in item["values"]])
-        for item in table["endings"]
-    ]
-    return Prices(
-        ladder=[cents(price) for price in table["ladder"]],
-        monthly=monthly,
-        lifetime=lifetime,
-        multiples=table["multiples"],
-        endings=endings,
-        ladder_pull=table["ladder_pull"],
-        trials=[(int(days), weight) for days, weight in table["trials"].items()],
-        trial_share=table["trial_share"],
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
@@ -20,7 +19,7 @@ from ..drawing.purchases import Offer
 from ..drawing.rhythm import Rhythm, office_hour
 from ..engine.rules import SandboxSettings
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import DAY, HOUR, Clock, iso
+from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..scenarios.files import Files, Node
 from ..scenarios.requests import RequestSchemas, check_specs, expand
@@ -44,6 +43,8 @@ MOST_KEPT_EACH, MOST_KEPT, MOST_COPIES = 100_000, 200_000, 8
 SHARED_FOR = HOUR  # while the clock runs, a sandbox filled so long ago still serves
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
+#: Scenario and its text, seed, secret and base URL: what decides the data of a sandbox, but for its now.
+Key = tuple[str, str, int, bytes, str]
 
 
 class Seeding:
@@ -55,7 +56,7 @@ class Seeding:
         self._files, self._requests = Files(fixtures), RequestSchemas(schemas)
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._drawn: tuple[People, Blueprints] | None = None
-        self._kept: dict[_Key, Sandbox] = {}
+        self._kept: dict[Key, Sandbox] = {}
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
@@ -64,13 +65,13 @@ class Seeding:
         key = self._key(sandbox, secret)
         checks_digits.set(sandbox.settings.check_digits)
         with _without_collector():
-            self._fill(parse_scenario(self._files, sandbox.scenario, key.text), sandbox, secret)
+            self._fill(parse_scenario(self._files, sandbox.scenario, key[1]), sandbox, secret)
         self._keep(key, sandbox)
 
     def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
         """Fill an empty sandbox as another one was, if such a one is kept. Raises ScenarioError."""
         kept = self._kept.get(self._key(sandbox, secret))
-        if kept is None or not _is_fresh(kept.clock.now, sandbox.clock):
+        if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (0 if sandbox.clock.frozen else SHARED_FOR):
             return False
         twin = kept.fork(sandbox.name)
         sandbox.timers, sandbox.stores, sandbox.home, sandbox.events = twin.timers, twin.stores, twin.home, twin.events
@@ -78,11 +79,11 @@ class Seeding:
         sandbox.credentials = dict(kept.credentials)
         return True
 
-    def _key(self, sandbox: Sandbox, secret: bytes) -> _Key:
+    def _key(self, sandbox: Sandbox, secret: bytes) -> Key:
         text = read_scenario(self._files.folder, sandbox.scenario)
-        return _Key(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
+        return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url
 
-    def _keep(self, key: _Key, sandbox: Sandbox) -> None:
+    def _keep(self, key: Key, sandbox: Sandbox) -> None:
         """Have a sandbox be copied from now on; those that were kept first make room."""
         self._kept.pop(key, None)
         if _records(sandbox) > MOST_KEPT_EACH:
@@ -141,21 +142,6 @@ class Seeding:
             catalogue, faker = load_catalogue(self._files), seeded_faker(POOL_SEED)
             self._drawn = People(catalogue, faker), Blueprints(catalogue, faker)
         return self._drawn
-
-
-class _Key(NamedTuple):
-    """What decides the data of a sandbox, but for its now."""
-
-    scenario: str
-    text: str
-    seed: int
-    secret: bytes
-    base_url: str
-
-
-def _is_fresh(filled: int, clock: Clock) -> bool:
-    """Whether what was filled then serves now: at the same instant, or a little later where the clock runs."""
-    return filled == clock.now if clock.frozen else 0 <= clock.now - filled <= SHARED_FOR
 
 
 def _records(sandbox: Sandbox) -> int:

@@ -9,16 +9,7 @@ from collections.abc import Sequence
 from random import Random
 
 from ..contract.formats import date_time_ms
-from ..domain.api_keys import (
-    PRIVATE,
-    PRIVATE_LENGTH,
-    PUBLIC,
-    PUBLIC_LENGTH,
-    changed_key,
-    digest,
-    known_projects,
-    new_key,
-)
+from ..domain import api_keys
 from ..drawing.rhythm import office_hour
 from ..engine import resources
 from ..engine.draft import Draft
@@ -29,10 +20,7 @@ from ..kernel.record import Body
 from ..scenarios.scenario import KeySpec
 from .script import Script
 
-MAIN: Body = {
-    "name": "Loja principal",
-    "description": "Chave do site, com todas as permissões.",
-}
+MAIN: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
 MAIN_ID = named_uuid("api_key", "main")
 
 
@@ -40,8 +28,8 @@ def pair_of(secret: bytes, seed: int, ident: str, world: str = DEFAULT) -> tuple
     """Public and private half of a seeded key, by its id; they differ by sandbox."""
     names = (str(seed), "api_key", ident) if world == DEFAULT else (str(seed), "api_key", ident, world)
     return (
-        PUBLIC + derived_text(secret, PUBLIC_LENGTH, *names, "public"),
-        PRIVATE + derived_text(secret, PRIVATE_LENGTH, *names, "private"),
+        api_keys.PUBLIC + derived_text(secret, api_keys.PUBLIC_LENGTH, *names, "public"),
+        api_keys.PRIVATE + derived_text(secret, api_keys.PRIVATE_LENGTH, *names, "private"),
     )
 
 
@@ -63,7 +51,7 @@ def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
             if row.public["public_key"] == sandbox.credentials.get("public_key"):
                 sandbox.credentials = {"public_key": public_key, "private_key": private_key}
             public = row.public | {"public_key": public_key}
-            hidden = row.hidden | {"digest": digest(private_key)}
+            hidden = row.hidden | {"digest": api_keys.digest(private_key)}
             record = table.prepare(ident, public, hidden, row)._replace(version=row.record.version)
             store.put(table, record, public, hidden, row)
 
@@ -102,15 +90,17 @@ def plan_keys(
 
 
 def _create(draft: Draft, ident: str, fields: Body, halves: tuple[str, str]) -> None:
-    projects = known_projects(fields.get("allowed_projects", []), draft.store.projects.keys)
-    public, hidden = new_key(fields, draft.sandbox.rules.defaults["ApiKey"], ident, *halves, projects, draft.now)
+    projects = api_keys.known_projects(fields.get("allowed_projects", []), draft.store.projects.keys)
+    public, hidden = api_keys.new_key(
+        fields, draft.sandbox.rules.defaults["ApiKey"], ident, *halves, projects, draft.now
+    )
     resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
     row = draft.open(draft.store.api_keys, ident)
     assert row is not None
-    resources.change_key(draft, row, *changed_key(row, {"is_active": False}, None, draft.now))
+    resources.change_key(draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now))
 
 
 def _use(script: Script, used: Sequence[tuple[str, int, int]], latest: int) -> None:

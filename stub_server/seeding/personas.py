@@ -124,22 +124,14 @@ class Story:
             lambda plan: _is_of_one(plan, interval) and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
         )
-        latest = self.now - 60 * DAY
-        year = datetime.fromtimestamp(latest / 1000, UTC).year
-        while not (at := _leap_day(year)) or at > latest:
-            year -= 1
+        latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
+        noons = (datetime(year, 2, 29, 12, tzinfo=UTC) for year in range(latest.year, 0, -1) if isleap(year))
+        at = int(next(noon for noon in noons if noon <= latest).timestamp()) * 1000
         return [(offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid", (PAID,)))]
 
 
 def _is_of_one(plan: Body, interval: str) -> bool:
     return bool(plan["interval"] == interval and plan["interval_count"] == 1)
-
-
-def _leap_day(year: int) -> int:
-    """The ms of noon on 29 February, 0 in a year without one."""
-    if not isleap(year):
-        return 0
-    return int(datetime(year, 2, 29, 12, tzinfo=UTC).timestamp()) * 1000
 
 
 STORIES: dict[str, Callable[[Story], list[Purchase]]] = {

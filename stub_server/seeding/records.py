@@ -151,17 +151,16 @@ class Records:
 
     def _product(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body) -> None:
         project = self._project_id(spec, fields, at)
-        fields["planIds"] = known_plans(fields.get("planIds", []), project, self._project_of)
+        planned = self._plans
+        fields["planIds"] = known_plans(
+            fields.get("planIds", []), project, lambda plan_id: planned.get(plan_id, {}).get("projectId")
+        )
         for plan in fields["planIds"]:
             self._check_older(spec, plan, "plan", at)
         public = new_product(fields, self.defaults["Product"], iso(at)) | {"id": ident}
         if public["sku"] is not None:
             self._claim(f"{project} sku {public['sku']}", spec, "product of this project has this sku")
         self._later(at, spec, resources.add_product, public)
-
-    def _project_of(self, plan_id: str) -> str | None:
-        plan = self._plans.get(plan_id)
-        return None if plan is None else plan["projectId"]
 
     def _customer(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body) -> None:
         public = new_customer(fields, self.defaults["Customer"], iso(at)) | {"id": ident}

@@ -9,22 +9,9 @@ from typing import NamedTuple
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import expires_at
 from ..domain.subscriptions import ATTEMPTS
+from ..drawing import purchases
 from ..drawing.draw import Weighted
-from ..drawing.purchases import (
-    CARD,
-    DECLINED,
-    LAPSE,
-    METHODS,
-    METHODS_FOR_LONG,
-    PAID,
-    PAYING,
-    Fate,
-    Offer,
-    cart,
-    drawn,
-    paying,
-    unpaid,
-)
+from ..drawing.purchases import CARD, DECLINED, LAPSE, PAID, PAYING, Fate, Offer, cart, drawn, paying, unpaid
 from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body, Record
@@ -230,7 +217,7 @@ class Sales:
     def _method(self, rng: Random, offer: Offer, at: int) -> str:
         """How somebody pays, of the methods that the plan takes. A boleto takes longer than the last days."""
         methods = offer.plan["payment_methods"]
-        usual = METHODS_FOR_LONG if offer.plan["interval"] in (None, "year") else METHODS
+        usual = purchases.METHODS_FOR_LONG if offer.plan["interval"] in (None, "year") else purchases.METHODS
         method = Weighted((method, share) for method, share in usual.items() if method in methods).draw(rng)
         return "pix" if method == "boleto" and self.script.end - at < SETTLED and "pix" in methods else method
 

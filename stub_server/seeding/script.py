@@ -25,7 +25,7 @@ class Script:
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
-        self.on_renewal: Callable[[Record, Record], None] = _ignore
+        self.on_renewal: Callable[[Record, Record], None] | None = None
         self._queue: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []  # a heap
         self._added = 0
 
@@ -63,17 +63,13 @@ class Script:
         """Release the actors, who refer to the script: a cycle would keep the whole sandbox in memory."""
         self._queue.clear()
         self.sandbox.declining.clear()
-        self.on_renewal = _ignore
+        self.on_renewal = None
 
     def _report_renewals(self, step: Step | None) -> None:
         order = None
         for table, record, before in step.puts if step else ():
             if table == "orders" and before is None:
                 order = record
-            elif table == "subscriptions" and before is not None and order is not None:
+            elif table == "subscriptions" and before is not None and order is not None and self.on_renewal:
                 self.on_renewal(order, record)
                 order = None
-
-
-def _ignore(*records: Record) -> None:
-    """Nobody waits for these."""

@@ -10,6 +10,7 @@ from stub_server.drawing.blueprints import (
     Blueprints,
     lifetime_price,
     longer_price,
+    points,
     printed,
     shop_price,
 )
@@ -104,7 +105,7 @@ def test_a_trial_lengthens_the_first_month_and_the_plan_says_so(blueprints: list
 
 def test_longer_plans_cost_what_their_multiple_says(catalogue: Catalogue) -> None:
     prices = catalogue.prices
-    for monthly, _ in prices.monthly:
+    for monthly, _ in points(prices, "monthly"):
         assert longer_price(prices, monthly, "quarterly") == pytest.approx(2.7 * monthly, rel=0.05)
         assert longer_price(prices, monthly, "yearly") == pytest.approx(10 * monthly, rel=0.05)
         for seed in range(20):
