@@ -109,20 +109,18 @@ class Seeding:
             if listening is not None:
                 script.add(listening, raise_events)
             sandbox.credentials = plan_keys(script, scenario.keys, self._scopes, secret, seed, stream(seed, "keys"))
-            in_use, rhythm = merchant.in_use, Rhythm(start, now)
-            buyers = Buyers(script, people, seed, rhythm, in_use)
+            rhythm = Rhythm(start, now)
+            buyers = Buyers(script, people, seed, rhythm, merchant.in_use)
             shop = Shop(script, stream(seed, "lives"))
             sales = Sales(script, shop, buyers, merchant.offers, rhythm, stream(seed, "arrivals"))
-            records = Records(sales, merchant, self._requests, begun, scenario.name, in_use)
-            self._plan_named(sandbox, scenario, sales, records, in_use)
+            records = Records(sales, self._requests, begun, scenario.name)
+            self._plan_named(sandbox, scenario, sales, records)
             _plan_everybody_else(scenario, sales)
             script.run()
             records.check()
         sandbox.sample = _sample(store, merchant.offers)
 
-    def _plan_named(
-        self, sandbox: Sandbox, scenario: Scenario, sales: Sales, records: Records, in_use: set[str]
-    ) -> None:
+    def _plan_named(self, sandbox: Sandbox, scenario: Scenario, sales: Sales, records: Records) -> None:
         """What a scenario names is planned before anything is drawn: catalogue, personas, customers and orders."""
         explicit = list(enumerate(scenario.records))
         for number, spec in explicit:
@@ -132,7 +130,7 @@ class Seeding:
             body = expand(persona.fields)
             sent = {name: value for name, value in body.items() if name != "id"}
             self._requests.check("CustomerCreate", sent, persona.node["customer"].fail)
-            sandbox.personas[persona.name] = plan_persona(sales, persona, body, sandbox.seed, in_use)
+            sandbox.personas[persona.name] = plan_persona(sales, persona, body, sandbox.seed)
         for number, spec in explicit:
             if spec.table in ("customers", "orders"):
                 records.plan(number, spec)

@@ -24,9 +24,9 @@ SWAY = 8 * HOUR  # no story depends on the hour
 Purchase = tuple[Offer, int, Fate]
 
 
-def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int, in_use: set[str]) -> str:
+def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
     """Plan a persona and its story; returns the customer's id. `body` is a checked CustomerCreate."""
-    rng, script = stream(seed, "personas", spec.name), sales.script
+    rng, script, in_use = stream(seed, "personas", spec.name), sales.script, sales.buyers.in_use
     purchases = STORIES[spec.story](Story(sales, spec, rng))
     first = min((at for _, at, _ in purchases), default=moment(rng, script.end - 3 * HOUR, 2 * HOUR))
     fields = dict(body)

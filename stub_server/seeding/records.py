@@ -25,7 +25,7 @@ from ..kernel.problem import Refusal
 from ..kernel.record import Body
 from ..scenarios.requests import RequestSchemas, expand
 from ..scenarios.scenario import RecordSpec
-from .merchant import Merchant, move_project
+from .merchant import move_project
 from .sales import Sales
 
 #: Table -> the kind of its records, the schema of a request that creates one, and days between it and the first sale.
@@ -42,14 +42,12 @@ _OUTCOMES = ("pending", "paid", "expired", "canceled", "failed", "refunded")
 class Records:
     """Plans the explicit records of one scenario. `in_use` are the ids, names and documents that records have."""
 
-    def __init__(
-        self, sales: Sales, merchant: Merchant, requests: RequestSchemas, begun: int, scenario: str, in_use: set[str]
-    ) -> None:
+    def __init__(self, sales: Sales, requests: RequestSchemas, begun: int, scenario: str) -> None:
         self.sales, self.script, self.requests = sales, sales.script, requests
-        self.begun, self.scenario, self.in_use, self.now = begun, scenario, in_use, sales.script.end
+        self.begun, self.scenario, self.in_use, self.now = begun, scenario, sales.buyers.in_use, sales.script.end
         self.defaults = sales.script.sandbox.rules.defaults
         self._created: dict[str, int] = {}  # when each id and document was, in ms
-        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in merchant.offers}
+        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.offers}
         self._orders: list[tuple[RecordSpec, str, str, int]] = []
 
     def plan(self, number: int, spec: RecordSpec) -> None:
