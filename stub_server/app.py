@@ -53,7 +53,7 @@ from .persistence.persistence import Persistence
 from .persistence.rows import StoreError
 from .persistence.store import Store
 from .resolver import Handlers, check_fit
-from .seeding.world import Seeding
+from .seeding.filling import Seeding
 from .settings import Settings
 from .store.tables import Layout, UniqueViolation, table_specs
 from .version import __version__

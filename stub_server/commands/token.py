@@ -34,7 +34,7 @@ def token(
     """
     from ..calls.credentials import Tokens
     from ..kernel.clock import wall_seconds
-    from ..seeding.world import MERCHANT_ID, USER_ID
+    from ..seeding.filling import MERCHANT_ID, USER_ID
     from ..settings import Settings
 
     _check(scopes, overlays)

@@ -1,27 +1,25 @@
 """People: coherent Brazilian customers, every field of one customer from one place of the catalogue.
 
-A People is built once (Faker fills its pools) and then draws tens of thousands of persons a second. It uses only
-`random()` of the generator it is given, so that one state gives the same person on every machine.
+A People is built once (Faker adds given names to its pools) and then draws persons. It uses only `random()` of the
+generator it is given, so that one state gives the same person on every machine.
 """
 
 from __future__ import annotations
 
-import random
-from bisect import bisect
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import NamedTuple
 
 from faker import Faker
 
-from ..domain.documents import cnpj_with_check_digits
-from .catalogue import Catalogue, Place
-from .cpf import CpfMaker
+from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits
+from ..kernel.record import Body
+from .catalogue import Catalogue, Place, plain_ascii
 from .draw import Weighted, pick
-from .pools import PARTICLES, Family, name_pools, plain_ascii
 
 COMPANIES = 0.04
 WOMEN = 0.54
+WITH_MIDDLE_NAME = 0.72
 ALPHANUMERIC = 0.06  # of the companies; Receita Federal has issued alphanumeric CNPJs since July 2026
 ALPHANUMERIC_SINCE_MS = 1_782_874_800_000  # 2026-07-01T00:00:00-03:00
 CNPJ_ALPHABET = "0123456789ABCDEGHJKLMNPRSTVWXYZ"  # without F, I, O, Q, U, which some programs reject
@@ -30,141 +28,120 @@ DOMAINS = ("example.com",) * 6 + ("example.org",) * 2 + ("example.net",) * 2
 DEPARTMENTS = ("contato", "financeiro", "compras", "adm")
 # Shares of customers who leave a part of the form empty.
 WITHOUT_ADDRESS, WITHOUT_PHONE = 0.08, 0.03
-LANDLINES, OF_COMPANIES = 0.12, 0.7
+LANDLINES, LANDLINES_OF_COMPANIES = 0.12, 0.7
 HOUSES_WITHOUT_COMPLEMENT = 0.6
+HOUSES = ("Casa",) * 7 + ("Casa 1", "Casa 2", "Casa 3", "Fundos", "Sobrado")
+SUPERQUADRA_FLATS = tuple(f"Apto {floor}0{unit}" for floor in range(1, 7) for unit in range(1, 9))
 WITH_DIGITS = 0.2  # of e-mail addresses; those that somebody else has already get digits too
+PARTICLES = ("da", "das", "de", "do", "dos", "e")
+FROM_FAKER = 0.06  # share of people whose given name comes from Faker
+DRAWS = 400  # of names from Faker
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """One customer. `phones` and `address` have the shapes of the Customer resource."""
+class Name(NamedTuple):
+    """A given name or a surname: as written, without its particle, and as in e-mail addresses."""
 
-    type: str
-    name: str
-    email: str
-    document: str
-    document_type: str
-    phones: dict[str, dict[str, str]]
-    address: dict[str, str]
+    text: str
+    base: str
+    plain: str
 
-    @property
-    def flat_phones(self) -> dict[str, str]:
-        """The phones as an order's customer carries them: {"mobile_phone": "+5511987654321"}."""
-        return {
-            key: f"+{phone['country_code']}{phone['area_code']}{phone['number']}" for key, phone in self.phones.items()
-        }
 
-    def customer(self) -> dict[str, Any]:
-        """The writable fields of a Customer."""
-        return {
-            "type": self.type,
-            "name": self.name,
-            "email": self.email,
-            "document": self.document,
-            "document_type": self.document_type,
-            "phones": {key: dict(phone) for key, phone in self.phones.items()},
-            "address": dict(self.address),
-        }
-
-    def order_customer(self) -> dict[str, Any]:
-        """The OrderCustomer of an order that this person places."""
-        return {
-            "name": self.name,
-            "email": self.email,
-            "document": self.document,
-            "document_type": self.document_type,
-            "type": self.type,
-            "phones": self.flat_phones,
-            "address": dict(self.address),
-        }
+def seeded_faker(seed: int) -> Faker:
+    """A Faker of Brazilian Portuguese whose stream depends on nothing but the seed."""
+    # Two of its 26 providers: loading all of them takes longer than drawing the pools.
+    faker = Faker("pt_BR", providers=["faker.providers.company", "faker.providers.person"], use_weighting=True)
+    faker.seed_instance(seed)
+    return faker
 
 
 class People:
     """Draws persons. `faker` must have been seeded with `seed_instance`; it is used while building only."""
 
     def __init__(self, catalogue: Catalogue, faker: Faker) -> None:
-        self._names = name_pools(catalogue.names, faker, (place.state for place in catalogue.places))
+        names = catalogue.names
+        surnames = _surnames(names)
+        self._female = _given_names(names, "female", faker.first_name_female)
+        self._male = _given_names(names, "male", faker.first_name_male)
+        self._middle = Weighted(surnames)
+        # By state, as last surnames reflect immigration.
+        states = {place.state for place in catalogue.places}
+        self._last = {state: _last_names(names, surnames, state) for state in states}
+        self._suffixes: dict[str, float] = names["suffixes"]
+        self._company_forms: Weighted[str] = Weighted(names["company_forms"].items())
+        self._activities: list[str] = names["activities"]
         self._places = Weighted((place, place.weight) for place in catalogue.places)
-        self._cpf = CpfMaker()
-        self._flats = _flats(18, blocks="ABCD")
-        self._superquadra_flats = tuple(f"Apto {floor}0{unit}" for floor in range(1, 7) for unit in range(1, 9))
-        self._houses = ("Casa",) * 7 + ("Casa 1", "Casa 2", "Casa 3", "Fundos", "Sobrado")
+        self._flats = _flats()
 
-    def person(self, rng: random.Random, *, at_ms: int | None = None) -> Person:
-        """One person, or with a chance of 4 % a company. `at_ms` (epoch) decides whether a CNPJ may have letters."""
-        draw = rng.random
-        places = self._places
-        place = places.items[bisect(places.cumulative, draw() * places.total)]
-        if draw() < COMPANIES:
-            return self._company(rng, place, at_ms)
-        name, local = self._called(rng, place)
-        return Person(
-            "individual",
-            name,
-            f"{local}@{DOMAINS[int(draw() * 10)]}",
-            self._cpf.draw(rng, place.cpf_region),
-            "cpf",
-            _phones(rng, place.ddd, LANDLINES),
-            self._address(rng, place) if draw() >= WITHOUT_ADDRESS else {},
-        )
-
-    def _called(self, rng: random.Random, place: Place) -> tuple[str, str]:
-        """A full name, and the local part of an e-mail address that belongs to it."""
-        draw, names = rng.random, self._names
-        woman = draw() < WOMEN
-        pool = names.female if woman else names.male
-        given = pool.items[bisect(pool.cumulative, draw() * pool.total)]
-        families = names.last[place.state]
-        last = families.items[bisect(families.cumulative, draw() * families.total)]
-        if last.plain == given.plain:
-            last = families.draw(rng)
-        name, middle = given.text, None
-        if draw() < 0.72:
-            middle = names.middle.items[bisect(names.middle.cumulative, draw() * names.middle.total)]
-            if middle.base in (last.base, given.text):
-                middle = None
-            else:
-                name = f"{name} {middle.text}"
-        name = f"{name} {last.text}"
-        if not woman:
-            luck = draw()
-            for suffix, share in names.suffixes:
-                if luck < share:
-                    name = f"{name} {suffix}"
-                    break
-                luck -= share
-        return name, _local_part(rng, given.plain, middle, last)
-
-    def crowd(self, rng: random.Random, count: int, *, at_ms: int | None = None) -> Iterator[Person]:
+    def crowd(self, rng: Random, count: int, at_ms: int) -> Iterator[Body]:
         """`count` persons with different documents and e-mail addresses."""
         documents: set[str] = set()
         emails: set[str] = set()
         while len(documents) < count:
-            person = self.person(rng, at_ms=at_ms)
-            if person.document in documents:
+            person = self.person(rng, at_ms)
+            if person["document"] in documents:
                 continue
-            local, _, domain = person.email.partition("@")
-            if person.email in emails and person.type == "individual":
-                # Whose address is taken writes the whole name, and only then a number.
-                local = ".".join(plain_ascii(word) for word in person.name.split() if word not in PARTICLES)
-                person = replace(person, email=f"{local}@{domain}")
+            local, _, domain = person["email"].partition("@")
+            if person["email"] in emails and person["type"] == "individual":
+                # Whose address somebody has already writes the whole name, and only then a number.
+                local = ".".join(plain_ascii(word) for word in person["name"].split() if word not in PARTICLES)
+                person["email"] = f"{local}@{domain}"
             room = 10
-            while person.email in emails:
+            while person["email"] in emails:
                 room *= 3
-                person = replace(person, email=f"{local}{2 + int(rng.random() * room)}@{domain}")
-            documents.add(person.document)
-            emails.add(person.email)
+                person["email"] = f"{local}{2 + int(rng.random() * room)}@{domain}"
+            documents.add(person["document"])
+            emails.add(person["email"])
             yield person
 
-    def _company(self, rng: random.Random, place: Place, at_ms: int | None) -> Person:
-        names, form = self._names, self._names.company_forms.draw(rng)
-        document = _cnpj(rng, alphanumeric=at_ms is None or at_ms >= ALPHANUMERIC_SINCE_MS)
-        owner = names.last[place.state].draw(rng).base
-        if form == "MEI":
-            full_name, local = self._called(rng, place)
+    def person(self, rng: Random, at_ms: int) -> Body:
+        """One person, or with a chance of 4 % a company: the writable fields of a Customer.
+
+        `at_ms` (epoch) decides whether a CNPJ may have letters.
+        """
+        place = self._places.draw(rng)
+        if rng.random() < COMPANIES:
+            return self._company(rng, place, at_ms)
+        name, local = self._name_and_mailbox(rng, place)
+        return {
+            "type": "individual",
+            "name": name,
+            "email": f"{local}@{pick(rng, DOMAINS)}",
+            "document": _cpf(rng, place.cpf_region),
+            "document_type": "cpf",
+            "phones": _phones(rng, place.ddd, LANDLINES),
+            "address": self._address(rng, place) if rng.random() >= WITHOUT_ADDRESS else {},
+        }
+
+    def _name_and_mailbox(self, rng: Random, place: Place) -> tuple[str, str]:
+        """A full name, and the local part of an e-mail address that belongs to it."""
+        is_woman = rng.random() < WOMEN
+        given, surnames = (self._female if is_woman else self._male).draw(rng), self._last[place.state]
+        last = surnames.draw(rng)
+        if last.plain == given.plain:
+            last = surnames.draw(rng)
+        middle = self._middle.draw(rng) if rng.random() < WITH_MIDDLE_NAME else None
+        if middle is not None and middle.base in (last.base, given.text):
+            middle = None
+        name = " ".join(part.text for part in (given, middle, last) if part is not None)
+        if not is_woman:
+            luck = rng.random()
+            for suffix, share in self._suffixes.items():
+                if luck < share:
+                    name = f"{name} {suffix}"
+                    break
+                luck -= share
+        return name, _mailbox(rng, given.plain, middle, last)
+
+    def _company(self, rng: Random, place: Place, at_ms: int) -> Body:
+        form = self._company_forms.draw(rng)
+        document = _cnpj(rng, at_ms)
+        owner = self._last[place.state].draw(rng).base
+        is_home = form == "MEI"
+        if is_home:
+            full_name, local = self._name_and_mailbox(rng, place)
             name = f"{document[:2]}.{document[2:5]}.{document[5:8]} {full_name}"
         else:
-            partner, trade, shape = names.middle.draw(rng).base, pick(rng, names.activities), rng.random()
+            partner, trade, shape = self._middle.draw(rng).base, pick(rng, self._activities), rng.random()
             brand = owner
             if shape < 0.2:
                 brand = f"{owner} & Filhos" if shape < 0.13 else f"Irmãos {owner}"
@@ -174,48 +151,86 @@ class People:
                 trade = "Participações"
             name = f"{brand} {trade} {form}"
             local = ".".join((pick(rng, DEPARTMENTS), plain_ascii(owner), plain_ascii(trade.split()[0])))
-        home = form == "MEI"
-        return Person(
-            "company",
-            name,
-            f"{local}@{pick(rng, DOMAINS)}",
-            document,
-            "cnpj",
-            _phones(rng, place.ddd, LANDLINES if home else OF_COMPANIES),
-            self._address(rng, place, business=not home),
-        )
+        return {
+            "type": "company",
+            "name": name,
+            "email": f"{local}@{pick(rng, DOMAINS)}",
+            "document": document,
+            "document_type": "cnpj",
+            "phones": _phones(rng, place.ddd, LANDLINES if is_home else LANDLINES_OF_COMPANIES),
+            "address": self._address(rng, place, is_office=not is_home),
+        }
 
-    def _address(self, rng: random.Random, place: Place, *, business: bool = False) -> dict[str, str]:
-        draw = rng.random
-        streets = place.streets
-        street = streets[int(draw() * len(streets))]
-        luck = draw()
-        number: str | int = 10 + int(street.span * luck * (0.3 + 0.7 * luck))
+    def _address(self, rng: Random, place: Place, *, is_office: bool = False) -> dict[str, str]:
+        street = pick(rng, place.streets)
+        luck = rng.random()
+        number: str | int = 10 + int(street.highest_number * luck * (0.3 + 0.7 * luck))
         cep = street.cep
         if place.superquadra:
             block = int(luck * 11)
             number, cep = f"Bloco {'ABCDEFGHIJK'[block]}", str(int(cep) + 10 * block)
-            inside = self._superquadra_flats
-        elif draw() < place.apartments:
-            inside = self._flats
+            complements = SUPERQUADRA_FLATS
+        elif rng.random() < place.apartments:
+            complements = self._flats
         else:
-            inside = self._houses if draw() >= HOUSES_WITHOUT_COMPLEMENT else ()
-        if business and not place.superquadra:
-            inside = (f"{'Sala' if luck < 0.7 else 'Conjunto'} {11 + 10 * int(draw() * 15) + int(draw() * 4)}",)
+            complements = HOUSES if rng.random() >= HOUSES_WITHOUT_COMPLEMENT else ()
+        if is_office and not place.superquadra:
+            room = 11 + 10 * int(rng.random() * 15) + int(rng.random() * 4)
+            complements = (f"{'Sala' if luck < 0.7 else 'Conjunto'} {room}",)
         address = {"line_1": f"{number}, {street.name}, {place.bairro}"}
-        if inside:
-            address["line_2"] = inside[int(draw() * len(inside))]
-        return address | {
-            "zip_code": cep,
-            "city": place.city,
-            "state": place.state,
-            "country": "BR",
-        }
+        if complements:
+            address["line_2"] = pick(rng, complements)
+        return address | {"zip_code": cep, "city": place.city, "state": place.state, "country": "BR"}
 
 
-def _local_part(rng: random.Random, given: str, middle: Family | None, last: Family) -> str:
-    draw = rng.random
-    style = draw()
+# -- pools of names and complements
+
+
+def _given_names(names: Body, table: str, draw: Callable[[], str]) -> Weighted[Name]:
+    weights: dict[str, float] = names[table]
+    known = {*weights, *names["not_from_faker"]}
+    rare = [name for name in dict.fromkeys(draw() for _ in range(DRAWS)) if name not in known]
+    share = sum(weights.values()) * FROM_FAKER / len(rare)
+    pairs = [*weights.items(), *((name, share) for name in rare)]
+    return Weighted((Name(name, name, plain_ascii(name.split()[0])), weight) for name, weight in pairs)
+
+
+def _surnames(names: Body) -> list[tuple[Name, float]]:
+    """Each surname with its weight, and those that some write with a particle in both forms."""
+    pairs: list[tuple[Name, float]] = []
+    for name, (weight, particle, share) in names["surnames"].items():
+        plain = plain_ascii(name)
+        pairs.append((Name(name, name, plain), weight * (1 - share)))
+        if share:
+            pairs.append((Name(f"{particle} {name}", name, plain), weight * share))
+    return pairs
+
+
+def _last_names(names: Body, surnames: list[tuple[Name, float]], state: str) -> Weighted[Name]:
+    """The surnames of a state: those of everywhere, and those of its immigrants."""
+    total = sum(weight for _, weight in surnames)
+    groups = [group for group in names["regional"] if state in group["states"]]
+    local = sum(group["share"] for group in groups)
+    pairs = [(name, weight * (1 - local)) for name, weight in surnames]
+    for group in groups:
+        each = total * group["share"] / len(group["surnames"])
+        pairs += [(Name(name, name, plain_ascii(name)), each) for name in group["surnames"]]
+    return Weighted(pairs)
+
+
+def _flats() -> tuple[str, ...]:
+    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five has a block."""
+    flats = [f"Apto {floor}{zero}{unit}" for floor in range(1, 19) for unit in range(1, 5) for zero in ("", "0")]
+    # 17 and the eight spellings of a floor's flats have no common divisor, so all spellings occur.
+    return (*flats, *(f"Bloco {block}, {flat}" for turn, block in enumerate("ABCD") for flat in flats[turn::17]))
+
+
+# -- parts of a person
+
+
+def _mailbox(rng: Random, given: str, middle: Name | None, last: Name) -> str:
+    """The local part of an e-mail address."""
+    style = rng.random()
     if style < 0.45:
         local = f"{given}.{last.plain}"
     elif style < 0.65 and middle is not None:
@@ -226,45 +241,40 @@ def _local_part(rng: random.Random, given: str, middle: Family | None, last: Fam
         local = f"{given[0]}{last.plain}"
     else:
         local = f"{given}_{last.plain}"
-    luck = draw()
+    luck = rng.random()
     if luck >= WITH_DIGITS:
         return local
-    return f"{local}{1 + int(draw() * 99):02d}" if luck < 0.6 * WITH_DIGITS else f"{local}{1970 + int(draw() * 36)}"
+    digits = f"{1 + int(rng.random() * 99):02d}" if luck < 0.6 * WITH_DIGITS else str(1970 + int(rng.random() * 36))
+    return local + digits
 
 
-def _phones(rng: random.Random, ddd: str, landlines: float) -> dict[str, dict[str, str]]:
+def _phones(rng: Random, ddd: str, landlines: float) -> dict[str, dict[str, str]]:
     """A mobile number, for some people a landline too, and for a few no phone at all."""
     luck = rng.random()
     if luck < WITHOUT_PHONE:
         return {}
-    number = f"9{60_000_000 + int(rng.random() * 40_000_000)}"
-    phones = {"mobile_phone": {"country_code": "55", "area_code": ddd, "number": number}}
+    phones = {"mobile_phone": {"country_code": "55", "area_code": ddd, "number": mobile_number(rng)}}
     if luck > 1 - landlines:
         number = str(30_000_000 + int(rng.random() * 10_000_000))
         phones["home_phone"] = {"country_code": "55", "area_code": ddd, "number": number}
     return phones
 
 
-def _cnpj(rng: random.Random, *, alphanumeric: bool) -> str:
+def mobile_number(rng: Random) -> str:
+    """Nine digits, without the area code."""
+    return f"9{60_000_000 + int(rng.random() * 40_000_000)}"
+
+
+def _cpf(rng: Random, region: int) -> str:
+    """A CPF of a fiscal region; its first eight digits are drawn with replacement, as real ones repeat digits."""
+    while True:
+        nine = f"{int(rng.random() * 10_000):04d}{int(rng.random() * 10_000):04d}{region}"
+        if len(set(nine)) > 1:  # equal digits pass the checksum, but are not a CPF
+            return cpf_with_check_digits(nine)
+
+
+def _cnpj(rng: Random, at_ms: int) -> str:
     """A company of the last twenty years: Receita Federal has counted from 11 to 65 million since."""
-    alphabet = CNPJ_ALPHABET if rng.random() < ALPHANUMERIC and alphanumeric else CNPJ_ALPHABET[:10]
+    alphabet = CNPJ_ALPHABET if rng.random() < ALPHANUMERIC and at_ms >= ALPHANUMERIC_SINCE_MS else CNPJ_ALPHABET[:10]
     root = "".join(pick(rng, alphabet) for _ in range(6))
     return cnpj_with_check_digits(f"{11 + int(rng.random() * 54)}{root}0001")
-
-
-def is_alphanumeric(document: str) -> bool:
-    """Whether a person's CPF or CNPJ has letters."""
-    return not document.isdigit()
-
-
-def _flats(floors: int, blocks: str) -> tuple[str, ...]:
-    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five has a block."""
-    plain = []
-    for floor in range(1, floors + 1):
-        for unit in range(1, 5):
-            plain += [f"Apto {floor}{unit}", f"Apto {floor}0{unit}"]
-    # 17 and the eight spellings of a floor's flats have no common divisor, so all spellings occur.
-    in_blocks = [
-        f"Bloco {block}, {plain[at]}" for turn, block in enumerate(blocks) for at in range(turn, len(plain), 17)
-    ]
-    return (*plain, *in_blocks)

@@ -1,4 +1,7 @@
-"""The merchant's API keys: the main one, whose secret the server hands out, and those of the scenario."""
+"""The merchant's API keys: the main one, whose secret the server hands out, and those of the scenario.
+
+Sandboxes are copied, and their keys must differ all the same: a key identifies its sandbox.
+"""
 
 from __future__ import annotations
 
@@ -6,81 +9,98 @@ from collections.abc import Sequence
 from random import Random
 
 from ..contract.formats import date_time_ms
-from ..domain.api_keys import PRIVATE, PRIVATE_LENGTH, PUBLIC, PUBLIC_LENGTH, changed_key, known_projects, new_key
+from ..domain import api_keys
 from ..drawing.rhythm import office_hour
 from ..engine import resources
-from ..engine.sandbox import DEFAULT
+from ..engine.draft import Draft
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body
 from ..scenarios.scenario import KeySpec
 from .script import Script
 
-MAIN: Body = {
-    "name": "Loja principal",
-    "description": "Chave do site, com todas as permissões.",
-}
+MAIN: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
 MAIN_ID = named_uuid("api_key", "main")
 
 
 def pair_of(secret: bytes, seed: int, ident: str, world: str = DEFAULT) -> tuple[str, str]:
-    """Public and private half of a seeded key, by its id: others in every world, so that a key tells whose it is."""
+    """Public and private half of a seeded key, by its id; they differ by sandbox."""
     names = (str(seed), "api_key", ident) if world == DEFAULT else (str(seed), "api_key", ident, world)
     return (
-        PUBLIC + derived_text(secret, PUBLIC_LENGTH, *names, "public"),
-        PRIVATE + derived_text(secret, PRIVATE_LENGTH, *names, "private"),
+        api_keys.PUBLIC + derived_text(secret, api_keys.PUBLIC_LENGTH, *names, "public"),
+        api_keys.PRIVATE + derived_text(secret, api_keys.PRIVATE_LENGTH, *names, "private"),
     )
+
+
+def mark_seeded(sandbox: Sandbox) -> None:
+    """Remember which keys of a sandbox are the seed's: those that it has before anybody has used it."""
+    sandbox.seeded_keys = frozenset(ident for store in sandbox.stores.values() for ident in store.api_keys.keys)
+
+
+def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
+    """Give the seeded keys of a copied sandbox secrets of its own. Those of the default sandbox stay as they are."""
+    if sandbox.name == DEFAULT:
+        return
+    for store in sandbox.stores.values():
+        table = store.api_keys
+        for ident in sandbox.seeded_keys & table.keys.keys():
+            row = table.open(ident)
+            assert row is not None
+            public_key, private_key = pair_of(secret, sandbox.seed, ident, sandbox.name)
+            if row.public["public_key"] == sandbox.credentials.get("public_key"):
+                sandbox.credentials = {"public_key": public_key, "private_key": private_key}
+            public = row.public | {"public_key": public_key}
+            hidden = row.hidden | {"digest": api_keys.digest(private_key)}
+            record = table.prepare(ident, public, hidden, row)._replace(version=row.record.version)
+            store.put(table, record, public, hidden, row)
 
 
 def plan_keys(
     script: Script, specs: Sequence[KeySpec], scopes: Sequence[str], secret: bytes, seed: int, rng: Random
 ) -> dict[str, str]:
-    """Plan the main key, which holds all `scopes`, and the scenario's; answers the main key's two halves."""
+    """Plan the main key, which has all `scopes`, and the scenario's; returns the main key's two halves."""
     store, now = script.store, script.end
     begun = date_time_ms(store.merchant.created_at)
     halves = pair_of(secret, seed, MAIN_ID)
-    script.add(
-        begun + 10 * MINUTE + int(rng.random() * HOUR), _cut, script, "main", MAIN | {"scopes": [*scopes]}, halves
-    )
+    main = MAIN | {"scopes": [*scopes]}
+    script.add(begun + 10 * MINUTE + int(rng.random() * HOUR), script.step, _create, MAIN_ID, main, halves)
     used: list[tuple[str, int, int]] = []
     for spec in specs:
+        ident = named_uuid("api_key", spec.key)
         created = max(begun + 2 * HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))
         fields = dict(spec.fields)
         fields["allowed_projects"] = [named_uuid("project", slug) for slug in fields.get("allowed_projects", [])]
-        last = now - int(rng.random() * 5 * HOUR)
+        last, days = now - int(rng.random() * 5 * HOUR), fields.pop("expires_in_days", None)
         if spec.state == "expired":
             ended = created + (now - created) // 2
             fields["expires_at"] = iso(ended)
             last = ended - int(rng.random() * 20 * HOUR)
-        elif isinstance(fields.get("expires_in_days"), int):
+        elif isinstance(days, int):
             # To the end of the day in Brasília, three hours into the next one of UTC.
-            fields["expires_at"] = iso((now // DAY + fields["expires_in_days"]) * DAY + 3 * HOUR - 1)
-        fields.pop("expires_in_days", None)
-        script.add(created, _cut, script, spec.key, fields, pair_of(secret, seed, named_uuid("api_key", spec.key)))
+            fields["expires_at"] = iso((now // DAY + days) * DAY + 3 * HOUR - 1)
+        script.add(created, script.step, _create, ident, fields, pair_of(secret, seed, ident))
         if spec.state == "inactive":
             last = created + (now - created) // 3
-            script.add(last + HOUR, _switch_off, script, spec.key)
+            script.add(last + HOUR, script.step, _switch_off, ident)
         if spec.usage:
-            used.append((named_uuid("api_key", spec.key), spec.usage, max(created, last)))
+            used.append((ident, spec.usage, max(created, last)))
     script.add(now, _use, script, used, now - 20 * SECOND - int(rng.random() * 4 * MINUTE))
     return {"public_key": halves[0], "private_key": halves[1]}
 
 
-def _cut(script: Script, key: str, fields: Body, halves: tuple[str, str]) -> None:
-    draft, ident = script.draft(), named_uuid("api_key", key)
-    projects = known_projects(fields.get("allowed_projects", []), script.store.projects.keys)
-    defaults = script.sandbox.rules.defaults["ApiKey"]
-    public, hidden = new_key(fields, defaults, ident, *halves, projects, script.now)
-    resources.add_key(draft, public, hidden | {"user_id": script.store.merchant.user_id})
-    script.record(draft)
+def _create(draft: Draft, ident: str, fields: Body, halves: tuple[str, str]) -> None:
+    projects = api_keys.known_projects(fields.get("allowed_projects", []), draft.store.projects.keys)
+    public, hidden = api_keys.new_key(
+        fields, draft.sandbox.rules.defaults["ApiKey"], ident, *halves, projects, draft.now
+    )
+    resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
 
 
-def _switch_off(script: Script, key: str) -> None:
-    draft = script.draft()
-    row = draft.open(script.store.api_keys, named_uuid("api_key", key))
+def _switch_off(draft: Draft, ident: str) -> None:
+    row = draft.open(draft.store.api_keys, ident)
     assert row is not None
-    resources.change_key(draft, row, *changed_key(row, {"is_active": False}, None, script.now))
-    script.record(draft)
+    resources.change_key(draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now))
 
 
 def _use(script: Script, used: Sequence[tuple[str, int, int]], latest: int) -> None:

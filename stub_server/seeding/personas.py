@@ -2,86 +2,68 @@
 
 from __future__ import annotations
 
+from calendar import isleap
 from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
 
 from ..domain.calendar import add_interval
-from ..domain.customers import new_customer
-from ..drawing.carts import cart
-from ..drawing.fates import CANCEL, CARD, LAPSE, LATE, PAID, Fate
-from ..drawing.market import Offer
+from ..domain.customers import as_buyer, new_customer
+from ..drawing.draw import stream
+from ..drawing.purchases import CANCEL, CARD, LAPSE, LATE, PAID, Fate, Offer, cart
 from ..drawing.rhythm import moment
-from ..drawing.streams import stream
 from ..engine import resources
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
 from ..kernel.record import Body
 from ..scenarios.scenario import PersonaSpec
-from .buyers import flat
 from .sales import Sales
-from .script import Script
 
 SWAY = 8 * HOUR  # no story depends on the hour
+Purchase = tuple[Offer, int, Fate]
 
 
-def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int, taken: set[str]) -> str:
-    """Plan a persona and its story; answers the customer's id. `body` is a checked CustomerCreate."""
-    rng, script = stream(seed, "personas", spec.name), sales.script
-    story = _Story(sales, spec, rng)
-    plans = _STORIES[spec.story](story)
-    first = min((at for _, at, _ in plans), default=moment(rng, script.end - 3 * HOUR, 2 * HOUR))
+def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
+    """Plan a persona and its story; returns the customer's id. `body` is a checked CustomerCreate."""
+    rng, script, in_use = stream(seed, "personas", spec.name), sales.script, sales.buyers.in_use
+    purchases = STORIES[spec.story](Story(sales, spec, rng))
+    first = min((at for _, at, _ in purchases), default=moment(rng, script.end - 3 * HOUR, 2 * HOUR))
     fields = dict(body)
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
     public = new_customer(fields, sales.buyers.defaults, iso(first)) | {"id": ident}
-    if not taken.isdisjoint((ident, public["document"])):
+    if not in_use.isdisjoint((ident, public["document"])):
         raise spec.node["customer"].fail("another customer has this document or id")
-    taken.update((ident, public["document"]))
+    in_use.update((ident, public["document"]))
     sales.buyers.named += 1
-    script.add(first, enter, script, public)
-    buyer = flat(public)
-    for offer, at, fate in plans:
+    script.add(first, script.step, resources.add_customer, public)
+    for offer, at, fate in purchases:
         sales.foresee(offer, at, fate)
-        script.add(at, _buy, sales, spec, offer, buyer, ident, fate)
+        script.add(at, _buy, sales, spec, offer, as_buyer(public), ident, fate)
     return ident
 
 
-def enter(script: Script, public: Body) -> None:
-    """Somebody becomes a customer."""
-    draft = script.draft()
-    resources.add_customer(draft, public)
-    script.record(draft)
-
-
 def _buy(sales: Sales, spec: PersonaSpec, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
-    shop = sales.shop
     # PIX takes an account in Brazil; only what is paid once can be left to a card, as no story tells of its renewals.
     abroad = buyer["address"].get("country") not in (None, "BR")
     once = fate.outcome == "paid" and offer.plan["interval"] is None and CARD in offer.plan["payment_methods"]
-    method = CARD if abroad and once else "pix"
+    method, shop = CARD if abroad and once else "pix", sales.shop
     try:
-        shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
+        shop.buy(shop.script.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
     except Refusal as refusal:
         raise spec.node.fail(refusal.message) from None
 
 
-Purchase = tuple[Offer, int, Fate]
-
-
-class _Story:
+class Story:
     """What a story is made of: the plans on sale, and ways to name moments."""
 
     def __init__(self, sales: Sales, spec: PersonaSpec, rng: Random) -> None:
-        self.now = sales.script.end
-        self.spec, self.rng = spec, rng
-        self.offers = sorted(
-            (o for o in sales.offers if o.closes >= self.now and o.plan["status"] == "active"),
-            key=lambda offer: -offer.share,
-        )
+        self.now, self.spec, self.rng = sales.script.end, spec, rng
+        on_sale = [offer for offer in sales.offers if offer.closes >= self.now and offer.plan["status"] == "active"]
+        self.offers = sorted(on_sale, key=lambda offer: -offer.share)
 
     def plan(self, wanted: Callable[[Body], bool], what: str) -> Offer:
-        """The best selling plan of the kind that a story needs."""
+        """The best selling plan of the kind that a story needs. Raises ScenarioError."""
         for offer in self.offers:
             if wanted(offer.plan):
                 return offer
@@ -90,118 +72,87 @@ class _Story:
     @property
     def monthly(self) -> Offer:
         """A monthly plan, one without a trial if there is one."""
-        plain = [o for o in self.offers if _monthly(o.plan) and not o.plan["trial_period_days"]]
-        return plain[0] if plain else self.plan(_monthly, "a monthly plan")
+        plain = [o for o in self.offers if _is_of_one(o.plan, "month") and not o.plan["trial_period_days"]]
+        return plain[0] if plain else self.plan(lambda plan: _is_of_one(plan, "month"), "a monthly plan")
+
+    @property
+    def one_time(self) -> Offer:
+        """A plan that is paid once."""
+        return self.plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
 
     def days(self, count: float, sway: int = SWAY) -> int:
         """About so many days ago, at a likely hour."""
         return moment(self.rng, self.now - int(count * DAY), sway)
 
-    def months(self, offer: Offer, count: int, days: float, sway: int = SWAY) -> int:
-        """A first payment whose period number `count` ended about so many days ago."""
+    def bought(self, outcome: str, days: float, offer: Offer | None = None) -> list[Purchase]:
+        """One purchase, of the monthly plan unless another is given, so many days ago."""
+        return [(offer or self.monthly, self.days(days), Fate(outcome, (PAID,)))]
+
+    def renewed(self, days: float, *renewals: str, sway: int = SWAY) -> list[Purchase]:
+        """A monthly membership with one of these renewals a period; the last period ended about so many days ago."""
+        offer, ended = self.monthly, self.days(days, sway)
         trial: int = offer.plan["trial_period_days"] * DAY
-        return add_interval(self.days(days, sway), "month", 1, -count) - trial
+        return [(offer, add_interval(ended, "month", 1, -len(renewals)) - trial, Fate("paid", renewals))]
 
-    def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Purchase]:
-        """One purchase of the monthly plan."""
-        return [(offer or self.monthly, self.days(days), Fate(outcome, renewals or (PAID,)))]
+    def spender(self) -> list[Purchase]:
+        """The dearest membership of each project."""
+        memberships: dict[str, Offer] = {}
+        for offer in self.offers:
+            dearest = memberships.get(offer.project["id"], offer)
+            if offer.plan["billing_type"] == "recurring" and offer.plan["amount"] >= dearest.plan["amount"]:
+                memberships[offer.project["id"]] = offer
+        found = [
+            (offer, self.days(290 - 19 * (number % 12)), Fate("paid", (PAID,)))
+            for number, offer in enumerate(memberships.values())
+        ]
+        return found or self.bought("paid", 290)
 
+    def hundreds(self) -> list[Purchase]:
+        """One purchase a day, which ends in every way."""
+        offer = self.one_time
+        ways = ("paid", "paid", "expired", "canceled", "failed", "refunded")
+        return [(offer, self.days(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
 
-def _monthly(plan: Body) -> bool:
-    return bool(plan["interval"] == "month" and plan["interval_count"] == 1)
+    def on_trial(self) -> list[Purchase]:
+        """A membership whose trial has not ended."""
+        offer = self.plan(lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial")
+        return self.bought("paid", offer.plan["trial_period_days"] * 0.4, offer)
 
-
-def _past_due(story: _Story) -> list[Purchase]:
-    offer = story.monthly
-    return [(offer, story.months(offer, 3, 1.6), Fate("paid", (PAID, PAID, LAPSE)))]
-
-
-def _lapsed(story: _Story) -> list[Purchase]:
-    offer = story.monthly
-    return [(offer, story.months(offer, 4, 50), Fate("paid", (PAID, PAID, LATE, LAPSE)))]
-
-
-def _left(story: _Story) -> list[Purchase]:
-    offer = story.monthly
-    return [(offer, story.months(offer, 2, 35), Fate("paid", (PAID, CANCEL)))]
-
-
-def _ending(story: _Story) -> list[Purchase]:
-    # The wish to leave falls somewhere before the period's last three days, of which none has begun yet.
-    offer = story.monthly
-    at = story.months(offer, 2, -3.4, HOUR)
-    return [(offer, at, Fate("paid", (PAID, CANCEL)))]
-
-
-def _trial(story: _Story) -> list[Purchase]:
-    offer = story.plan(lambda plan: plan["trial_period_days"] > 1, "a plan with a trial")
-    return [(offer, story.days(offer.plan["trial_period_days"] * 0.4), Fate("paid", (PAID,)))]
-
-
-def _spender(story: _Story) -> list[Purchase]:
-    memberships: dict[str, Offer] = {}  # of each project the dearest
-    for offer in story.offers:
-        dearest = memberships.get(offer.project["id"], offer)
-        if offer.plan["billing_type"] == "recurring" and offer.plan["amount"] >= dearest.plan["amount"]:
-            memberships[offer.project["id"]] = offer
-    found = [
-        (offer, story.days(290 - 19 * (number % 12)), Fate("paid", (PAID,)))
-        for number, offer in enumerate(memberships.values())
-    ]
-    return found or story.one("paid", 290)
-
-
-def _loyal(story: _Story) -> list[Purchase]:
-    return story.one("paid", 345)
-
-
-def _hundreds(story: _Story) -> list[Purchase]:
-    offer = story.plan(lambda plan: plan["billing_type"] == "one_time", "a one-time plan")
-    ways = ("paid", "paid", "expired", "canceled", "failed", "refunded")
-    return [(offer, story.days(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
-
-
-def _leap(interval: str) -> Callable[[_Story], list[Purchase]]:
-    def story_of(story: _Story) -> list[Purchase]:
-        offer = story.plan(
-            lambda plan: plan["interval"] == interval and plan["interval_count"] == 1 and not plan["trial_period_days"],
+    def on_leap_day(self, interval: str) -> list[Purchase]:
+        """A membership that began on 29 February."""
+        offer = self.plan(
+            lambda plan: _is_of_one(plan, interval) and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
         )
-        year = datetime.fromtimestamp((story.now - 60 * DAY) / 1000, UTC).year
-        while not (at := _leap_day(year)) or at > story.now - 60 * DAY:
-            year -= 1
-        return [(offer, at + int(story.rng.random() * 6 * HOUR), Fate("paid", (PAID,)))]
-
-    return story_of
+        latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
+        noons = (datetime(year, 2, 29, 12, tzinfo=UTC) for year in range(latest.year, 0, -1) if isleap(year))
+        at = int(next(noon for noon in noons if noon <= latest).timestamp()) * 1000
+        return [(offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid", (PAID,)))]
 
 
-def _leap_day(year: int) -> int:
-    """The ms of noon on 29 February, 0 in a year without one."""
-    if year % 4 or (year % 100 == 0 and year % 400):
-        return 0
-    return int(datetime(year, 2, 29, 12, tzinfo=UTC).timestamp()) * 1000
+def _is_of_one(plan: Body, interval: str) -> bool:
+    return bool(plan["interval"] == interval and plan["interval_count"] == 1)
 
 
-_STORIES: dict[str, Callable[[_Story], list[Purchase]]] = {
+STORIES: dict[str, Callable[[Story], list[Purchase]]] = {
     "none": lambda story: [],
     "pending": lambda story: [(story.monthly, moment(story.rng, story.now - 25 * MINUTE, 8 * MINUTE), Fate("pending"))],
-    "expired": lambda story: story.one("expired", 6),
-    "canceled": lambda story: story.one("canceled", 8),
-    "failed": lambda story: story.one("failed", 2),
-    "refunded": lambda story: story.one("refunded", 20),
-    "partly": lambda story: story.one("partly", 20),
-    "once": lambda story: story.one(
-        "paid", 70, offer=story.plan(lambda plan: plan["billing_type"] == "one_time", "a one-time plan")
-    ),
-    "trial": _trial,
-    "active": lambda story: story.one("paid", 12),
-    "past_due": _past_due,
-    "ending": _ending,
-    "left": _left,
-    "lapsed": _lapsed,
-    "loyal": _loyal,
-    "spender": _spender,
-    "hundreds": _hundreds,
-    "leap_month": _leap("month"),
-    "leap_year": _leap("year"),
+    "expired": lambda story: story.bought("expired", 6),
+    "canceled": lambda story: story.bought("canceled", 8),
+    "failed": lambda story: story.bought("failed", 2),
+    "refunded": lambda story: story.bought("refunded", 20),
+    "partly": lambda story: story.bought("partly", 20),
+    "once": lambda story: story.bought("paid", 70, story.one_time),
+    "trial": Story.on_trial,
+    "active": lambda story: story.bought("paid", 12),
+    "past_due": lambda story: story.renewed(1.6, PAID, PAID, LAPSE),
+    # The wish to leave falls somewhere before the period's last three days, of which none has begun yet.
+    "ending": lambda story: story.renewed(-3.4, PAID, CANCEL, sway=HOUR),
+    "left": lambda story: story.renewed(35, PAID, CANCEL),
+    "lapsed": lambda story: story.renewed(50, PAID, PAID, LATE, LAPSE),
+    "loyal": lambda story: story.bought("paid", 345),
+    "spender": Story.spender,
+    "hundreds": Story.hundreds,
+    "leap_month": lambda story: story.on_leap_day("month"),
+    "leap_year": lambda story: story.on_leap_day("year"),
 }

@@ -1,4 +1,4 @@
-"""A year of sales: who buys what when, until the world has as many orders as were asked for."""
+"""A year of sales: who buys what when, until the sandbox has as many orders as were asked for."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import NamedTuple
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import expires_at
 from ..domain.subscriptions import ATTEMPTS
-from ..drawing.carts import cart
+from ..drawing import purchases
 from ..drawing.draw import Weighted
-from ..drawing.fates import CARD, DECLINED, LAPSE, METHODS, METHODS_FOR_LONG, PAID, PAYING, Fate, drawn, paying
-from ..drawing.market import Offer
+from ..drawing.purchases import CARD, DECLINED, LAPSE, PAID, PAYING, Fate, Offer, cart, drawn, paying, unpaid
 from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body, Record
 from ..kernel.timers import Timer
 from ..scenarios.scenario import ScenarioError
-from .buyers import Buyers, Known
+from .buyers import Buyer, Buyers
 from .script import Script
 from .shop import Shop
 
@@ -30,7 +29,7 @@ SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CARD: 0.75}  # of first orders that
 OF_THEM_PAID, BY_CARD_AGAIN = 0.8, 0.7
 FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
 SETTLED = 8 * DAY  # so long after a first try everything that comes of it has begun
-LAST_DAYS = 24 * DAY  # before now: sales are taken as they are still wanted
+LAST_DAYS = 24 * DAY  # before now: sales are planned as they are still wanted
 SLOTS = 12  # of the last days, each with its share of what is wanted
 UNPAID_FOR = 30 * HOUR  # so long before now a PIX is still open: who does not pay is among those who wait
 LENGTH = {"day": DAY, "week": 7 * DAY, "month": 365.25 / 12 * DAY, "year": 365.25 * DAY}
@@ -46,19 +45,19 @@ class Arrival(NamedTuple):
     offer: int
     method: str
     fate: Fate
-    again: tuple[str, Fate] | None
+    again: tuple[str, Fate] | None = None
     is_new: bool = False
     lead: int = 0
 
 
 class Sales:
-    """Plans the crowd's purchases and lives them. `planned` is about how many orders the plan comes to by now."""
+    """Plans the crowd's purchases and makes them. `planned` is about how many orders the plan comes to by now."""
 
     def __init__(self, script: Script, shop: Shop, buyers: Buyers, offers: list[Offer], rhythm: Rhythm, rng: Random):
         self.script, self.shop, self.buyers, self.offers, self.rhythm = script, shop, buyers, offers, rhythm
         self.rng, self.luck = rng, shop.luck
         self.planned = 0.0
-        self._named: list[tuple[int, str]] = []  # when they come, and to which plan
+        self._named: list[tuple[int, str]] = []  # when those whom the scenario names buy, and which plan
         self._newcomers = self._late = self._waiting = 0  # new buyers and sales of the last days, open orders
         self._wanted = 0
         self._stops = {offer.project["id"]: offer.stopped for offer in offers if offer.stopped is not None}
@@ -86,7 +85,7 @@ class Sales:
     # -- planning
 
     def foresee(self, offer: Offer, at: int, fate: Fate) -> None:
-        """Reckon with a purchase of somebody whom the scenario names."""
+        """Count a purchase of somebody whom the scenario names."""
         self.planned += self.expected(offer, at, "pix", fate)
         self._named.append((at, offer.plan["id"]))
 
@@ -107,20 +106,20 @@ class Sales:
             trial = offer.plan["trial_period_days"] * DAY
             over = moment(rng, self.script.end - int((1.5 + 2 * rng.random()) * DAY), 8 * HOUR)
             at = max(add_interval(over, "month", 1, -1 - paid) - trial, offer.opens + MINUTE)
-            method = "pix" if "pix" in offer.plan["payment_methods"] else offer.plan["payment_methods"][0]
-            found.append(Arrival(at, number, method, Fate("paid", (PAID,) * paid + (LAPSE,)), None, is_new=True))
+            methods = offer.plan["payment_methods"]
+            method = "pix" if "pix" in methods else methods[0]
+            found.append(Arrival(at, number, method, Fate("paid", (PAID,) * paid + (LAPSE,)), is_new=True))
         self._next(iter(sorted(found)))
 
     def plan(self, people: int, orders: int, pending: int) -> None:
-        """Plan the crowd of `people` and as many orders as the world still lacks.
+        """Plan the crowd of `people` and as many orders as the sandbox still lacks.
 
         `orders` counts all of them; `pending` are placed today and wait for payment.
         """
-        buying = orders > self.planned and self.selling
         self._wanted = orders
         newcomers = 0
         self.buyers.gather(people, self.script.end)
-        if buying:
+        if orders > self.planned and self.selling:
             today = self._today(min(pending, orders - round(self.planned)))
             arrivals = self._crowd(orders, len(today)) + today
             self._late, self._waiting = max(0, orders - len(today) - round(self.planned)), len(today)
@@ -133,9 +132,8 @@ class Sales:
 
     def _introduced(self, arrivals: list[Arrival], visits: int, newcomers: int) -> Iterator[Arrival]:
         """The arrivals with new buyers spread over them and over the last days, some of whom sign up before."""
-        rng = self.rng
         for arrival in arrivals:
-            is_new = rng.random() * visits < newcomers
+            is_new = self.rng.random() * visits < newcomers
             visits -= 1
             newcomers -= is_new
             yield self._signing_up(arrival) if is_new else arrival
@@ -154,15 +152,15 @@ class Sales:
     def _crowd(self, wanted: int, waiting: int) -> list[Arrival]:
         """Purchases from the beginning until the last days, as many as it takes: then as many come as before.
 
-        `waiting` of those who come in the last days are planned apart.
+        `waiting` of those who come in the last days are planned separately.
         """
         rng, share = self.rng, self.rhythm.share
         last = share(self.script.end - LAST_DAYS)
         weighted = Weighted((number, offer.share) for number, offer in enumerate(self.offers))
-        reach = [(share(offer.opens), min(share(offer.closes), last)) for offer in self.offers]
+        spans = [(share(offer.opens), min(share(offer.closes), last)) for offer in self.offers]
         later = sum(
             offer.share * max(0, share(offer.closes) - last) / (high - low)
-            for offer, (low, high) in zip(self.offers, reach, strict=True)
+            for offer, (low, high) in zip(self.offers, spans, strict=True)
             if high > low
         )
         later /= weighted.total
@@ -171,12 +169,12 @@ class Sales:
         while (room := wanted - self.planned - max(waiting, len(found) * later)) >= 1 and turns < 2 * wanted + 100:
             turns += 1
             number = weighted.draw(rng)
-            (low, high), offer = reach[number], self.offers[number]
+            (low, high), offer = spans[number], self.offers[number]
             at = max(self.rhythm.at(low + (high - low) * rng.random()), offer.opens + MINUTE)
             method = self._method(rng, offer, at)
             fate = drawn(rng, method)
             if self.expected(offer, at, method, fate) > room:
-                fate = _unpaid(method)  # nobody renews what was never paid
+                fate = unpaid(method)  # nobody renews what was never paid
             again = None
             if (
                 fate.outcome in ("expired", "failed")
@@ -204,18 +202,30 @@ class Sales:
         ]
         if not open_now:
             return []
-        offers = Weighted(open_now)
-        found = []
+        offers, found = Weighted(open_now), []
         for _ in range(count):
             number = offers.draw(rng)
             offer = self.offers[number]
-            takes = offer.plan["payment_methods"]
-            forgotten = rng.random() < FORGOTTEN_SLIPS or "pix" not in takes
-            method = "boleto" if "boleto" in takes and forgotten else "pix"
+            methods = offer.plan["payment_methods"]
+            forgotten = rng.random() < FORGOTTEN_SLIPS or "pix" not in methods
+            method = "boleto" if "boleto" in methods and forgotten else "pix"
             low = self.rhythm.share(now - (60 if method == "boleto" else 20) * HOUR)
             at = min(self.rhythm.at(low + (1 - low) * rng.random()), now - 4 * MINUTE)
-            found.append(Arrival(max(at, offer.opens + MINUTE), number, method, Fate("pending"), None))
+            found.append(Arrival(max(at, offer.opens + MINUTE), number, method, Fate("pending")))
         return found
+
+    def _method(self, rng: Random, offer: Offer, at: int) -> str:
+        """How somebody pays, of the methods that the plan takes. A boleto takes longer than the last days."""
+        methods = offer.plan["payment_methods"]
+        usual = purchases.METHODS_FOR_LONG if offer.plan["interval"] in (None, "year") else purchases.METHODS
+        method = Weighted((method, share) for method, share in usual.items() if method in methods).draw(rng)
+        return "pix" if method == "boleto" and self.script.end - at < SETTLED and "pix" in methods else method
+
+    def _second(self, rng: Random, offer: Offer, method: str) -> tuple[str, Fate]:
+        """A second try: a declined card mostly once more, what expired by PIX."""
+        if "pix" in offer.plan["payment_methods"] and not (method == CARD and rng.random() < BY_CARD_AGAIN):
+            method = "pix"
+        return method, paying(rng, "paid", method) if rng.random() < OF_THEM_PAID else unpaid(method)
 
     def _next(self, arrivals: Iterator[Arrival]) -> None:
         """Have the next one arrive, and after it the others."""
@@ -223,15 +233,15 @@ class Sales:
         if arrival is not None:
             self.script.add(arrival.at, self._arrive, arrival, arrivals)
 
-    # -- living
+    # -- buying
 
     def _arrive(self, arrival: Arrival, arrivals: Iterator[Arrival]) -> None:
         self._next(arrivals)
         _, number, method, fate, again, is_new, lead = arrival
         offer = self.offers[number]
         if lead:
-            known = self.buyers.sign_up(self.luck)
-            self.script.add(self.script.now + lead, self._purchase, offer, method, fate, again, False, known)
+            buyer = self.buyers.sign_up(self.luck)
+            self.script.add(self.script.now + lead, self._purchase, offer, method, fate, again, False, buyer)
         else:
             self._purchase(offer, method, fate, again, is_new)
 
@@ -242,69 +252,53 @@ class Sales:
         fate: Fate,
         again: tuple[str, Fate] | None,
         is_new: bool,
-        known: Known | None = None,
+        buyer: Buyer | None = None,
         below: int = DAY,
     ) -> None:
-        """Somebody buys: `known` who signed up before, somebody new, or one who comes back."""
-        rng, draft = self.luck, self.shop.draft()
+        """Somebody buys: `buyer` who signed up before, somebody new, or one who comes back."""
+        rng, now, draft = self.luck, self.script.now, self.script.draft()
         if fate.outcome == "pending":
             self._waiting -= 1
         if self._is_sold_out(offer.plan):
-            on_sale = self._on_sale(self.script.now)
+            on_sale = self._on_sale(now)
             if not on_sale:  # so they leave as they came, and somebody else comes in the last days
                 self._newcomers += is_new
                 return
             sold_out, offer, again = offer, self.offers[Weighted(on_sale).draw(rng)], None
-            at, takes = self.script.now, offer.plan["payment_methods"]
-            if self.expected(offer, at, method, fate) > self.expected(sold_out, at, method, fate):
-                fate = _unpaid(method)  # or more orders would come of it than were planned
-            method = method if method in takes else takes[0]
+            methods = offer.plan["payment_methods"]
+            if self.expected(offer, now, method, fate) > self.expected(sold_out, now, method, fate):
+                fate = unpaid(method)  # or more orders would come of it than were planned
+            method = method if method in methods else methods[0]
             if method == CARD and fate.outcome not in PAYING:
-                fate = _unpaid(method)
+                fate = unpaid(method)
         project = offer.project["id"]
-        if known is None and (is_new or not self.buyers.at_hand):
-            known = self.buyers.newcomer(draft, rng)
-            self._newcomers -= known is not None and not is_new
-        if known is not None:
-            self.buyers.remember(known)
+        if buyer is None and (is_new or not self.buyers.recent):
+            buyer = self.buyers.newcomer(draft, rng)
+            self._newcomers -= buyer is not None and not is_new
+        if buyer is not None:
+            self.buyers.remember(buyer)
         else:
-            known = self.buyers.returning(rng, project)
-            if project in known.joined and fate.outcome in PAYING:
-                fate, again = _unpaid(method), None  # nobody holds the same membership twice
-        if project in known.joined:
+            buyer = self.buyers.returning(rng, project)
+            if project in buyer.joined and fate.outcome in PAYING:
+                fate, again = unpaid(method), None  # nobody holds the same membership twice
+        if project in buyer.joined:
             again = None
-        known.joined.add(project)
-        order = self.shop.buy(draft, cart(rng, offer), known.buyer, known.id, method, fate, below=below)
+        buyer.joined.add(project)
+        order = self.shop.buy(draft, cart(rng, offer), buyer.order_copy, buyer.id, method, fate, below=below)
         if again is not None:
-            self.script.add(self._tries_again(order, fate), self._again, offer, known, again)
-
-    def _method(self, rng: Random, offer: Offer, at: int) -> str:
-        """How somebody pays, of the methods that the plan takes. A boleto takes longer than the last days."""
-        takes = offer.plan["payment_methods"]
-        usual = METHODS_FOR_LONG if offer.plan["interval"] in (None, "year") else METHODS
-        known = [(method, share) for method, share in usual.items() if method in takes]
-        method = Weighted(known).draw(rng)
-        return "pix" if method == "boleto" and self.script.end - at < SETTLED and "pix" in takes else method
-
-    def _second(self, rng: Random, offer: Offer, method: str) -> tuple[str, Fate]:
-        """A second try: a declined card mostly once more, what expired by PIX."""
-        takes = offer.plan["payment_methods"]
-        if "pix" in takes and not (method == CARD and rng.random() < BY_CARD_AGAIN):
-            method = "pix"
-        return method, paying(rng, "paid", method) if rng.random() < OF_THEM_PAID else _unpaid(method)
+            self.script.add(self._tries_again(order, fate), self._again, offer, buyer, *again)
 
     def _tries_again(self, order: Record, fate: Fate) -> int:
-        """Whose code expired or payment failed tries once more, soon or on the next day."""
+        """When somebody whose code expired or payment failed tries once more: soon or on the next day."""
         rng, now = self.luck, self.script.now
         if fate.outcome == "failed":
             return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
         over = expires_at(self.script.store.orders.parse(order).public)
         return moment(rng, over + 15 * HOUR, 14 * HOUR)
 
-    def _again(self, offer: Offer, known: Known, again: tuple[str, Fate]) -> None:
-        if not self._is_sold_out(offer.plan, known.id):
-            method, fate = again
-            self.shop.buy(self.shop.draft(), cart(self.luck, offer), known.buyer, known.id, method, fate)
+    def _again(self, offer: Offer, buyer: Buyer, method: str, fate: Fate) -> None:
+        if not self._is_sold_out(offer.plan, buyer.id):
+            self.shop.buy(self.script.draft(), cart(self.luck, offer), buyer.order_copy, buyer.id, method, fate)
 
     def _on_sale(self, at: int) -> list[tuple[int, float]]:
         """The numbers and shares of the offers that somebody new can take at an instant."""
@@ -320,7 +314,7 @@ class Sales:
         if most is None:
             return False
         named = sum(at > self.script.now and ident == plan["id"] for at, ident in self._named)
-        return self.shop.store.is_sold_out(plan | {"max_subscribers": most - named}, customer_id)
+        return self.script.store.is_sold_out(plan | {"max_subscribers": most - named}, customer_id)
 
     # -- the last days
 
@@ -330,11 +324,11 @@ class Sales:
 
     def _fill(self, slot: int) -> None:
         """Have somebody buy for what is still lacking; what the plan did not foresee is made good here."""
-        script, end = self.script, self.script.end
+        script, now, end = self.script, self.script.now, self.script.end
         due = sum(self._will_order(timer) for timer in script.sandbox.timers.due_by(end))
-        named = sum(at > script.now for at, _ in self._named)
+        named = sum(at > now for at, _ in self._named)
         lacking = self._wanted - len(script.store.orders) - self._waiting - named - due
-        now, last = script.now, slot == SLOTS - 1
+        last = slot == SLOTS - 1
         until = end - 5 * MINUTE if last else self._slot(slot + 1)
         low, high = self.rhythm.share(now), self.rhythm.share(until)
         wanted = lacking if last else round(lacking * (high - low) / max(high - low, 1 - low))
@@ -360,22 +354,18 @@ class Sales:
 
     def _sell(self) -> None:
         """One of the last purchases: it is settled by now, for those who wait have been counted."""
-        on_sale = self._on_sale(self.script.now)
+        rng, now = self.luck, self.script.now
+        on_sale = self._on_sale(now)
         if not on_sale:
             return
-        offer, left = self.offers[Weighted(on_sale).draw(self.luck)], self.script.end - self.script.now
-        method = self._method(self.luck, offer, self.script.now)
-        fate = drawn(self.luck, method)
+        offer, left = self.offers[Weighted(on_sale).draw(rng)], self.script.end - now
+        method = self._method(rng, offer, now)
+        fate = drawn(rng, method)
         if fate.outcome in ("expired", "canceled") and left <= UNPAID_FOR:
             fate = Fate(PAID)
-        if self.expected(offer, self.script.now, method, fate) > max(1, self._late):
-            fate = _unpaid(method)
-        is_new = self.luck.random() * self._late < self._newcomers
+        if self.expected(offer, now, method, fate) > max(1, self._late):
+            fate = unpaid(method)
+        is_new = rng.random() * self._late < self._newcomers
         self._late -= 1
         self._newcomers -= is_new
         self._purchase(offer, method, fate, None, is_new, below=min(left - MINUTE, DAY))
-
-
-def _unpaid(method: str) -> Fate:
-    """How an order ends that nobody pays: a card is declined at once, a code expires."""
-    return Fate("failed" if method == CARD else "expired")

@@ -1,4 +1,4 @@
-"""The script of a world's past: what people do and when, beside what the clock brings about by itself."""
+"""The script of a sandbox's past: what people do and when, beside what the clock does by itself."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import run
 from ..engine.step import Cause, Step
 from ..kernel.record import Record
-from ..kernel.timers import Timer
 from ..store.memory import Store
 
 SOMEBODY = Cause("request", "", "seeding")
-new = tuple.__new__  # makes a named tuple in half the time
 
 
 class Script:
-    """A queue of instants and actions that drives a world's clock up to its end.
+    """A queue of instants and actions that drives a sandbox's clock up to its end.
 
-    `now` is the instant that is lived, `end` the last one. An action drafts a step through the engine as a request
-    does. `on_renewal` is told of every order that the clock makes, with the subscription that waits for it.
+    `now` is the present instant, `end` the last one. An action drafts a step through the engine as a request does.
+    `on_renewal` is called with every order that the clock creates, and the subscription that waits for it.
     """
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
-        self.on_renewal: Callable[[Record, Record], None] = _ignore
-        self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []  # a heap
+        self.on_renewal: Callable[[Record, Record], None] | None = None
+        self._queue: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []  # a heap
         self._added = 0
 
-    def add(self, at: int, action: Callable[..., None], *args: Any) -> None:
+    def add(self, at: int, action: Callable[..., object], *args: Any) -> None:
         """Have something done at an instant (ms); what is due after the end never happens."""
         if at <= self.end:
             self._added += 1
@@ -41,55 +39,37 @@ class Script:
         """A step of somebody's at the present instant."""
         return Draft(self.sandbox, self.store, SOMEBODY, self.now)
 
-    def record(self, draft: Draft) -> Step:
-        """Record a step that changes something."""
-        step = draft.record()
-        assert step is not None
-        if step.events:
-            self._look(step)
-        return step
+    def step(self, change: Callable[..., object], *args: Any) -> None:
+        """Record a step that `change(draft, …)` drafts; none if it drafts nothing."""
+        draft = self.draft()
+        change(draft, *args)
+        draft.record()
 
     def run(self) -> None:
-        """Live all of it, in the order of time; of what is due at one instant the clock comes first."""
-        sandbox, queue, end = self.sandbox, self._queue, self.end
-        timers = sandbox.timers
+        """Do all of it in the order of time; of what is due at one instant the clock comes first."""
+        queue, timers = self._queue, self.sandbox.timers
         while True:
-            first = timers.first()
-            if first is not None and first[0] <= (queue[0][0] if queue else end):
-                timer = new(Timer, first)
-                if timer[0] > self.now:
-                    self.now = timer[0]
-                step = run(sandbox, timer, self.now)
-                if step is not None:
-                    self._look(step)
+            timer = timers.next(queue[0][0] if queue else self.end)
+            if timer is not None:
+                self.now = max(self.now, timer.due)
+                self._report_renewals(run(self.sandbox, timer, self.now))
             elif queue:
                 self.now, _, action, args = heappop(queue)
                 action(*args)
             else:
                 break
-        if timers.aside:
-            self.now = end
-            last = self.draft()
-            last.taken()
-            last.record()
 
     def close(self) -> None:
-        """Let go of the actors, who hold the script: a cycle would keep the whole world until a collector comes by."""
+        """Release the actors, who refer to the script: a cycle would keep the whole sandbox in memory."""
         self._queue.clear()
         self.sandbox.declining.clear()
-        self.on_renewal = self.on_delivery = _ignore
+        self.on_renewal = None
 
-    def _look(self, step: Step) -> None:
-        """Tell those who wait for it what a step has made."""
+    def _report_renewals(self, step: Step | None) -> None:
         order = None
-        for table, record, before in step.puts:
-            if before is not None:
-                if table == "subscriptions" and order is not None:
-                    self.on_renewal(order, record)
-                    order = None
-            elif table == "orders" and step.cause is not SOMEBODY:
+        for table, record, before in step.puts if step else ():
+            if table == "orders" and before is None:
                 order = record
-
-
-def _ignore(*records: Record) -> None:
-    """Nobody waits for these."""
+            elif table == "subscriptions" and before is not None and order is not None and self.on_renewal:
+                self.on_renewal(order, record)
+                order = None

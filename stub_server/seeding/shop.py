@@ -8,29 +8,10 @@ from ..contract.formats import date_time_ms
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import CHARGED
+from ..drawing import purchases
 from ..drawing.draw import pick
-from ..drawing.fates import (
-    ANY,
-    CANCEL,
-    DECLINED,
-    LAPSE,
-    LATE,
-    LATE_SHARE,
-    PAID,
-    PAYING,
-    RECOVERED,
-    REFUSALS,
-    REFUSALS_OF_MEMBERS,
-    Fate,
-)
-from ..drawing.rhythm import (
-    bank_morning,
-    moment,
-    office_hour,
-    office_hour_before,
-    pay_delay_ms,
-    refund_delay_ms,
-)
+from ..drawing.purchases import ANY, CANCEL, LAPSE, LATE, PAID, PAYING, Fate
+from ..drawing.rhythm import bank_morning, moment, office_hour, office_hour_before, pay_delay, refund_delay
 from ..engine import billing
 from ..engine.draft import Draft
 from ..engine.step import Step
@@ -51,10 +32,6 @@ class Shop:
         self.members: dict[str, Fate] = {}
         script.on_renewal = self.billed
 
-    def draft(self) -> Draft:
-        """A step at the present instant."""
-        return self.script.draft()
-
     # -- first orders
 
     def buy(
@@ -68,7 +45,7 @@ class Shop:
         ident: str | None = None,
         below: int = DAY,
     ) -> Record:
-        """Place an order, and have happen to it what its fate says; a PIX is paid in less than `below` ms.
+        """Place an order and plan what its fate says; a PIX is paid in less than `below` ms. Records the draft.
 
         Raises Conflict for what nobody could buy at this instant, as createPixOrder does.
         """
@@ -80,62 +57,57 @@ class Shop:
         order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
         outcome, refused = fate.outcome, None
         if outcome == "failed":
-            refused = REFUSALS.draw(self.luck) if method == CHARGED else REFUSED
+            refused = purchases.REFUSALS.draw(self.luck) if method == CHARGED else REFUSED
         record = billing.buy(draft, body, buyer, customer_id, method, ident, refused)
         rng, at, add, ident = self.luck, self.script.now, self.script.add, record.id
-        step = self.script.record(draft)
+        step = draft.record()
         if outcome in PAYING:
             if method == CHARGED:
                 self._has_paid(step, ident, fate, method)
             else:
                 add(self._pays(record, method, at, below), self.pay, ident, fate)
         elif outcome == "canceled":
-            add(moment(rng, at + 8 * HOUR, 8 * HOUR - 5 * MINUTE), self.cancel, ident)
+            add(moment(rng, at + 8 * HOUR, 8 * HOUR - 5 * MINUTE), self.script.step, self.cancel, ident)
         return record
 
     def _pays(self, record: Record, method: str, at: int, below: int) -> int:
         """When somebody who wants to pay does so."""
         rng = self.luck
         if method == "pix":
-            return at + pay_delay_ms(rng, below_ms=below)
+            return at + pay_delay(rng, below)
         ends = order_rules.expires_at(self.store.orders.parse(record).public)
         clears = bank_morning(rng, at + DAY + int(rng.random() * DAY))
         return clears if clears < ends else min(bank_morning(rng, at), ends - MINUTE)
 
     def pay(self, ident: str, fate: Fate = STEADY) -> None:
         """Pay an order, if it can still be paid."""
-        draft = self.draft()
+        draft = self.script.draft()
         row = draft.open(self.store.orders, ident)
-        if row is None or not billing.is_payable(draft, row):
-            return
-        billing.pay(draft, row)
-        self._has_paid(self.script.record(draft), ident, fate, row.public["paymentMethod"])
+        if row is not None and billing.is_payable(draft, row):
+            billing.pay(draft, row)
+            self._has_paid(draft.record(), ident, fate, row.public["paymentMethod"])
 
-    def _has_paid(self, step: Step, ident: str, fate: Fate, method: str) -> None:
+    def _has_paid(self, step: Step | None, ident: str, fate: Fate, method: str) -> None:
         """An order was paid in a step: what it opened begins, and its buyer may regret it."""
-        joined = None
-        for table, record, before in step.puts:
-            if table == "subscriptions" and before is None:
-                joined = record
+        puts = step.puts if step else ()
+        joined = next((record for table, record, before in puts if table == "subscriptions" and before is None), None)
         if fate.outcome in ("refunded", "partly"):
-            self.script.add(self._regrets(joined), self.refund, ident, fate.outcome == "partly")
+            self.script.add(self._regrets(joined), self.script.step, self.refund, ident, fate.outcome == "partly")
         if joined is not None:
             self.join(joined, fate)
             if method == CHARGED:
-                self._foresee_charge(joined.id, 0)
+                self._plan_charge(joined.id, 0)
 
-    def cancel(self, ident: str) -> None:
-        """Nobody wants the order any more."""
-        draft = self.draft()
+    def cancel(self, draft: Draft, ident: str) -> None:
+        """Cancel an order, if it can still be paid."""
         row = draft.open(self.store.orders, ident)
         if row is not None and billing.is_payable(draft, row):
             billing.cancel(draft, row)
-            self.script.record(draft)
 
     def _regrets(self, joined: Record | None) -> int:
         """A refund comes one to seven days after the payment, and before the next one is asked for."""
         rng, paid = self.luck, self.script.now
-        wanted = paid + refund_delay_ms(rng)
+        wanted = paid + refund_delay(rng)
         at = office_hour(rng, wanted)
         if at - paid > 7 * DAY:
             at = office_hour_before(rng, wanted)
@@ -147,14 +119,12 @@ class Shop:
                 at = paid + (ends - paid) // 3
         return at
 
-    def refund(self, ident: str, part: bool) -> None:
+    def refund(self, draft: Draft, ident: str, part: bool) -> None:
         """Give an order's money back, in full or in part."""
-        draft = self.draft()
         row = draft.open(self.store.orders, ident)
         if row is not None and billing.is_refundable(draft, row):
             amount = max(1, row.hidden["paid_cents"] * pick(self.luck, PARTS) // 100) if part else None
             billing.refund(draft, row, amount)
-            self.script.record(draft)
 
     # -- memberships
 
@@ -170,19 +140,17 @@ class Shop:
             start, end = add_interval(anchor, *rhythm, period), add_interval(anchor, *rhythm, period + 1)
             last = end - lead_ms(*rhythm) - HOUR
             wanted = moment(self.luck, start + int((last - start) * 0.9 * self.luck.random()), 6 * HOUR)
-            self.script.add(min(max(wanted, start + MINUTE), last), self.leave, record.id)
+            self.script.add(min(max(wanted, start + MINUTE), last), self.script.step, self.leave, record.id)
 
-    def leave(self, ident: str) -> None:
+    def leave(self, draft: Draft, ident: str) -> None:
         """Have a membership end with its period."""
-        draft = self.draft()
         row = draft.open(self.store.subscriptions, ident)
         if row is None or not billing.is_running(draft, row) or row.public["cancel_at_period_end"]:
             return
-        if row.public["status"] != "active":  # first what is owed is paid
-            self.script.add(self.script.now + 3 * DAY, self.leave, ident)
-            return
-        billing.end_later(draft, row)
-        self.script.record(draft)
+        if row.public["status"] == "active":
+            billing.end_later(draft, row)
+        else:  # first what is owed is paid
+            self.script.add(self.script.now + 3 * DAY, self.script.step, self.leave, ident)
 
     def billed(self, record: Record, subscription: Record) -> None:
         """A member is asked for the next period: pays in time, late or not at all."""
@@ -192,22 +160,22 @@ class Shop:
             return
         renewal = self.members.get(subscription.id, STEADY).renewal(public["cycle"])
         if renewal == ANY:
-            renewal = LATE if self.luck.random() < LATE_SHARE else PAID
+            renewal = LATE if self.luck.random() < purchases.LATE_SHARE else PAID
         if renewal != LAPSE:
             self.script.add(self._pays_renewal(record, public, late=renewal == LATE), self.pay, record.id)
 
     def _charged(self, order: Record, ident: str, cycle: int) -> None:
         """A card was charged, without anybody's doing; one that was declined may be good for the next attempt."""
         if self.store.orders.parse(order).public["status"] != "failed":
-            self._foresee_charge(ident, cycle)
-        elif self.members.get(ident, STEADY).renewal(cycle) != LAPSE and self.luck.random() < RECOVERED:
+            self._plan_charge(ident, cycle)
+        elif self.members.get(ident, STEADY).renewal(cycle) != LAPSE and self.luck.random() < purchases.RECOVERED:
             self.script.sandbox.declining.pop(ident, None)
 
-    def _foresee_charge(self, ident: str, cycle: int) -> None:
+    def _plan_charge(self, ident: str, cycle: int) -> None:
         """Whether a member's card is declined when the next period is charged."""
         renewal = self.members.get(ident, STEADY).renewal(cycle)
-        if renewal == LAPSE or (renewal == ANY and self.luck.random() < DECLINED):
-            self.script.sandbox.declining[ident] = REFUSALS_OF_MEMBERS.draw(self.luck)
+        if renewal == LAPSE or (renewal == ANY and self.luck.random() < purchases.DECLINED):
+            self.script.sandbox.declining[ident] = purchases.REFUSALS_OF_MEMBERS.draw(self.luck)
 
     def _pays_renewal(self, record: Record, subscription: Body, *, late: bool) -> int:
         """When a reminder is paid: it is read at some hour of the day, and paid soon or on the last day."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ..delivery.inbox import Inbox
 from ..engine.rules import Rules
 from ..engine.sandbox import Sandbox
-from ..seeding.world import Seeding
+from ..seeding.filling import Seeding
 from ..settings import Settings
 from .snapshots import Snapshots
 

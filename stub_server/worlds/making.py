@@ -15,7 +15,7 @@ from ..kernel.ids import Ids
 from ..kernel.problem import Missing
 from ..kernel.slices import Lane
 from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
-from ..seeding.own_keys import derive_keys, mark_seeded
+from ..seeding.keys import derive_keys, mark_seeded
 from .entry import Origin
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshots

@@ -31,7 +31,7 @@ from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Written
 from ..persistence.rows import Kept
 from ..scenarios.scenario import known_scenarios
-from ..seeding.own_keys import derive_keys
+from ..seeding.keys import derive_keys
 from .entries import MOST, Entries, name_taken
 from .entry import Entry, Origin
 from .making import Maker

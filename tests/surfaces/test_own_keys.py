@@ -7,8 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.persistence.commits import keys_of
-from stub_server.seeding.keys import MAIN_ID, pair_of
-from stub_server.seeding.own_keys import derive_keys
+from stub_server.seeding.keys import MAIN_ID, derive_keys, pair_of
 from stub_server.worlds.entries import Keyring
 
 from ..conftest import Serve

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from stub_server.app import create_app
-from stub_server.certify.samples import Samples
+from stub_server.certify.sample_events import Samples
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import parse_iso
 

@@ -3,9 +3,9 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...certify.run import certify
-from ...certify.samples import Samples
-from ...certify.session import Session, Target
+from ...certify.receiver import Session, Target
+from ...certify.receiver_rules import certify
+from ...certify.sample_events import Samples
 from ...domain.webhooks import listens, valid_keys
 from ...events.raw import Route
 from ...kernel.problem import Conflict, detail

@@ -1,15 +1,20 @@
-"""Draws in advance how a purchase turns out: how its first order ends, and how its renewals are paid."""
+"""Draws purchases: what is on sale, what a first order is for, how it ends, and how its renewals are paid."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .draw import Weighted
+from ..kernel.money import cents
+from ..kernel.record import Body
+from .draw import Weighted, pick
 
+BUMP, COUPON = 0.12, 0.03  # shares of first orders with an extra item, and with a coupon
+DISCOUNTS = (10, 10, 15, 20)
+COUPONS = ("BEMVINDO", "AMIGO", "SEMANA")
 PAID, LATE, LAPSE, CANCEL, ANY = "paid", "late", "lapse", "cancel", "any"
 CARD = "credit_card"
 #: Shares of first orders, where a plan takes all methods: what is paid again every few weeks is left to a card.
@@ -34,6 +39,47 @@ REFUSALS = Weighted((("card_declined", 58), ("card_limit_exceeded", 28), ("suspe
 REFUSALS_OF_MEMBERS = Weighted((("card_declined", 55), ("card_limit_exceeded", 33), ("card_expired", 12)))
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan for sale, at a share of all sales, between `opens` and `closes` (ms).
+
+    `stopped` is when its project is suspended or archived; None while it stays active.
+    """
+
+    project: Body
+    plan: Body
+    share: float
+    opens: int
+    closes: int
+    stopped: int | None
+    bumps: Sequence[tuple[str, float]]
+    sources: Sequence[str]
+
+
+def cart(rng: Random, offer: Offer) -> Body:
+    """The plan, total and items of a first order: sometimes with an extra item, sometimes with a coupon."""
+    plan, project = offer.plan, offer.project
+    price = cents(plan["amount"])
+    metadata: dict[str, Any] = {"utm_source": pick(rng, offer.sources)} if offer.sources else {}
+    extras: list[Body] = []
+    luck = rng.random()
+    if luck < BUMP and offer.bumps:
+        title, amount = pick(rng, offer.bumps)
+        extras.append({"description": title, "quantity": 1, "amount": amount})
+    elif luck > 1 - COUPON * 2 and plan["interval"] in (None, "year"):  # the discount is for the first payment only
+        percent = pick(rng, DISCOUNTS)
+        price -= price * percent // 100
+        metadata["coupon"] = f"{pick(rng, COUPONS)}{percent}"
+    items = [{"description": f"{project['name']}: {plan['name']}", "quantity": 1, "amount": price / 100}, *extras]
+    return {
+        "projectId": project["id"],
+        "planId": plan["id"],
+        "totalAmount": (price + sum([cents(extra["amount"]) for extra in extras])) / 100,
+        "items": items,
+        "metadata": metadata,
+    }
+
+
 class Fate(NamedTuple):
     """`outcome` is how the first order ends (`partly` is a partial refund).
 
@@ -55,12 +101,6 @@ class Fate(NamedTuple):
         return len(self.renewals) if last == LAPSE else len(self.renewals) - 1 if last == CANCEL else math.inf
 
 
-@lru_cache(maxsize=512)
-def member(outcome: str, periods: int, end: str) -> Fate:
-    """The fate of a buyer who pays for `periods` periods and then stops by `end`."""
-    return Fate(outcome) if periods >= FOR_EVER else Fate(outcome, (ANY,) * periods + (end,))
-
-
 def drawn(rng: Random, method: str) -> Fate:
     """A random fate of a first order by a method."""
     outcome = OUTCOMES[method].draw(rng)
@@ -68,7 +108,13 @@ def drawn(rng: Random, method: str) -> Fate:
 
 
 def paying(rng: Random, outcome: str, method: str) -> Fate:
-    """A random fate of a buyer who pays."""
+    """A random fate of a buyer who pays for some periods and then stops."""
     lapsed, left = ENDS[method]
     periods = int(math.log(1 - rng.random()) / math.log(1 - lapsed - left))
-    return member(outcome, min(periods, FOR_EVER), LAPSE if rng.random() * (lapsed + left) < lapsed else CANCEL)
+    end = LAPSE if rng.random() * (lapsed + left) < lapsed else CANCEL
+    return Fate(outcome) if periods >= FOR_EVER else Fate(outcome, (ANY,) * periods + (end,))
+
+
+def unpaid(method: str) -> Fate:
+    """How an order ends that nobody pays: a card is declined at once, a code expires."""
+    return Fate("failed" if method == CARD else "expired")

@@ -1,4 +1,4 @@
-"""What is delivered to a receiver that is being judged: events about different real records, none of which happened."""
+"""Events that are sent to a receiver while it is judged: about different real records, and none of them happened."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ..engine.draft import Draft
-from ..engine.samples import sample
+from ..engine.samples import sample, table_of
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
 from ..events.log import Event
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
 class Samples:
     """Events of one type, each under an id of its own and, as long as there are enough records, about another one.
 
-    A receiver may well remember which events it has seen: ids never come again, in this run or in another.
+    A receiver may remember which events it has seen: no id comes again, in this run or in another.
     """
 
     def __init__(self, sandbox: Sandbox, store: Store, entry: Body, type_: str, project: str | None, run: str) -> None:
@@ -50,11 +50,12 @@ class Samples:
         self._numbers = count(1)
         draft = Draft(sandbox, store, Cause("control", run, "certify"))  # to look through, never recorded
         event = sample(draft, type_, entry, project)
-        self._events = cycle(list(_about_others(draft, event, entry, project)))
+        self._events = cycle([event, *_about_others(draft, event, entry, project)])
 
     def next(self, now: int) -> Sample:
         """A further event that happened now (ms of the machine's clock)."""
-        return self._named(next(self._events), now)
+        event = next(self._events)._replace(at=now)
+        return self._under_new_id(_with_whole_numbers(orjson.loads(event.payload())))
 
     def older(self, newer: Sample, now: int) -> Sample:
         """Another event about the same record, from the second before."""
@@ -81,46 +82,34 @@ class Samples:
     def large(self, now: int) -> Sample:
         """A body of 250 kB: much metadata, or where there is none a long text."""
         base = self.next(now).payload
-        holder = next((part for part in _parts(base["data"]) if isinstance(part.get("metadata"), dict)), None)
+        parts = [*(part for part in base["data"].values() if isinstance(part, dict)), base["data"]]
+        holder = next((part for part in parts if isinstance(part.get("metadata"), dict)), None)
         if holder is not None:
             holder["metadata"] = {f"key_{number}": _ENTRY for number in range(LARGE // len(_ENTRY))}
         else:
-            resource = next(part for part in _parts(base["data"]))
-            resource["description"] = "x" * LARGE
+            parts[0]["description"] = "x" * LARGE
         return self._under_new_id(base)
-
-    def _named(self, event: Event, at: int) -> Sample:
-        payload: Body = _whole(orjson.loads(event._replace(at=at).payload()))
-        return self._under_new_id(payload)
 
     def _under_new_id(self, payload: Body) -> Sample:
         ident = f"evt_{blake2b(f'{self._run}/{next(self._numbers)}'.encode(), digest_size=13).hexdigest()}"
         return Sample(ident, payload | {"id": ident})
 
 
-def _whole(value: Any) -> Any:
+def _with_whole_numbers(value: Any) -> Any:
     """The same with 80 for 80.0, as JavaScript writes it.
 
-    A receiver that signs what it has parsed and written anew is then found out by the rule about that alone.
+    A receiver that signs what it has parsed and written again then breaks the rule about that alone.
     """
     if isinstance(value, dict):
-        return {name: _whole(member) for name, member in value.items()}
+        return {name: _with_whole_numbers(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_whole(member) for member in value]
+        return [_with_whole_numbers(member) for member in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _parts(data: Body) -> Iterator[Body]:
-    """The payload's data and the objects in it, innermost first."""
-    yield from (part for part in data.values() if isinstance(part, dict))
-    yield data
-
-
 def _about_others(draft: Draft, event: Event, entry: Body, project: str | None) -> Iterator[Event]:
-    """The event, and the same about the other newest records in such a state."""
-    yield event
-    store = draft.store
-    table = next((table for table in store.tables.values() if table.spec.schema == entry["record"]), None)
+    """The same event about the other newest records in such a state."""
+    store, table = draft.store, table_of(draft.store, entry)
     if table is None:
         return
     query = Query(limit=RECORDS)

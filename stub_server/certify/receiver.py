@@ -1,22 +1,22 @@
-"""One certification while it runs: what is sent, what comes back, and what is done to the API meanwhile."""
+"""The receiver while it is judged: what is sent to it, what it answers, and its calls to the API meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import NamedTuple
 
+from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.raw import Route, send_half, send_together
 from ..events.sender import Delivery, Sender
 from ..kernel.clock import SECOND, wall_ms
-from .samples import Sample, Samples
+from .sample_events import Sample, Samples
 
 ANSWER_TIME = 4.0  # seconds that a receiver has
 _FIRST_CALL = 1.0  # seconds in which a receiver that answers first must have begun its work
-_QUIET = 0.25  # seconds without a call after which a receiver counts as done: at least, and longer for a late one
+_QUIET = 0.25  # seconds without a call after which a receiver counts as done; more for one that answers first
 _LONGEST_WAIT = 3.0
 _HARMLESS = ("GET", "HEAD", "OPTIONS")
 _REPLAYED = b"idempotent-replayed: "
@@ -31,24 +31,8 @@ class Target:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class Outcome(NamedTuple):
-    """What one delivery came to. `status` is None when no answer came, `error` None when it was a 2xx."""
-
-    status: int | None
-    error: str | None
-    duration_ms: int
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """An instant of the sandbox: its newest request."""
-
-    trace: Trace | None
-
-
 class Session:
-    """Sends to one receiver and watches the journal of one world."""
+    """Sends to one receiver and watches the journal of one sandbox."""
 
     def __init__(self, sandbox: Sandbox, target: Target, route: Route, samples: Samples) -> None:
         self.samples = samples
@@ -62,21 +46,22 @@ class Session:
 
     @property
     def now(self) -> int:
-        """The machine's time in ms: receivers hold timestamps to theirs."""
+        """The machine's time in ms: receivers compare timestamps with theirs."""
         return wall_ms()
+
+    def next(self) -> Sample:
+        """A further event that happened now."""
+        return self.samples.next(self.now)
 
     async def send(
         self, sample: Sample, *, body: bytes | None = None, keys: tuple[str, ...] | None = None, ago: int = 0
-    ) -> Outcome:
+    ) -> AttemptOutcome:
         """Deliver once. `body` are other bytes than the sample's own, `keys` others, `ago` seconds on the timestamp."""
-        delivery, at = self._delivery(sample), self.now - ago * SECOND
-        if body is not None:
-            delivery = replace(delivery, body=body)
-        if keys is not None:
-            delivery = replace(delivery, keys=keys)
+        target, at = self._target, self.now - ago * SECOND
+        keys, body = target.keys if keys is None else keys, body or sample.body
+        delivery = Delivery(target.url, sample.event_id, body, target.headers, keys)
         sender = Sender(self._route.version, local=self._route.local, wall=lambda: at)
-        attempt = await sender.attempt(delivery, ANSWER_TIME)
-        outcome = Outcome(attempt.status, attempt.error, attempt.duration_ms, attempt.body or "")
+        outcome = await sender.attempt(delivery, ANSWER_TIME)
         if outcome.status is not None:
             self.answered += 1
             self.slowest = max(self.slowest, outcome.duration_ms)
@@ -106,15 +91,15 @@ class Session:
         """The key of another and the receiver's own: the header then holds a signature of each."""
         return (*self.other_keys(), *self._target.keys)
 
-    # -- what is done to the API
+    # -- calls to the API
 
-    def mark(self) -> Mark:
-        """Now."""
+    def mark(self) -> Trace | None:
+        """The newest request of the sandbox."""
         journal = self._sandbox.journal
-        return Mark(journal[-1] if journal else None)
+        return journal[-1] if journal else None
 
-    async def calls_since(self, mark: Mark) -> int:
-        """How many calls have changed something, or tried to, once the receiver has come to rest."""
+    async def calls_since(self, mark: Trace | None) -> int:
+        """How many calls have changed something, or tried to, once the receiver makes no more."""
         loop = asyncio.get_running_loop()
         begun = changed = loop.time()
         seen = self._calls(mark)
@@ -125,7 +110,7 @@ class Session:
                 seen, changed = now, loop.time()
         return seen
 
-    async def learn(self, mark: Mark) -> None:
+    async def learn(self, mark: Trace | None) -> None:
         """What one delivery causes, and how long after the answer: receivers may answer first and work then."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -134,11 +119,11 @@ class Session:
         self._quiet = max(_QUIET, 3 * (loop.time() - begun)) if self._calls(mark) else _QUIET
         self.effects = await self.calls_since(mark)
 
-    def _calls(self, mark: Mark) -> int:
+    def _calls(self, mark: Trace | None) -> int:
         """Calls that do something: no reads, and none that an Idempotency-Key answered with an earlier reply.
 
         An update to what a record is already counts: the receiver has done its work again.
         """
-        since = takewhile(lambda trace: trace is not mark.trace, reversed(self._sandbox.journal))
+        since = takewhile(lambda trace: trace is not mark, reversed(self._sandbox.journal))
         tried = [trace for trace in since if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")]
         return sum(_REPLAYED not in trace.sent for trace in tried)

@@ -1,0 +1,335 @@
+"""The rules for a receiver: what is sent under each, what the receiver must answer and may do, and the report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter_ns
+from typing import NamedTuple
+
+import orjson
+
+from ..domain.deliveries import AttemptOutcome
+from ..events.raw import Unsent
+from ..kernel.record import Body
+from .receiver import ANSWER_TIME, Session
+
+BURST = 20
+TWICE = 5  # copies of one delivery at the same moment
+ROUNDS = 3  # a gap between looking up and noting is not hit every time
+HOUR = 3600
+LONGEST = 30.0  # seconds of a certification
+_BODY_SHOWN = 100  # characters of a refusal
+PASSED, FAILED, NOT_APPLICABLE, UNKNOWN = RESULTS = "passed", "failed", "not_applicable", "unknown"
+
+
+class Finding(NamedTuple):
+    """The result of one rule, and what was sent and received, each in a sentence."""
+
+    result: str
+    sent: str
+    received: str
+
+
+Check = Callable[[Session], Awaitable[Finding]]
+
+
+class Rule(NamedTuple):
+    """A rule; `advice` is for those who break it."""
+
+    id: str
+    name: str
+    advice: str
+    check: Check
+
+
+RULES: list[Rule] = []  # in the order of the report
+
+
+def rule(name: str, advice: str) -> Callable[[Check], Check]:
+    """Add a rule whose id is the name of the function."""
+
+    def add(check: Check) -> Check:
+        RULES.append(Rule(check.__name__, name, advice, check))
+        return check
+
+    return add
+
+
+async def certify(session: Session) -> Body:
+    """The report on a receiver, within a bounded time. Never raises for what the receiver does."""
+    begun = perf_counter_ns()
+    findings: dict[str, Finding] = {}
+    deadline = asyncio.get_running_loop().time() + LONGEST
+    skipped = None
+    for each in RULES:
+        if each.check is in_time:
+            continue
+        if skipped is None:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    finding = await each.check(session)
+            except TimeoutError:
+                finding = Finding(NOT_APPLICABLE, "nothing", f"the {LONGEST:.0f} s of a run were over")
+            findings[each.id] = finding
+            if session.unanswered:
+                skipped = f"a delivery was not answered within {ANSWER_TIME:.0f} s"
+            elif each.check is accepts and finding.result != PASSED:
+                skipped = "the first delivery was not accepted"
+        else:
+            findings[each.id] = Finding(NOT_APPLICABLE, "nothing", skipped)
+    findings["in_time"] = await in_time(session)  # which judges the deliveries of the others
+    results = Counter(finding.result for finding in findings.values())
+    return {
+        "passed": not results[FAILED],
+        "summary": {result: results[result] for result in RESULTS},
+        "duration_ms": (perf_counter_ns() - begun) // 1_000_000,
+        "rules": [
+            {"id": each.id, "name": each.name}
+            | findings[each.id]._asdict()
+            | {"advice": each.advice if findings[each.id].result == FAILED else None}
+            for each in RULES
+        ],
+    }
+
+
+# -- words
+
+
+def _described(outcome: AttemptOutcome) -> str:
+    if outcome.status is None:
+        return f"no answer ({outcome.error})"
+    body = " ".join((outcome.body or "").split())[:_BODY_SHOWN] if outcome.error is not None else ""
+    return f"{outcome.status} after {outcome.duration_ms} ms" + (f" ({body})" if body else "")
+
+
+def _all_described(outcomes: Sequence[AttemptOutcome]) -> str:
+    counted = Counter(f"no answer ({each.error})" if each.status is None else str(each.status) for each in outcomes)
+    words = ", ".join(word if many == 1 else f"{many} times {word}" for word, many in counted.items())
+    return f"{words}; the slowest after {max(outcome.duration_ms for outcome in outcomes)} ms"
+
+
+def _calls(number: int) -> str:
+    return {0: "no call", 1: "one call"}.get(number, f"{number} calls") + " that changes something"
+
+
+def _result(holds: object) -> str:
+    return PASSED if holds else FAILED
+
+
+def _accepted(sent: str, *outcomes: AttemptOutcome) -> Finding:
+    """The finding of a rule that asks for a 2xx alone."""
+    received = _described(outcomes[0]) if len(outcomes) == 1 else _all_described(outcomes)
+    return Finding(_result(all(outcome.error is None for outcome in outcomes)), sent, received)
+
+
+def _unseen(sent: str, received: str) -> Finding:
+    why = "the first delivery caused none either, so a second effect cannot be seen"
+    return Finding(UNKNOWN, sent, f"{received}; {why}")
+
+
+def _is_refused(outcome: AttemptOutcome) -> bool:
+    return outcome.status is not None and 400 <= outcome.status < 500
+
+
+# -- the rules; first those that count calls: each waits until the receiver makes no more
+
+
+@rule(
+    "A signed delivery is accepted",
+    "Answer 2xx. Check the address, the signing key, that the signature is computed over the raw body, and that the "
+    "route takes POST with a JSON body; nothing else can be judged before that.",
+)
+async def accepts(session: Session) -> Finding:
+    mark = session.mark()
+    outcome = await session.send(session.first)
+    sent = f"{session.samples.type}, signed as it should be"
+    if outcome.error == "timeout":  # which is another rule's
+        return Finding(NOT_APPLICABLE, sent, _described(outcome))
+    if outcome.error is None:
+        await session.learn(mark)
+    return Finding(_result(outcome.error is None), sent, f"{_described(outcome)}; {_calls(session.effects)}")
+
+
+@rule(
+    f"Every answer comes within {ANSWER_TIME:.0f} seconds",
+    "Verify, store the event, answer, and do the work afterwards: what is not answered in time is sent again.",
+)
+async def in_time(session: Session) -> Finding:
+    sent = "every delivery of this run"
+    if session.unanswered:
+        return Finding(FAILED, sent, f"{session.unanswered} not answered within {ANSWER_TIME:.0f} s")
+    if not session.answered:
+        return Finding(NOT_APPLICABLE, sent, "nothing was answered at all")
+    return Finding(PASSED, sent, f"the slowest answer came after {session.slowest} ms")
+
+
+@rule(
+    "A delivery that comes again has no second effect",
+    "Store the webhook-id of each delivery that you have processed, and answer 2xx to one that you know without "
+    "processing it again: after a lost answer the sender repeats a delivery that you have had.",
+)
+async def duplicate(session: Session) -> Finding:
+    mark = session.mark()
+    again = await session.send(session.first)
+    done = await session.calls_since(mark)
+    sent = "the first delivery once more, under the same webhook-id"
+    received = f"{_described(again)}; {_calls(done)}"
+    if again.error is None and not session.effects:
+        session.knows_duplicates = None
+        return _unseen(sent, received)
+    session.knows_duplicates = not done
+    return Finding(_result(again.error is None and not done), sent, received)
+
+
+@rule(
+    "A delivery that comes twice at the same moment has one effect",
+    "Claim the webhook-id in one operation that can succeed once, such as an insert under a unique key, before "
+    "the work: looking it up first leaves a gap.",
+)
+async def simultaneous(session: Session) -> Finding:
+    sent, received = f"a delivery {TWICE} times at the same moment; {ROUNDS} deliveries so", ""
+    if session.knows_duplicates is None:
+        return Finding(UNKNOWN, "nothing", "whether the receiver knows duplicates could not be seen")
+    if not session.knows_duplicates:
+        return Finding(NOT_APPLICABLE, "nothing", "the receiver knows no duplicates even one after the other")
+    for _ in range(ROUNDS):
+        mark = session.mark()
+        try:
+            statuses = await session.send_together(session.next(), TWICE)
+        except Unsent as error:
+            return Finding(NOT_APPLICABLE, sent, f"it could not be sent ({error})")
+        done = await session.calls_since(mark)
+        answers = ", ".join("no answer" if status is None else str(status) for status in statuses)
+        received = f"{answers}; {_calls(done)}, and {session.effects} is what one delivery causes"
+        is_accepted = any(status is not None and 200 <= status < 300 for status in statuses)
+        if is_accepted and not session.effects:
+            return _unseen(sent, received)
+        if not is_accepted or done > session.effects:
+            return Finding(FAILED, sent, received)
+    return Finding(PASSED, sent, received)
+
+
+@rule(
+    "A delivery that broke off is accepted when it comes again",
+    "Claim a webhook-id when the whole body has come and is verified, not when its request begins, and release it "
+    "when the work fails.",
+)
+async def interrupted(session: Session) -> Finding:
+    sample = session.next()
+    sent = "half of a delivery, then the connection was closed; then the whole of it under the same webhook-id"
+    try:
+        await session.send_half(sample)
+    except Unsent as error:
+        return Finding(NOT_APPLICABLE, sent, f"the first half could not be sent ({error})")
+    await session.calls_since(session.mark())
+    mark = session.mark()
+    outcome = await session.send(sample)
+    done = await session.calls_since(mark)
+    received = f"{_described(outcome)}; {_calls(done)}"
+    if outcome.error is None and not session.effects:
+        return _unseen(sent, received)
+    return Finding(_result(outcome.error is None and done), sent, received)
+
+
+@rule(
+    "A forged delivery is refused",
+    "Verify webhook-signature before anything else and answer 401 where it does not match. Libraries: "
+    "https://github.com/standard-webhooks/standard-webhooks.",
+)
+async def signature(session: Session) -> Finding:
+    mark = session.mark()
+    forged = await session.send(session.next(), keys=session.other_keys())
+    unsigned = await session.send(session.next(), keys=())
+    done = await session.calls_since(mark)
+    sent = "one delivery signed with another key, one with an empty webhook-signature"
+    received = f"{_described(forged)} and {_described(unsigned)}; {_calls(done)}"
+    return Finding(_result(_is_refused(forged) and _is_refused(unsigned) and not done), sent, received)
+
+
+@rule(
+    "An old delivery is refused",
+    "Refuse a webhook-timestamp that is more than five minutes off: otherwise anyone who has seen a delivery once "
+    "can repeat it for ever.",
+)
+async def timestamp(session: Session) -> Finding:
+    mark = session.mark()
+    old = await session.send(session.next(), ago=HOUR)
+    done = await session.calls_since(mark)
+    sent = "a delivery that was signed well, an hour ago"
+    return Finding(_result(_is_refused(old) and not done), sent, f"{_described(old)}; {_calls(done)}")
+
+
+@rule(
+    "One good signature of several is enough",
+    "webhook-signature is a list, separated by spaces: accept when one of them matches. After a key was "
+    "regenerated the old and the new one both sign.",
+)
+async def key_rotation(session: Session) -> Finding:
+    outcome = await session.send(session.next(), keys=session.both_keys())
+    return _accepted("a delivery with two signatures, the second one good", outcome)
+
+
+@rule(
+    "The signature is verified over the raw body",
+    "Compute the signature over the raw body, before any parser has read it: JSON that is written again has other "
+    "bytes.",
+)
+async def raw_body(session: Session) -> Finding:
+    sample = session.next()
+    outcome = await session.send(sample, body=orjson.dumps(sample.payload, option=orjson.OPT_INDENT_2))
+    return _accepted("a delivery whose JSON has line breaks and indentation", outcome)
+
+
+@rule(
+    "A delivery that is days late is accepted",
+    "Compare webhook-timestamp, which is the time of this attempt, with your clock, and not the payload's timestamp, "
+    "which is the time of the event: retries go on for three days.",
+)
+async def late(session: Session) -> Finding:
+    outcome = await session.send(session.samples.late(session.now))
+    return _accepted("an event that happened 75 hours ago", outcome)
+
+
+@rule(
+    "Events may come in another order",
+    "No order is promised. Answer 2xx to an event that is older than one you have had, and read the record from the "
+    "API where its present state matters.",
+)
+async def order(session: Session) -> Finding:
+    newer = session.next()
+    outcomes = [await session.send(newer), await session.send(session.samples.older(newer, session.now))]
+    return _accepted("an event, and then one about the same record that happened a second before it", *outcomes)
+
+
+@rule(
+    "An unknown event type is accepted",
+    "Answer 2xx to types that you do not handle: new ones are added without a new version.",
+)
+async def unknown_type(session: Session) -> Finding:
+    outcome = await session.send(session.samples.of_unknown_type(session.now))
+    return _accepted("an event of the type membership.upgraded, which does not exist", outcome)
+
+
+@rule(
+    "Unknown fields are accepted",
+    "Ignore members that you do not know: new ones are added without a new version.",
+)
+async def unknown_fields(session: Session) -> Finding:
+    outcome = await session.send(session.samples.with_unknown_fields(session.now))
+    return _accepted("an event with further members at every level", outcome)
+
+
+@rule("A body of 250 kB is accepted", "Raise the limit of your server or framework for this route.")
+async def large_body(session: Session) -> Finding:
+    return _accepted("an event of 250 kB", await session.send(session.samples.large(session.now)))
+
+
+@rule(
+    "Twenty deliveries at once are accepted",
+    "Put deliveries into a queue and answer at once; raise limits of rate and connections for this route.",
+)
+async def burst(session: Session) -> Finding:
+    outcomes = await asyncio.gather(*(session.send(session.next()) for _ in range(BURST)))
+    return _accepted(f"{BURST} different deliveries at the same moment", *outcomes)
