@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ..events.raw import Unsent
+from ..events.sender import Failed
 from .samples import Sample
 from .session import ANSWER_TIME, Outcome, Session
 
@@ -130,7 +130,7 @@ async def simultaneous(session: Session) -> Finding:
         mark = session.mark()
         try:
             statuses = await session.send_together(session.samples.next(session.now), TWICE)
-        except Unsent as error:
+        except Failed as error:
             return Finding(Result.NOT_APPLICABLE, sent, f"it could not be sent ({error})")
         done = await session.calls_since(mark)
         answers = ", ".join("no answer" if status is None else str(status) for status in statuses)
@@ -148,7 +148,7 @@ async def interrupted(session: Session) -> Finding:
     sent = "half of a delivery, then the connection was closed; then the whole of it under the same webhook-id"
     try:
         await session.send_half(sample)
-    except Unsent as error:
+    except Failed as error:
         return Finding(Result.NOT_APPLICABLE, sent, f"the first half could not be sent ({error})")
     await session.calls_since(session.mark())
     mark = session.mark()

@@ -67,7 +67,7 @@ class Courier:
     def start(self, worlds: Iterable[Sandbox]) -> None:
         """Begin to send, with what is due by now."""
         self._loop = asyncio.get_running_loop()
-        self.sender.connections.keep()
+        self.sender.open()
         for world in worlds:
             for timer in list(world.timers.claimed.values()):  # what was not made before an earlier stop
                 world.timers.release(Timer(*timer))
@@ -89,7 +89,7 @@ class Courier:
         for kept in (self._lanes, self._rung, self._passing, self._alarms):
             kept.clear()
         self.posting.forget()
-        await self.sender.connections.aclose()
+        await self.sender.aclose()
 
     # -- when to look
 

@@ -7,7 +7,7 @@ from ...certify.run import certify
 from ...certify.samples import Samples
 from ...certify.session import Session, Target
 from ...domain.webhooks import listens, valid_keys
-from ...events.raw import Route
+from ...events.sender import Route
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
 from ...store.memory import Store
