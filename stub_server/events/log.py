@@ -59,7 +59,7 @@ class Event(NamedTuple):
 
 
 class EventLog:
-    """The newest events of a sandbox, oldest first, bounded in number and in bytes. `raised` counts all since its start."""
+    """The newest events of a sandbox, oldest first, bounded in number and bytes. `raised` counts all of them."""
 
     __slots__ = ("_bytes", "_events", "raised")
 

@@ -43,7 +43,7 @@ def signed_headers(
 
 
 class Verdict(NamedTuple):
-    """The result of verifying a message: `signer` is whose key matched, else `reason` and `message` say why none did."""
+    """The result of verifying a message: `signer` is whose key matched; else `reason` and `message` say why."""
 
     signer: str | None
     reason: str | None = None

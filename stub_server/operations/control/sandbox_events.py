@@ -15,7 +15,7 @@ from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
-from ...events.log import TOLD_BYTES, Event
+from ...events.log import PAGE_BYTES, Event
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Record
 from ...worlds.entry import Entry
@@ -31,7 +31,7 @@ async def list_events(call: Call, query: Body) -> Reply:
     total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
     first = (page - 1) * limit
     chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
-    if sum([event.size for event in chosen]) <= TOLD_BYTES:
+    if sum([event.size for event in chosen]) <= PAGE_BYTES:
         told = [event.payload() for event in chosen]
     else:
         told = await call.server.sandboxes.lane.in_slices(_payloads(chosen))
