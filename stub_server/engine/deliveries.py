@@ -68,12 +68,12 @@ def is_held(sandbox: Sandbox, serial: int, url: str) -> bool:
 
     The sandbox's own inbox, as any simulated receiver, is told all the same.
     """
-    return serial <= sandbox.held and not is_own_inbox(sandbox, url)
+    return serial <= sandbox.held_before and not is_own_inbox(sandbox, url)
 
 
 def is_silent(sandbox: Sandbox) -> bool:
     """Whether nothing of a sandbox is sent, of whatever event."""
-    return sandbox.held == SILENT and not any(
+    return sandbox.held_before == SILENT and not any(
         is_own_inbox(sandbox, subscriber_of(store.webhooks.rows[key].public).url)
         for store in sandbox.stores.values()
         for key in store.webhooks.bucket("is_active", True)

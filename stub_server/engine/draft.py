@@ -17,9 +17,8 @@ from ..store.memory import Store
 from ..store.ring import outgoing
 from ..store.table import Table
 from .deliveries import job_for, subscribers_to
-from .rules import SandboxSettings
 from .sandbox import Opened, Sandbox
-from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
+from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
 
 TEST = "webhook.test"
 _put_of = itemgetter(0)

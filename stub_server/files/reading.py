@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..engine.rules import SandboxSettings
-from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, Saved, Step, Used
+from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record

@@ -6,9 +6,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..engine.rules import SandboxSettings
 from ..engine.sandbox import Sandbox
-from ..engine.step import Part, ReplyKey, Restored, Saved, Step
+from ..engine.step import Part, ReplyKey, Restored, SandboxSettings, Saved, Step
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends

@@ -19,8 +19,8 @@ from ..drawing.people import People
 from ..drawing.pools import seeded_faker
 from ..drawing.rhythm import Rhythm, office_hour
 from ..drawing.streams import stream
-from ..engine.rules import SandboxSettings
 from ..engine.sandbox import Sandbox
+from ..engine.step import SandboxSettings
 from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
 from ..scenarios.files import Files, Node
@@ -100,7 +100,7 @@ class Seeding:
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         store = self._merchant(sandbox, scenario, begun)
         script = Script(sandbox, store, begun, now)
-        with closing(script), sandbox.living_past(begun), store.in_bulk(), _unheard(sandbox) as heard:
+        with closing(script), sandbox.seeding_past(begun), store.in_bulk(), _unheard(sandbox) as heard:
             merchant = Merchant(script, stream(seed, "projects"), begun + 2 * DAY)
             merchant.plan_projects(self._shelves(scenario, seed))
             listening = Webhooks(script, stream(seed, "webhooks")).plan(scenario.webhooks, secret, seed, begun)

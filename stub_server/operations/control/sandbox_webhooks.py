@@ -29,12 +29,12 @@ async def resume_webhooks(call: Call) -> Reply:
     sandboxes = call.server.sandboxes
     resumed = await sandboxes.lane.in_slices(held_back(call.sandbox))
     call.check_there()
-    world, held = call.sandbox, call.sandbox.held
-    world.held = 0
+    world, held = call.sandbox, call.sandbox.held_before
+    world.held_before = 0
     try:
         await sandboxes.persistence.noted(world)
     except Unavailable:
-        world.held = held
+        world.held_before = held
         raise
     call.server.courier.resume(world)
     return reply.value({"resumed": resumed})
