@@ -161,7 +161,7 @@ class Posting:
         """The step that an attempt ends with."""
         draft = Draft(world, store, Cause("delivery", timer.subject, SENDING))
         if world.timers.is_set(timer):  # a world that was rewound meanwhile has it, and nobody has claimed it there
-            draft.taken(timer)
+            draft.fired(timer)
         return draft
 
     def _known(self, key: tuple[int, str]) -> Receiver:

@@ -88,19 +88,19 @@ def place(
     ident: str | None = None,
     *,
     refused: str | None = None,
-    is_ordinary: bool = False,
+    no_magic: bool = False,
     copy_only: bool = False,
 ) -> Record:
     """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
 
-    An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. To an
-    ordinary one a magic value does nothing. By one that is `copy_only` the keys of its project see what it says of its
+    An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. With
+    `no_magic`, magic values have no effect. With `copy_only`, the keys of its project see what the order says of its
     customer, and not the customer.
     """
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
     behaviour = _behaviour_of(draft, customer_id)
-    magic = None if is_ordinary else orders.magic_of(customer["email"])
+    magic = None if no_magic else orders.magic_of(customer["email"])
     if behaviour is not None:
         magic = orders.BEHAVIOURS[behaviour]
     outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
@@ -218,22 +218,22 @@ def pay(
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
     public, hidden = payments.paid(row.public, row.hidden, payer, draft.ids.alnum(11), paid_at or draft.now, draft.now)
-    held = _renewed_by(draft, hidden)
-    opened = None if held is not None else _opened_by(draft, public, hidden)
-    if held is not None:
-        hidden = hidden | {"subscriptionId": held.id, "renewal": True}
+    renewed = _renewed_by(draft, hidden)
+    opened = None if renewed is not None else _opened_by(draft, public, hidden)
+    if renewed is not None:
+        hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
     elif opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
     record = draft.update(table, row, public, hidden)
     tell_order(draft, record, hidden, moved)
-    if held is not None:
-        _renew(draft, held, record.id, public["paymentMethod"])
+    if renewed is not None:
+        _renew(draft, renewed, record.id, public["paymentMethod"])
     elif opened is not None:
         _open(draft, *opened)
     return record
 
 
-def refund(draft: Draft, row: Row, amount: int | None) -> Record:
+def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     """Money back, in full or part (cents); what a full refund had paid for is taken away. Raises Conflict."""
     table, status = lifecycle(draft, "Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
@@ -271,8 +271,8 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
 # -- subscriptions, as orders open and renew them
 
 
-def held_by(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
-    """The running subscription that a customer has of a plan: there are never two."""
+def running_of(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
+    """The running subscription of a customer to a plan; there are never two."""
     table, of = draft.store.subscriptions, (customer_id, plan_id)
     if not table.count("customerId+planId", of):
         return None
@@ -286,7 +286,7 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
         row = draft.open(table, order["subscriptionId"])
         if row is not None and is_running(draft, row):
             return row
-    return held_by(draft, order["customerId"], order["planId"])
+    return running_of(draft, order["customerId"], order["planId"])
 
 
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:

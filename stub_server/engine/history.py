@@ -286,7 +286,7 @@ def _step(world: Sandbox, then: Sandbox, parts: tuple[Part, ...], size: int, cau
         forgotten_events=(),
         timers_set=coming,
         timers_before=world.timers.last,
-        timers_taken=going,
+        timers_fired=going,
         used=(),
         saved=None,
         forgotten_replies=(),

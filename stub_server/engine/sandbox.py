@@ -182,7 +182,7 @@ class Sandbox:
         if step.events:
             for event in step.events[self.events.raised - step.events_before :]:
                 self.events.append(event)
-        for timer in step.timers_taken:
+        for timer in step.timers_fired:
             self.timers.discard(timer)
         for timer in step.timers_set:
             self.timers.put(timer)
@@ -270,7 +270,7 @@ class Sandbox:
         self.replies.put_back(step.forgotten_replies)
         for timer in step.timers_set:
             self.timers.discard(timer)
-        for timer in step.timers_taken:
+        for timer in step.timers_fired:
             self.timers.put(timer)
         self.timers.last = step.timers_before
         if step.settings is not None:

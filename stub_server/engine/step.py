@@ -148,7 +148,7 @@ class Step(NamedTuple):
     forgotten_events: tuple[Event, ...]
     timers_set: tuple[TimerData, ...]
     timers_before: int
-    timers_taken: tuple[TimerData, ...]
+    timers_fired: tuple[TimerData, ...]
     used: tuple[Used, ...]
     saved: tuple[ReplyKey, Saved] | None
     forgotten_replies: tuple[tuple[ReplyKey, Saved], ...]

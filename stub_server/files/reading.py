@@ -172,7 +172,7 @@ class Reader:
             forgotten_events=tuple(state.events[place] for place in range(body.get("forgotten_events", 0))),
             timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
             timers_before=state.timers_last,
-            timers_taken=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
+            timers_fired=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
             used=tuple(
                 Used(key, use_of(after), None if owned is None else owned.recorded(key))
                 for key, after in body.get("used", {}).items()

@@ -70,7 +70,7 @@ class Script:
         if timers.aside:
             self.now = end
             last = self.draft()
-            last.taken()
+            last.fired()
             last.record()
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from stub_server.app import create_app
 from stub_server.engine import bounded as logs
-from stub_server.engine import jobs
+from stub_server.engine import scheduler
 from stub_server.engine.sandbox import Sandbox
 from stub_server.events import log as events
 from stub_server.http.application import Application
@@ -23,7 +23,7 @@ BOUNDS = (
     (logs, "MOST_REPLIES", 3),
     (tables, "LOG_ROWS", 6),
     (tables, "MOST_LOG_ROWS", 30),
-    (jobs, "SLICE", 2),
+    (scheduler, "SLICE", 2),
     (query, "SMALL", 1),
     (query, "FEW", 1),
     (indexes, "LONG", 8),

@@ -10,8 +10,8 @@ import pytest
 from stub_server.engine import sandbox as sandbox_module
 from stub_server.engine import scheduler
 from stub_server.engine.draft import Draft
-from stub_server.engine.jobs import JOBS, Job
 from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
 from stub_server.events.sender import Sender
 from stub_server.http.dispatch import OperationHandler

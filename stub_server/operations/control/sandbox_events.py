@@ -51,10 +51,11 @@ def trigger_event(call: Call, body: Body) -> Reply:
     """201 with an event that nothing has caused: no record changes, and everybody who listens is told."""
     type_, server = body["type"], call.server
     entry = server.document.events[type_]
-    told = samples.told_of(call.store, entry, _subject(call, body, entry))
+    content = samples.content_of(call.store, entry, _subject(call, body, entry))
     if "overrides" in body:
-        told = told._replace(resource=orjson.dumps(_patched(orjson.loads(told.resource), body["overrides"])))
-    event = samples.raised(call.draft, type_, told)
+        resource = orjson.dumps(_patched(orjson.loads(content.resource), body["overrides"]))
+        content = content._replace(resource=resource)
+    event = samples.raised(call.draft, type_, content)
     payload = event.payload()
     if "overrides" in body:
         _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])
