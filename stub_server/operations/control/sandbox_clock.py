@@ -9,7 +9,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...contract.formats import date_time_ms
-from ...delivery.passage import Passed, pass_time
+from ...delivery.advancing import Passed, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_standing, table_of
