@@ -88,7 +88,7 @@ class Courier:
     # -- when to look
 
     def ring(self, world: Sandbox) -> None:
-        """Look at a world as soon as the event loop is free."""
+        """Look at a sandbox as soon as the event loop is free."""
         if self._loop is not None and id(world) not in self._rung:
             self._rung.add(id(world))
             self._loop.call_soon(self._look, world)

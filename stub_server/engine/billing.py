@@ -1,7 +1,7 @@
-"""The course of orders, and of the subscriptions that they open and renew.
+"""What happens to orders, and to the subscriptions that they open and renew.
 
-Operations, controls, the clock and magic values call these alike. Each function adds to a draft: the order, the
-subscription that it moves, their events and timers.
+Operations, controls, the clock and magic values call these functions. Each adds to a draft: the order, the
+subscription that it changes, their events and timers.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def place(
 
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
-    """What the customer was set to do with orders, this one of them."""
+    """How the customer was set to pay this order."""
     table = draft.store.customers
     record = draft.find(table, customer_id)
     if record is None or b"behaviour" not in record.hidden:
@@ -149,7 +149,7 @@ AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
 
 
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
-    """Who pays: what was said of the payer, the order's customer for the rest, and one of the banks."""
+    """Who pays: what `sent` says of the payer; else the order's customer, with one of the banks."""
     sent = sent or {}
     customer, banks = row.public["customer"], draft.sandbox.rules.banks
     # Everybody has one account: the document decides the bank.
@@ -172,7 +172,7 @@ def expire(draft: Draft, row: Row) -> Record:
 
 
 def cancel(draft: Draft, row: Row) -> Record:
-    """Nobody wants the order any more. Raises Conflict."""
+    """The order is canceled. Raises Conflict."""
     return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
 
 
@@ -234,7 +234,7 @@ def pay(
 
 
 def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
-    """Money back, in full or part (cents); what a full refund had paid for is taken away. Raises Conflict."""
+    """Refund an order in full or part (cents). A full refund ends what it paid for. Raises Conflict."""
     table, status = lifecycle(draft, "Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
@@ -245,7 +245,7 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
 
 
 def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
-    """The order after a move by which so many cents went back; what a full refund had paid for is taken away."""
+    """The order after a move that returns so many cents. A full refund ends what the order paid for."""
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
     record = draft.update(draft.store.orders, row, public, hidden)
     tell_order(draft, record, hidden, moved)
@@ -255,7 +255,7 @@ def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
 
 
 def _take_back(draft: Draft, ident: str, order_id: str) -> None:
-    """The order of a period is refunded: without the running one the subscription ends, a later one is taken off."""
+    """The order of a period is refunded: that of the running one ends the subscription, a later period is removed."""
     row = draft.open(draft.store.subscriptions, ident)
     if row is None or row.public["status"] == "past_due" or not is_running(draft, row):
         return  # none of its periods runs
@@ -321,7 +321,7 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
 
 
 def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
-    """One more period is paid, whether by the open bill or by another order, which makes the bill pointless."""
+    """One more period is paid, by the open order or by another one, which cancels the open one."""
     if row.hidden["renewal_order"] != order_id:
         call_off_bill(draft, row)
     public = row.public
@@ -353,7 +353,7 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:
-    """The open bill of a subscription, if there is one, is canceled."""
+    """Cancel the open order of a subscription, if there is one."""
     ident = row.hidden["renewal_order"]
     bill = None if ident is None else draft.open(draft.store.orders, ident)
     if bill is not None and is_payable(draft, bill):
@@ -361,7 +361,7 @@ def call_off_bill(draft: Draft, row: Row) -> None:
 
 
 def end_subscription(draft: Draft, row: Row, status: str) -> Record:
-    """Over: canceled or expired, and no bill of it stays open. Raises Conflict."""
+    """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
     if move(lifecycle(draft, "Subscription"), row.public["status"], status) is None:
         return row.record
     call_off_bill(draft, row)
@@ -372,7 +372,7 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
 
 
 def end_later(draft: Draft, row: Row) -> Record:
-    """To be canceled when the paid period is over, or at once if it is: nothing is renewed, no bill stays open."""
+    """Cancel a subscription at the end of the paid period, or at once if that is over, and cancel its open order."""
     if row.public["status"] == "past_due":
         return end_subscription(draft, row, "canceled")
     call_off_bill(draft, row)
