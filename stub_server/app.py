@@ -22,7 +22,8 @@ from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
 from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
-from .engine.rules import Rules, SandboxSettings
+from .engine.sandbox import Rules
+from .engine.step import SandboxSettings
 from .events.sender import Sender
 from .explain.explaining import Explainer
 from .explain.live_examples import LiveExamples

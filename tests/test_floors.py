@@ -31,8 +31,8 @@ APART = ({"contract", "store"}, {"audit", "seeding"}, {"audit", "certify"}, {"ce
 OWNERS = {
     "connexion": ("http/", "app.py", "resolver.py"),
     "starlette": ("http/", "app.py", "resolver.py"),
-    "httpx2": ("commands/server.py", "events/exchange", "events/connections", "testing/", "verify/"),
-    "httpcore2": ("events/exchange", "events/connections", "events/streams"),
+    "httpx2": ("commands/server.py", "events/network", "testing/", "verify/"),
+    "httpcore2": ("events/network", "events/raw"),
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),
     "click": ("cli.py", "__main__.py", "commands/"),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ..engine.log import Log
+from ..engine.bounded import Log
 from ..engine.step import Part, Step
 from ..kernel.clock import iso
 from ..kernel.record import Body, Record

@@ -9,8 +9,7 @@ from itertools import takewhile
 from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..events.raw import Route, send_half, send_together
-from ..events.sender import Delivery, Sender
+from ..events.sender import Delivery, Route, Sender
 from ..kernel.clock import SECOND, wall_ms
 from .sample_events import Sample, Samples
 
@@ -70,11 +69,15 @@ class Session:
         return outcome
 
     async def send_half(self, sample: Sample) -> None:
-        """Send half of a delivery and hang up. Raises Unsent."""
+        """Send half of a delivery and hang up. Raises Failed."""
+        from ..events.raw import send_half  # not needed by a server that certifies nothing
+
         await send_half(self._route, self._delivery(sample), self.now // SECOND, ANSWER_TIME)
 
     async def send_together(self, sample: Sample, copies: int) -> list[int | None]:
-        """Send a delivery several times at the very same moment; the status of each answer. Raises Unsent."""
+        """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
+        from ..events.raw import send_together
+
         statuses = await send_together(self._route, self._delivery(sample), self.now // SECOND, copies, ANSWER_TIME)
         self.answered += sum(status is not None for status in statuses)
         return statuses

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import orjson
 
 from ..domain.deliveries import AttemptOutcome
-from ..events.raw import Unsent
+from ..events.sender import Failed
 from ..kernel.record import Body
 from .receiver import ANSWER_TIME, Session
 
@@ -198,7 +198,7 @@ async def simultaneous(session: Session) -> Finding:
         mark = session.mark()
         try:
             statuses = await session.send_together(session.next(), TWICE)
-        except Unsent as error:
+        except Failed as error:
             return Finding(NOT_APPLICABLE, sent, f"it could not be sent ({error})")
         done = await session.calls_since(mark)
         answers = ", ".join("no answer" if status is None else str(status) for status in statuses)
@@ -221,7 +221,7 @@ async def interrupted(session: Session) -> Finding:
     sent = "half of a delivery, then the connection was closed; then the whole of it under the same webhook-id"
     try:
         await session.send_half(sample)
-    except Unsent as error:
+    except Failed as error:
         return Finding(NOT_APPLICABLE, sent, f"the first half could not be sent ({error})")
     await session.calls_since(session.mark())
     mark = session.mark()

@@ -1,4 +1,4 @@
-"""Sends what is due, one courier for all worlds of a server: after the answers, and without anybody asking."""
+"""Sends the deliveries that are due. A server has one courier for all sandboxes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from weakref import ref
 import orjson
 
 from ..engine.attempts import attempt_for
-from ..engine.deliveries import is_held, is_silent, is_waiting, keeps_waiting
+from ..engine.deliveries import is_kept_back, is_silent, is_waiting, keeps_waiting
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import pass_on, tick
 from ..events.sender import Sender
-from ..kernel.slices import SLICE
-from ..kernel.slices import Lane as Slices
+from ..kernel.slices import SLICE, Lane
 from ..kernel.timers import SENDING, Timer
 from .posting import Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 PER_WEBHOOK = 8  # attempts at once, at most
-AFTER_DEFECT = 30.0  # seconds until what failed by a defect of ours is tried again
+AFTER_DEFECT = 30.0  # seconds until an attempt is repeated after a defect of the server
 LONGEST_SLEEP = 3600.0
 log = logging.getLogger("stub_server")
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
-    """What waits for one webhook. A receiver gets one attempt at a time, and one more with every answer."""
+class Queue:
+    """Attempts that wait for one webhook. A receiver gets one at a time, and one more with every answer."""
 
     world: Sandbox
     waiting: deque[Timer] = field(default_factory=deque)
@@ -41,23 +40,21 @@ class Lane:
 
 
 class Courier:
-    """Looks at a world when its bell rings and when something falls due there, and makes the attempts.
+    """Looks at a sandbox when a step sets something due and when it is, and makes the attempts.
 
-    It works on the event loop on which it was started; before and after that nothing is sent.
+    It works on the event loop on which it was started; before `start` and after `stop` nothing is sent.
     """
 
-    def __init__(self, sender: Sender, abroad: Sender, lane: Slices | None = None) -> None:
-        """`abroad` sends to the addresses that pages of other machines chose; long work takes its turn in `lane`."""
-        self.sender, self.lane = sender, lane or Slices()
+    def __init__(self, sender: Sender, abroad: Sender, lane: Lane | None = None) -> None:
+        """`abroad` sends to addresses that were set by pages of other machines; long work takes its turn in `lane`."""
+        self.sender, self.lane = sender, lane or Lane()
         self.posting = Posting(sender, abroad, self.lane, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._lanes: dict[tuple[int, str], Lane] = {}
+        self._queues: dict[tuple[int, str], Queue] = {}
         self._rung: set[int] = set()
         self._passing: set[int] = set()
         self._alarms: dict[int, asyncio.TimerHandle] = {}
         self.tasks: set[asyncio.Task[None]] = set()
-
-    # -- its own life
 
     @property
     def is_open(self) -> bool:
@@ -65,19 +62,16 @@ class Courier:
         return self._loop is not None
 
     def start(self, worlds: Iterable[Sandbox]) -> None:
-        """Begin to send, with what is due by now."""
+        """Start to send, with what is due by now."""
         self._loop = asyncio.get_running_loop()
-        self.sender.connections.keep()
+        self.sender.open()
         for world in worlds:
-            for timer in list(world.timers.claimed.values()):  # what was not made before an earlier stop
+            for timer in list(world.timers.claimed.values()):  # not made before an earlier stop
                 world.timers.release(Timer(*timer))
             self.ring(world)
 
     async def stop(self, since: float | None = None) -> None:
-        """Send nothing more. Attempts under way get a few seconds; what is not made is due again at the next start.
-
-        The server stops `since` a moment: what open requests were given of that time is gone.
-        """
+        """Stop sending. Attempts under way get GRACE seconds from `since`; others are due again at the next start."""
         self._loop = None
         for handle in self._alarms.values():
             handle.cancel()
@@ -86,24 +80,24 @@ class Courier:
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        for kept in (self._lanes, self._rung, self._passing, self._alarms):
+        for kept in (self._queues, self._rung, self._passing, self._alarms):
             kept.clear()
         self.posting.forget()
-        await self.sender.connections.aclose()
+        await self.sender.aclose()
 
     # -- when to look
 
     def ring(self, world: Sandbox) -> None:
-        """Look at a world as soon as the event loop is free."""
+        """Look at a sandbox as soon as the event loop is free."""
         if self._loop is not None and id(world) not in self._rung:
             self._rung.add(id(world))
             self._loop.call_soon(self._look, world)
 
     def _look(self, world: Sandbox) -> None:
-        """Take on what is due in a world, and see to being called when the next is."""
+        """Queue what is due in a sandbox, and set an alarm for what is next."""
         self._rung.discard(id(world))
         self.posting.end(world)
-        self.posting.tell()  # whoever waits for a world looks at it after this
+        self.posting.wake()  # those who wait for a sandbox look at it next
         if self._loop is None or world.is_advancing or world.is_broken or world.is_halted:
             return
         if (earlier := self._alarms.pop(id(world), None)) is not None:
@@ -119,12 +113,12 @@ class Courier:
             self._alarms[id(world)] = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._wake, ref(world))
 
     def _take_stock(self, world: Sandbox) -> float | None:
-        """Do what time brings and take on what is to be sent; answers in how many seconds more is due, if it is."""
+        """Do what is due and queue what is to be sent; returns in how many seconds more is due, if it is."""
         job, now = world.timers.next_due(), world.clock.read()
         if job is not None and job <= now:
             if id(world) in self._passing:
                 return None
-            rest = tick(world)  # events that time raises are delivered without a request
+            rest = tick(world)  # jobs raise events
             if rest is not None:
                 self._passing.add(id(world))
                 self.spawn(self._pass_time(world, rest))
@@ -146,7 +140,7 @@ class Courier:
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
     async def _pass_time(self, world: Sandbox, until: int) -> None:
-        """Do what time brings, and look again."""
+        """Do what is due, and look again."""
         try:
             await pass_on(world, self.lane, until)
         finally:
@@ -158,66 +152,64 @@ class Courier:
         if world is not None:
             self._look(world)
 
-    # -- lanes
+    # -- one queue per webhook
 
     def _take_on(self, world: Sandbox, timer: Timer) -> None:
         webhook = webhook_of(world, timer)
         if webhook is None:
             world.timers.pass_over(timer)
             return
-        lane = self._lanes.get((id(world), webhook))
-        if lane is None:
-            lane = self._lanes[id(world), webhook] = Lane(world)
-        lane.waiting.append(timer)
-        if not lane.workers:
-            self._staff(webhook, lane)
+        queue = self._queues.setdefault((id(world), webhook), Queue(world))
+        queue.waiting.append(timer)
+        if not queue.workers:
+            self._add_worker(webhook, queue)
 
-    def _staff(self, webhook: str, lane: Lane) -> None:
-        lane.workers += 1
-        self.spawn(self._work(webhook, lane))
+    def _add_worker(self, webhook: str, queue: Queue) -> None:
+        queue.workers += 1
+        self.spawn(self._work(webhook, queue))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Have something done that ends with the server."""
+        """Start a task that ends with the server."""
         task = asyncio.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task
 
-    async def _work(self, webhook: str, lane: Lane) -> None:
-        world, key = lane.world, (id(lane.world), webhook)
+    async def _work(self, webhook: str, queue: Queue) -> None:
+        world, key = queue.world, (id(queue.world), webhook)
         try:
             while (
-                lane.waiting
+                queue.waiting
                 and self._loop is not None
-                and (lane.workers == 1 or not self.posting.has_timed_out(world, webhook))
+                and (queue.workers == 1 or not self.posting.has_timed_out(world, webhook))
             ):
                 if world.is_advancing:
                     self.hand_back(world)
                     break
-                await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT)
-                if lane.waiting and lane.workers < self._most_at_once(lane, webhook):
-                    self._staff(webhook, lane)
+                await self.posting.deliver(world, queue.waiting.popleft(), TIMEOUT)
+                if queue.waiting and queue.workers < self._most_at_once(queue, webhook):
+                    self._add_worker(webhook, queue)
         finally:
-            lane.workers -= 1
-            if not lane.workers and not lane.waiting:
-                self._lanes.pop(key, None)
+            queue.workers -= 1
+            if not queue.workers and not queue.waiting:
+                self._queues.pop(key, None)
 
-    def _most_at_once(self, lane: Lane, webhook: str) -> int:
-        """How many attempts to a webhook may be under way together: one if they time out, or it is told in order."""
-        store = lane.world.stores.get(lane.waiting[0].merchant_id)
+    def _most_at_once(self, queue: Queue, webhook: str) -> int:
+        """How many attempts to a webhook may run at once: one if they time out, or if its events are sent in order."""
+        store = queue.world.stores.get(queue.waiting[0].merchant_id)
         public = None if store is None else store.webhooks.peek(webhook)
         is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or self.posting.has_timed_out(lane.world, webhook) else PER_WEBHOOK
+        return 1 if is_ordered or self.posting.has_timed_out(queue.world, webhook) else PER_WEBHOOK
 
     def hand_back(self, world: Sandbox) -> None:
-        """Have everything due again that waits in lanes: the clock of its world advances, and sends it itself."""
-        for lane in self._lanes.values():
-            if lane.world is world:
-                while lane.waiting:
-                    world.timers.release(lane.waiting.popleft())
+        """Make everything due again that waits in a queue: an advancing clock sends it itself."""
+        for queue in self._queues.values():
+            if queue.world is world:
+                while queue.waiting:
+                    world.timers.release(queue.waiting.popleft())
 
     def _try_again(self, world: Sandbox, timer: Timer) -> None:
-        """Have an attempt due again a little later that failed by a defect of ours."""
+        """Make an attempt due again a little later, after a defect of the server."""
 
         def again() -> None:
             world.timers.release(timer)
@@ -226,10 +218,8 @@ class Courier:
         if self._loop is not None:
             self._loop.call_later(AFTER_DEFECT, again)
 
-    # -- what waits
-
     def queue(self, world: Sandbox) -> dict[str, int]:
-        """How many attempts of a world are due, how many of these are under way, and how many are held back."""
+        """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
         timers, now = world.timers, world.clock.now
         due, held = timers.attempts_due(now), len(timers.held) + sum(map(len, timers.parked.values()))
         if is_silent(world):
@@ -237,34 +227,31 @@ class Courier:
         return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}
 
     def resume(self, world: Sandbox) -> None:
-        """Send what is held back."""
+        """Send what is kept back."""
         world.timers.unhold()
         self.ring(world)
 
 
-def held_back(world: Sandbox) -> Generator[None, None, int]:
-    """How many attempts are due and held back, whether or not the courier has come for them.
-
-    Those that wait for an earlier one do not count. Others may be served where it yields.
-    """
+def count_kept_back(world: Sandbox) -> Generator[None, None, int]:
+    """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
     count = 0
     for timer in list(world.timers.due_by(world.clock.now)):
         attempt = attempt_for(world, timer) if timer.job == SENDING else None
-        if attempt is not None and is_held(world, attempt.serial, attempt.delivery.url):
+        if attempt is not None and is_kept_back(world, attempt.serial, attempt.delivery.url):
             count += not is_waiting(world.stores[timer.merchant_id], attempt.log)
         yield
     return count
 
 
 def let_go_on(world: Sandbox) -> None:
-    """Have due what has waited for an earlier delivery to the same webhook, where that is decided by now."""
+    """Make due what waited for an earlier delivery to the same webhook that is decided by now."""
     for merchant_id, webhook in list(world.timers.parked):
         if not keeps_waiting(world.stores.get(merchant_id), webhook):
             world.timers.unpark(merchant_id, webhook)
 
 
 def webhook_of(world: Sandbox, timer: Timer) -> str | None:
-    """The id of the webhook that an attempt is for."""
+    """The id of an attempt's webhook."""
     store = world.stores.get(timer.merchant_id)
     record = store.webhook_logs.find(timer.subject) if store is not None else None
     ident: str | None = None if record is None else orjson.loads(record.public)["webhookId"]

@@ -1,9 +1,9 @@
-"""The inbox of a world: a receiver for its webhooks that keeps what arrives and answers what it was told to."""
+"""The inbox of a sandbox: a receiver for its webhooks that keeps messages and answers as it was set to."""
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from ..domain.webhooks import valid_keys
+from ..engine.bounded import Bounded, Budget
 from ..engine.deliveries import INBOX
-from ..engine.log import Budget
 from ..engine.sandbox import Sandbox
 from ..events.signing import Verdict, verify
 
@@ -28,12 +28,12 @@ is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmat
 _MOST_HEADERS, _MOST_VALUE, _MOST_HEADER_BYTES = 100, 2_000, 8_192
 _MOST_ID = 200
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
-_MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is held to fewer keys, or it would hold up everybody else
+_MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is tried with fewer keys, so that it does not delay other requests
 _SECRET = frozenset(("authorization", "cookie", "proxy-authorization", "x-sandbox-admin-key", "x-sandbox-control-key"))
 
 
 class Answer(NamedTuple):
-    """What a name answers. `times` is how often, before it answers 200 again; None is for ever."""
+    """What a name answers. `times` is how often before it answers 200 again; None is always."""
 
     status: int = 200
     delay_ms: int = 0
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One request that arrived. `at` is ms of the sandbox clock; `headers` are by name in lower case."""
+    """One request received. `at` is ms of the sandbox clock; `headers` are by name in lower case."""
 
     number: int
     name: str
@@ -65,33 +65,29 @@ OK = Answer()
 
 @dataclass(slots=True)
 class Box:
-    """A name's state: what it answers, how many messages have come, and when the last one did."""
+    """A name's state: what it answers, how many messages it received, and when the last one."""
 
     answer: Answer = OK
     received: int = 0
     last_at: int | None = None
 
 
-class Inbox:
-    """What arrived in one world. It is the observer's: no step, no part of the world's state.
+class Inbox(Bounded[Message]):
+    """The messages of one sandbox. They are not part of its state.
 
-    The oldest messages go when there are too many, and the name that was longest unused when there are too many names.
-    `size` is how many bytes its messages take.
+    The oldest messages are dropped when there are too many, and the name longest unused when there are too many names.
     """
 
-    __slots__ = ("__weakref__", "_boxes", "_budget", "_messages", "_number", "size")
+    __slots__ = ("_boxes", "_number")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared by the inboxes of a server."""
-        self._budget = budget
+        super().__init__(budget)
         self._boxes: OrderedDict[str, Box] = OrderedDict()
-        self._messages: deque[Message] = deque()
-        self.size = self._number = 0
-
-    # -- what arrives
+        self._number = 0
 
     def receive(self, sandbox: Sandbox, name: str, headers: dict[str, str], body: bytes, wall: int) -> Message:
-        """Keep a request and say what it is answered. `wall` is the machine's time in ms, which senders sign with."""
+        """Keep a request, with its answer. `wall` is the machine's time in ms, with which senders sign."""
         box = self._box(name)
         answer = box.answer
         if answer.times is not None:
@@ -102,26 +98,15 @@ class Inbox:
         now = sandbox.clock.now
         message = Message(self._number, name, now, _kept(headers), body, ident, _type_of(body), verdict, answer)
         box.received, box.last_at = box.received + 1, now
-        if not self._messages:
-            self._budget.join(self)
-        self._messages.append(message)
-        self.size += message.size
-        self._budget.used += message.size
-        while len(self._messages) > MOST_MESSAGES or self.size > MOST_BYTES:
-            self._let_go(self._messages.popleft())
-        if self._budget.used > self._budget.most:
-            self._budget.make_room()
+        self._add(message)
+        while len(self._items) > MOST_MESSAGES or self.size > MOST_BYTES:
+            self._drop()
+        if self.budget.used > self.budget.most:
+            self.budget.make_room()
         return message
 
-    def forget(self, size: int) -> None:
-        """Let the oldest messages of about so many bytes go, at most half of what there is and at least one."""
-        goal = max(self.size // 2, self.size - size)
-        self._let_go(self._messages.popleft())
-        while self.size > goal:
-            self._let_go(self._messages.popleft())
-
-    def tell(self, name: str, answer: Answer) -> None:
-        """Have a name answer so from now on."""
+    def set_answer(self, name: str, answer: Answer) -> None:
+        """Set what a name answers from now on."""
         self._box(name).answer = answer
 
     def _box(self, name: str) -> Box:
@@ -133,40 +118,30 @@ class Inbox:
         self._boxes.move_to_end(name)
         return box
 
-    # -- what has arrived
-
     def boxes(self) -> list[tuple[str, Box, int]]:
         """Every name, the one used last first: its state, and how many of its messages are kept."""
-        kept: dict[str, int] = {}
-        for message in self._messages:
-            kept[message.name] = kept.get(message.name, 0) + 1
-        return [(name, box, kept.get(name, 0)) for name, box in reversed(self._boxes.items())]
+        kept = Counter(message.name for message in self._items)
+        return [(name, box, kept[name]) for name, box in reversed(self._boxes.items())]
 
     def messages(self, name: str) -> Iterator[Message]:
         """The messages of a name, the newest first."""
-        return (message for message in reversed(self._messages) if message.name == name)
+        return (message for message in reversed(self._items) if message.name == name)
 
     def clear(self, name: str | None = None) -> None:
-        """Forget a name, what arrived at it and what it answers; without a name all of them."""
-        kept: deque[Message] = deque()
-        for message in self._messages:
-            if name is None or message.name == name:
-                self._let_go(message)
-            else:
-                kept.append(message)
-        self._messages = kept
+        """Delete a name, its messages and its answer; without a name all of them."""
+        kept = [] if name is None else [message for message in self._items if message.name != name]
+        while self._items:
+            self._drop()
+        for message in kept:
+            self._add(message)
         if name is None:
             self._boxes.clear()
         else:
             self._boxes.pop(name, None)
 
-    def _let_go(self, message: Message) -> None:
-        self.size -= message.size
-        self._budget.used -= message.size
-
 
 def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, str]]:
-    """Webhook and key of all that may have signed: first of those that are sent to this address."""
+    """Webhook and key of all that may have signed, those with this address first."""
     every = (row for store in sandbox.stores.values() for row in store.webhooks.all_rows())
     rows = list(islice(every, _MOST_SIGNERS))
     rows.sort(key=lambda row: not row.public["url"].endswith(address))
@@ -175,7 +150,7 @@ def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, st
 
 
 def _kept(headers: dict[str, str]) -> dict[str, str]:
-    """Headers as they are kept: no credentials, and nothing very long."""
+    """Headers without credentials, long ones cut."""
     kept: dict[str, str] = {}
     room = _MOST_HEADER_BYTES
     for name, value in islice(headers.items(), _MOST_HEADERS):
@@ -188,7 +163,7 @@ def _kept(headers: dict[str, str]) -> dict[str, str]:
 
 
 def _type_of(body: bytes) -> str | None:
-    """The event type that a body names, if it is one of ours."""
+    """The event type in a body, if there is one."""
     try:
         read: Any = orjson.loads(body)
     except orjson.JSONDecodeError:

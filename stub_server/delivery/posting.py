@@ -1,45 +1,138 @@
-"""Makes attempts: each when there is a place for it, as things stand then, and records what came of it as a step."""
+"""Makes attempts: each when there is a place for it, and records its outcome as a step."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from asyncio import CancelledError, Future, get_running_loop
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from enum import Enum
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import ABROAD
-from ..engine.attempts import Attempt, attempt_for, conclude, disturbance
-from ..engine.deliveries import ANSWERING, is_held, is_simulated, is_waiting
+from ..engine.attempts import LOST, Attempt, attempt_for, conclude, disturbance, wrong_keys
+from ..engine.deliveries import ANSWERING, is_kept_back, is_simulated, is_waiting
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import caught_up
 from ..engine.step import Cause
-from ..events.sender import Sender
+from ..events.sender import Delivery, Sender
+from ..faults.rule import Disturbance
+from ..kernel.clock import SECOND
 from ..kernel.problem import Unavailable
 from ..kernel.slices import Lane
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
-from . import disturbed as disturbing
-from .places import Place, Places, Receiver, host_of
 
-LATE = 1000  # ms: who takes longer is slow
+IN_ALL = 128
+SLOW = NEW = 48  # of them for receivers that are known to be slow, and for those without an attempt so far
+PER_HOST = 16
+LATE = 1000  # ms: a receiver that takes longer is slow
 MOST_KNOWN = 10_000  # webhooks whose latest attempt is remembered
 log = logging.getLogger("stub_server")
 
 
+class Receiver(Enum):
+    """How a receiver answered its latest attempt."""
+
+    PROVED, NEW, SLOW = "answers at once", "has had no attempt", "answers late or not at all"
+
+
+class Place(NamedTuple):
+    """What an attempt needs a place for. A sandbox gets at most half of all places, and half of those of each kind."""
+
+    sandbox: int
+    host: str
+    receiver: Receiver
+
+    def limits(self) -> Iterator[tuple[Hashable, int]]:
+        """What is limited, and to how many."""
+        kind = {Receiver.PROVED: IN_ALL, Receiver.NEW: NEW, Receiver.SLOW: SLOW}[self.receiver]
+        yield None, IN_ALL
+        yield self.sandbox, IN_ALL // 2
+        yield self.host, PER_HOST
+        yield self.receiver, kind
+        yield (self.sandbox, self.receiver), kind // 2
+
+
+class Places:
+    """Limits how many attempts run at once: in all, of one sandbox and to one host.
+
+    Sandboxes take turns; within a sandbox the first attempt that fits is first.
+    """
+
+    def __init__(self) -> None:
+        self._used: Counter[Hashable] = Counter()
+        self._waiting: OrderedDict[int, deque[tuple[Place, Future[None]]]] = OrderedDict()
+
+    def is_free(self, place: Place) -> bool:
+        """Whether an attempt need not wait."""
+        return all(self._used[of] < most for of, most in place.limits())
+
+    @asynccontextmanager
+    async def at(self, place: Place) -> AsyncIterator[None]:
+        """A place for one attempt, until the block ends."""
+        if self.is_free(place):
+            self._take(place)
+        else:
+            await self._wait(place)
+        try:
+            yield
+        finally:
+            self._free(place)
+
+    async def _wait(self, place: Place) -> None:
+        given: Future[None] = get_running_loop().create_future()
+        waiting = place, given
+        self._waiting.setdefault(place.sandbox, deque()).append(waiting)
+        try:
+            await given
+        except CancelledError:
+            if given.cancelled():
+                self._waiting[place.sandbox].remove(waiting)
+            else:
+                self._free(place)
+            raise
+
+    def _take(self, place: Place) -> None:
+        for of, _ in place.limits():
+            self._used[of] += 1
+
+    def _free(self, place: Place) -> None:
+        """Give a place back. The first waiting attempt that fits gets it, and its sandbox goes behind the others."""
+        for of, _ in place.limits():
+            self._used[of] -= 1
+            if not self._used[of]:
+                del self._used[of]
+        for sandbox, queue in list(self._waiting.items()):
+            following = next((one for one in queue if self.is_free(one[0])), None)
+            if following is not None:
+                queue.remove(following)
+                self._waiting.move_to_end(sandbox)
+                self._take(following[0])
+                following[1].set_result(None)
+            if not queue:
+                del self._waiting[sandbox]
+            if following is not None:
+                return
+
+
 class Made(NamedTuple):
-    """An attempt that was made: whether it ran into its limit of time, and how long it took in ms."""
+    """An attempt that was made: whether it timed out, and how long it took in ms."""
 
     timed_out: bool
     took: int
 
 
 class Flying:
-    """The attempts of a world that are under way or wait for a place: how many, and the limits of their time.
+    """The attempts of a sandbox that are under way or wait for a place: how many, and their time limits.
 
-    `ends` are what ends one altogether, with the merchant and the webhook that it is for.
+    `ends` has what ends an attempt, with its merchant and webhook.
     """
 
     __slots__ = ("count", "ends", "limits")
@@ -64,17 +157,17 @@ class Posting:
     """One per server."""
 
     def __init__(self, sender: Sender, abroad: Sender, lane: Lane, try_again: Callable[[Sandbox, Timer], None]) -> None:
-        """`try_again` is told of an attempt that failed by a defect of ours."""
+        """`try_again` is called with an attempt that failed by a defect of the server."""
         self._sender, self._abroad, self._lane, self._try_again = sender, abroad, lane, try_again
         self._places = Places()
         self._flying: dict[int, Flying] = {}
-        self._latest: dict[tuple[int, str], Made] = {}  # of each webhook the latest attempt
-        self._watching: list[asyncio.Future[None]] = []
+        self._latest: dict[tuple[int, str], Made] = {}  # the latest attempt by sandbox and webhook
+        self._watching: list[Future[None]] = []
 
     async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> Made | None:
-        """Make a claimed attempt, if it is still to be made, and record what came of it.
+        """Make a claimed attempt, if it is still due, and record its outcome.
 
-        Answers None where nothing was sent, or its webhook has gone meanwhile.
+        Returns None where nothing was sent, or the webhook was deleted meanwhile.
         """
         advancing = world.is_advancing
         flying = self._flying.setdefault(id(world), Flying())
@@ -84,7 +177,7 @@ class Posting:
             if attempt is None:
                 return None
             key = id(world), attempt.webhook.id
-            place = Place(key[0], host_of(attempt.delivery.url), self._known(key))
+            place = Place(key[0], urlsplit(attempt.delivery.url).netloc.lower(), self._known(key))
             was_free = self._places.is_free(place)
             async with flying.ending(timer.merchant_id, attempt.webhook.id), self._places.at(place):
                 if not was_free:
@@ -94,12 +187,12 @@ class Posting:
                     attempt = self._attempt(world, timer)
                     if attempt is None:
                         return None
-                if world.log.stored is not None:  # what is sent must not be undone
+                if world.log.stored is not None:  # an event that was sent must not be undone
                     await world.log.stored()
                 begun = world.clock.now if world.is_advancing else world.clock.read()
                 sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self._sender
                 disturbed = disturbance(world, attempt.webhook, attempt.log)
-                outcome = await disturbing.attempt(sender, attempt.delivery, timeout, disturbed, flying.limits)
+                outcome = await send(sender, attempt.delivery, timeout, disturbed, flying.limits)
             if not world.is_broken:
                 await caught_up(world, self._lane)
             if not world.is_gone and not world.is_broken:
@@ -109,13 +202,13 @@ class Posting:
             if len(self._latest) > MOST_KNOWN:
                 del self._latest[next(iter(self._latest))]
             return made
-        except TimeoutError:  # its webhook has gone
+        except TimeoutError:  # its webhook was deleted
             world.timers.pass_over(timer)
             return None
-        except asyncio.CancelledError:
+        except CancelledError:
             world.timers.release(timer)
             raise
-        except Unavailable:  # what came of it cannot be written: it is made again once it can
+        except Unavailable:  # its outcome cannot be stored: it is repeated once it can
             world.timers.release(timer)
             return None
         except Exception:
@@ -126,10 +219,10 @@ class Posting:
             flying.count -= 1
             if not flying.count:
                 del self._flying[id(world)]
-            self.tell()
+            self.wake()
 
     def _attempt(self, world: Sandbox, timer: Timer) -> Attempt | None:
-        """What is to be sent now; None where nothing is: not any more, or not yet."""
+        """What is to be sent now; None where nothing is, no longer or not yet."""
         if world.is_gone or world.is_broken or not world.timers.is_claimed(timer):
             return None
         attempt = attempt_for(world, timer)
@@ -140,7 +233,7 @@ class Posting:
             draft.at(draft.now, ANSWERING, timer.subject)
             draft.record()
             return None
-        elif is_held(world, attempt.serial, attempt.delivery.url):
+        elif is_kept_back(world, attempt.serial, attempt.delivery.url):
             world.timers.hold(timer)
             return None
         elif is_waiting(world.stores[timer.merchant_id], attempt.log):
@@ -160,8 +253,8 @@ class Posting:
     def _draft(self, world: Sandbox, timer: Timer, store: Store) -> Draft:
         """The step that an attempt ends with."""
         draft = Draft(world, store, Cause("delivery", timer.subject, SENDING))
-        if world.timers.is_set(timer):  # a world that was rewound meanwhile has it, and nobody has claimed it there
-            draft.taken(timer)
+        if world.timers.is_set(timer):  # also in a sandbox that was rewound meanwhile
+            draft.fired(timer)
         return draft
 
     def _known(self, key: tuple[int, str]) -> Receiver:
@@ -176,11 +269,11 @@ class Posting:
         return latest is not None and latest.timed_out
 
     def forget(self) -> None:
-        """Know nothing of receivers any more."""
+        """Forget how receivers answered."""
         self._latest.clear()
 
     def end(self, world: Sandbox) -> None:
-        """End the attempts to webhooks of a world that are gone."""
+        """End the attempts to webhooks that were deleted."""
         flying = self._flying.get(id(world))
         if flying is None:
             return
@@ -191,14 +284,14 @@ class Posting:
                 del flying.ends[limit]
 
     def in_flight(self, world: Sandbox) -> int:
-        """How many attempts of a world are under way or wait for a place."""
+        """How many attempts of a sandbox are under way or wait for a place."""
         flying = self._flying.get(id(world))
         return flying.count if flying is not None else 0
 
     def hasten(self, world: Sandbox, seconds: float) -> None:
-        """Give the attempts of a world that are under way so many seconds more, at most."""
+        """Give the attempts of a sandbox that are under way at most so many seconds more."""
         flying = self._flying.get(id(world))
-        end = asyncio.get_running_loop().time() + seconds
+        end = get_running_loop().time() + seconds
         for limit in flying.limits if flying is not None else ():
             set_for = limit.when()
             if set_for is not None and set_for > end:
@@ -206,13 +299,35 @@ class Posting:
 
     async def ended(self) -> None:
         """Wait until some attempt has ended."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future: Future[None] = get_running_loop().create_future()
         self._watching.append(future)
         await future
 
-    def tell(self) -> None:
-        """Some attempt has ended, or a clock call has."""
+    def wake(self) -> None:
+        """Wake those who wait: an attempt or a clock call has ended."""
         watching, self._watching = self._watching, []
         for future in watching:
             if not future.done():
                 future.set_result(None)
+
+
+async def send(
+    sender: Sender,
+    delivery: Delivery,
+    timeout: float,
+    disturbed: Disturbance | None,
+    limits: set[asyncio.Timeout] | None = None,
+) -> AttemptOutcome:
+    """Post once, or as the fault rules say, which the outcome names. Of a duplicate the first answer counts."""
+    if disturbed is None:
+        return await sender.attempt(delivery, timeout, limits)
+    if disturbed.delay:
+        await asyncio.sleep(disturbed.delay / SECOND)
+    if disturbed.drop:
+        return AttemptOutcome(None, None, {}, disturbed.delay, LOST, {}, "", simulated=disturbed.label)
+    if disturbed.bad_signature:
+        delivery = replace(delivery, keys=wrong_keys(delivery.keys))
+    outcome = await sender.attempt(delivery, timeout, limits)
+    if disturbed.duplicate:
+        await sender.attempt(delivery, timeout, limits)
+    return outcome._replace(simulated=disturbed.label, duration_ms=outcome.duration_ms + disturbed.delay)

@@ -1,4 +1,4 @@
-"""Attempts of deliveries: what is to be sent, and what becomes of a delivery and its webhook afterwards."""
+"""Attempts of deliveries: what is to be sent, and how delivery and webhook change afterwards."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Attempt(NamedTuple):
 
     @property
     def serial(self) -> int:
-        """The place of the delivery's event in the world's history."""
+        """The number of the delivery's event."""
         serial: int = self.log.hidden["serial"]
         return serial
 
 
 def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
-    """The attempt that is due, as things stand now; None where nothing is to be sent any more."""
+    """The attempt that is due; None where nothing is to be sent any more."""
     store = sandbox.stores.get(timer.merchant_id)
     log = store.webhook_logs.open(timer.subject) if store is not None else None
     if store is None or log is None or not _is_open(sandbox, log.public):
@@ -54,7 +54,7 @@ def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
 
 
 def delivery_of(webhook: Row, log: Row, now: int) -> Delivery:
-    """What is sent: the bytes of the delivery to the webhook's address of today, signed by the keys of today."""
+    """What is sent: the bytes of the delivery, to the webhook's present address, signed by its present keys."""
     return Delivery(
         webhook.public["url"],
         log.public["event_id"],
@@ -65,7 +65,7 @@ def delivery_of(webhook: Row, log: Row, now: int) -> Delivery:
 
 
 def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutcome | None:
-    """What the receiver at a reserved name answers; None for an address that is sent to. Nothing leaves the server."""
+    """The answer of the simulated receiver at a reserved name; None for any other address."""
     if not is_simulated(sandbox, webhook.public["url"]):
         return None
     disturbed = disturbance(sandbox, webhook, log)
@@ -90,7 +90,7 @@ def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutc
 
 
 def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Disturbance | None:
-    """What the fault rules of a world do to one attempt of a delivery, which is asked once for each."""
+    """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
         return None
     sending = Sending(log.public["event_type"], webhook.public["url"], log.hidden["request_body"].decode())
@@ -124,15 +124,14 @@ def answer(draft: Draft, subject: str) -> None:
 def conclude(
     draft: Draft, log: Row, webhook_id: str, outcome: AttemptOutcome, url: str, trigger: str, begun: int
 ) -> tuple[Body, Body]:
-    """Write down an attempt that was begun at `begun` (ms) and ends now; answers the delivery's two parts.
+    """Record an attempt from `begun` (ms) until now; returns the delivery's two parts.
 
-    `log` is the delivery as it was then. Others have acted meanwhile: delivery and webhook are read anew, and either
-    may be gone.
+    `log` is the delivery at its start. Delivery and webhook are read again; either may have been deleted.
     """
     store, sandbox = draft.store, draft.sandbox
     log_now, webhook = draft.open(store.webhook_logs, log.id), draft.open(store.webhooks, webhook_id)
     was = log_now or log
-    # A clock that stands is there for tests, which count on the schedule as it is written.
+    # Tests with a frozen clock rely on the schedule as it is documented.
     chance = 0.5 if sandbox.clock.frozen else luck(log.id, str(was.public["attempt_count"]))
     schedule, is_open = sandbox.settings.schedule, _is_open(sandbox, was.public)
     public, hidden = rules.attempted(was, outcome, url, trigger, begun, draft.now, schedule, chance, is_open=is_open)

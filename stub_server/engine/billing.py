@@ -1,7 +1,7 @@
-"""The course of orders, and of the subscriptions that they open and renew.
+"""What happens to orders, and to the subscriptions that they open and renew.
 
-Operations, controls, the clock and magic values call these alike. Each function adds to a draft: the order, the
-subscription that it moves, their events and timers.
+Operations, controls, the clock and magic values call these functions. Each adds to a draft: the order, the
+subscription that it changes, their events and timers.
 """
 
 from __future__ import annotations
@@ -88,19 +88,19 @@ def place(
     ident: str | None = None,
     *,
     refused: str | None = None,
-    is_ordinary: bool = False,
+    no_magic: bool = False,
     copy_only: bool = False,
 ) -> Record:
     """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
 
-    An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. To an
-    ordinary one a magic value does nothing. By one that is `copy_only` the keys of its project see what it says of its
+    An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. With
+    `no_magic`, magic values have no effect. With `copy_only`, the keys of its project see what the order says of its
     customer, and not the customer.
     """
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
     behaviour = _behaviour_of(draft, customer_id)
-    magic = None if is_ordinary else orders.magic_of(customer["email"])
+    magic = None if no_magic else orders.magic_of(customer["email"])
     if behaviour is not None:
         magic = orders.BEHAVIOURS[behaviour]
     outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
@@ -131,7 +131,7 @@ def place(
 
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
-    """What the customer was set to do with orders, this one of them."""
+    """How the customer was set to pay this order."""
     table = draft.store.customers
     record = draft.find(table, customer_id)
     if record is None or b"behaviour" not in record.hidden:
@@ -149,7 +149,7 @@ AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
 
 
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
-    """Who pays: what was said of the payer, the order's customer for the rest, and one of the banks."""
+    """Who pays: what `sent` says of the payer; else the order's customer, with one of the banks."""
     sent = sent or {}
     customer, banks = row.public["customer"], draft.sandbox.rules.banks
     # Everybody has one account: the document decides the bank.
@@ -172,7 +172,7 @@ def expire(draft: Draft, row: Row) -> Record:
 
 
 def cancel(draft: Draft, row: Row) -> Record:
-    """Nobody wants the order any more. Raises Conflict."""
+    """The order is canceled. Raises Conflict."""
     return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
 
 
@@ -218,23 +218,23 @@ def pay(
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
     public, hidden = payments.paid(row.public, row.hidden, payer, draft.ids.alnum(11), paid_at or draft.now, draft.now)
-    held = _renewed_by(draft, hidden)
-    opened = None if held is not None else _opened_by(draft, public, hidden)
-    if held is not None:
-        hidden = hidden | {"subscriptionId": held.id, "renewal": True}
+    renewed = _renewed_by(draft, hidden)
+    opened = None if renewed is not None else _opened_by(draft, public, hidden)
+    if renewed is not None:
+        hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
     elif opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
     record = draft.update(table, row, public, hidden)
     tell_order(draft, record, hidden, moved)
-    if held is not None:
-        _renew(draft, held, record.id, public["paymentMethod"])
+    if renewed is not None:
+        _renew(draft, renewed, record.id, public["paymentMethod"])
     elif opened is not None:
         _open(draft, *opened)
     return record
 
 
-def refund(draft: Draft, row: Row, amount: int | None) -> Record:
-    """Money back, in full or part (cents); what a full refund had paid for is taken away. Raises Conflict."""
+def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
+    """Refund an order in full or part (cents). A full refund ends what it paid for. Raises Conflict."""
     table, status = lifecycle(draft, "Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
@@ -245,7 +245,7 @@ def refund(draft: Draft, row: Row, amount: int | None) -> Record:
 
 
 def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
-    """The order after a move by which so many cents went back; what a full refund had paid for is taken away."""
+    """The order after a move that returns so many cents. A full refund ends what the order paid for."""
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
     record = draft.update(draft.store.orders, row, public, hidden)
     tell_order(draft, record, hidden, moved)
@@ -255,7 +255,7 @@ def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
 
 
 def _take_back(draft: Draft, ident: str, order_id: str) -> None:
-    """The order of a period is refunded: without the running one the subscription ends, a later one is taken off."""
+    """The order of a period is refunded: that of the running one ends the subscription, a later period is removed."""
     row = draft.open(draft.store.subscriptions, ident)
     if row is None or row.public["status"] == "past_due" or not is_running(draft, row):
         return  # none of its periods runs
@@ -271,8 +271,8 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
 # -- subscriptions, as orders open and renew them
 
 
-def held_by(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
-    """The running subscription that a customer has of a plan: there are never two."""
+def running_of(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
+    """The running subscription of a customer to a plan; there are never two."""
     table, of = draft.store.subscriptions, (customer_id, plan_id)
     if not table.count("customerId+planId", of):
         return None
@@ -286,7 +286,7 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
         row = draft.open(table, order["subscriptionId"])
         if row is not None and is_running(draft, row):
             return row
-    return held_by(draft, order["customerId"], order["planId"])
+    return running_of(draft, order["customerId"], order["planId"])
 
 
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:
@@ -321,7 +321,7 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
 
 
 def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
-    """One more period is paid, whether by the open bill or by another order, which makes the bill pointless."""
+    """One more period is paid, by the open order or by another one, which cancels the open one."""
     if row.hidden["renewal_order"] != order_id:
         call_off_bill(draft, row)
     public = row.public
@@ -353,7 +353,7 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:
-    """The open bill of a subscription, if there is one, is canceled."""
+    """Cancel the open order of a subscription, if there is one."""
     ident = row.hidden["renewal_order"]
     bill = None if ident is None else draft.open(draft.store.orders, ident)
     if bill is not None and is_payable(draft, bill):
@@ -361,7 +361,7 @@ def call_off_bill(draft: Draft, row: Row) -> None:
 
 
 def end_subscription(draft: Draft, row: Row, status: str) -> Record:
-    """Over: canceled or expired, and no bill of it stays open. Raises Conflict."""
+    """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
     if move(lifecycle(draft, "Subscription"), row.public["status"], status) is None:
         return row.record
     call_off_bill(draft, row)
@@ -372,7 +372,7 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
 
 
 def end_later(draft: Draft, row: Row) -> Record:
-    """To be canceled when the paid period is over, or at once if it is: nothing is renewed, no bill stays open."""
+    """Cancel a subscription at the end of the paid period, or at once if that is over, and cancel its open order."""
     if row.public["status"] == "past_due":
         return end_subscription(draft, row, "canceled")
     call_off_bill(draft, row)

@@ -20,7 +20,7 @@ ANSWERING = "webhook.answer"
 
 
 def subscribers_to(sandbox: Sandbox, store: Store, type_: str, project: str | None) -> list[Subscriber]:
-    """The active webhooks that want an event of this type and project; to be remembered until a webhook changes."""
+    """The active webhooks that want an event of this type and project, cached until a webhook changes."""
     webhooks = store.webhooks
     every = [subscriber_of(webhooks.rows[key].public) for key in webhooks.bucket("is_active", True)]
     if len(sandbox.subscribers) >= REMEMBERED:
@@ -31,27 +31,27 @@ def subscribers_to(sandbox: Sandbox, store: Store, type_: str, project: str | No
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
-    """Whether the server answers for an address: nobody has a reserved name, and in the past nothing is sent at all."""
+    """Whether the server answers for an address: a reserved name, or any address while the past is seeded."""
     return not sandbox.log.is_kept or is_reserved(url)
 
 
 def job_for(sandbox: Sandbox, url: str) -> str:
-    """What attempts a delivery to an address: the clock itself where the server answers, else whoever sends."""
+    """The job that attempts a delivery: the clock's own where the server answers, else the courier's."""
     return ANSWERING if is_simulated(sandbox, url) else SENDING
 
 
 def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
-    """Whether an address is an inbox of the sandbox itself; one of another sandbox is somebody else's."""
+    """Whether an address is an inbox of this very sandbox."""
     address, server = urlsplit(url), urlsplit(sandbox.rules.base_url)
     hosts = _THIS_MACHINE if server.hostname in _THIS_MACHINE else (server.hostname,)
     if address.hostname not in hosts or address.port != server.port:
         return False
     prefixes = (f"/s/{sandbox.name}", "") if sandbox.name == DEFAULT else (f"/s/{sandbox.name}",)
-    return address.path.lower().startswith(tuple(prefix + INBOX for prefix in prefixes))  # capitals mean the same world
+    return address.path.lower().startswith(tuple(prefix + INBOX for prefix in prefixes))  # names ignore case
 
 
 def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
-    """Whether a webhook is told in order, and one of its deliveries, tried again, keeps those after it waiting."""
+    """Whether a webhook gets its events in order and waits for a delivery that is being retried."""
     webhook = None if store is None else store.webhooks.peek(webhook_id)
     if store is None or webhook is None or not webhook.get("ordered"):
         return False
@@ -59,21 +59,21 @@ def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
 
 
 def is_waiting(store: Store, log: Row) -> bool:
-    """Whether a delivery waits for an earlier one to the same webhook: only the first one is ever tried again."""
+    """Whether a delivery waits for an earlier one to the same webhook, which is being retried."""
     return log.public["status"] == "pending" and keeps_waiting(store, log.public["webhookId"])
 
 
-def is_held(sandbox: Sandbox, serial: int, url: str) -> bool:
-    """Whether the delivery of an event, by its number, to an address is kept back: the past is not sent again.
+def is_kept_back(sandbox: Sandbox, serial: int, url: str) -> bool:
+    """Whether a delivery is not sent because its event, by its number, is of the past.
 
-    The sandbox's own inbox, as any simulated receiver, is told all the same.
+    Deliveries to the sandbox's own inbox are always sent.
     """
-    return serial <= sandbox.held and not is_own_inbox(sandbox, url)
+    return serial <= sandbox.held_before and not is_own_inbox(sandbox, url)
 
 
 def is_silent(sandbox: Sandbox) -> bool:
     """Whether nothing of a sandbox is sent, of whatever event."""
-    return sandbox.held == SILENT and not any(
+    return sandbox.held_before == SILENT and not any(
         is_own_inbox(sandbox, subscriber_of(store.webhooks.rows[key].public).url)
         for store in sandbox.stores.values()
         for key in store.webhooks.bucket("is_active", True)

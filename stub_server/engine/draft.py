@@ -17,27 +17,26 @@ from ..store.memory import Store
 from ..store.ring import outgoing
 from ..store.table import Table
 from .deliveries import job_for, subscribers_to
-from .rules import SandboxSettings
 from .sandbox import Opened, Sandbox
-from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
+from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
 
 TEST = "webhook.test"
 _put_of = itemgetter(0)
 
 
 class Draft:
-    """What one cause is going to change. Versions are held to the contract as they are added.
+    """What one cause is going to change. Versions are validated against the contract as they are added.
 
-    By id, reading through the draft shows what it already holds; indexes, counts and sums show the world before it.
-    A draft is decided in one go: it must not wait for anything, and another step in between makes it void.
+    Reading a record by id through the draft shows the draft's version; indexes, counts and sums are those before it.
+    A draft must not wait for anything: another step in between makes it void.
     """
 
-    # What most drafts do not have: to set it for each of them would cost more than it takes.
+    # Most drafts do not have these; setting them for each would take longer.
     clock: ClockState | None = None
     settings: SandboxSettings | None = None
     _opens_store = False
     _drops: list[Drop] | None = None
-    _taken: list[Timer] | None = None
+    _fired: list[Timer] | None = None
     _rings: dict[Table, list[Record]] | None = None
 
     def __init__(self, sandbox: Sandbox, store: Store, cause: Cause, now: int | None = None) -> None:
@@ -47,7 +46,7 @@ class Draft:
         self.ids = Cutter(sandbox.ids)
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
-        self._size = OVERHEAD  # about how many bytes the step keeps alive, besides what its versions have alone
+        self._size = OVERHEAD  # bytes that the step keeps alive, without its versions
         self._events: list[Event] = []
         self._later: list[TimerData] = []
 
@@ -74,8 +73,8 @@ class Draft:
 
     def code_for(self, table: Table) -> str:
         """A code that no record of a table has."""
-        code, taken = self.ids.code(), table.unique["code"]
-        while code in taken:
+        code, used = self.ids.code(), table.unique["code"]
+        while code in used:
             code = self.ids.code()
         return code
 
@@ -92,7 +91,9 @@ class Draft:
         record = table.prepare(ident, public, hidden, before)
         versions = self._versions
         if versions and table.unique and not (before and table.same_keys(before, public, hidden)):
-            self._check_unique(table, ident, public, hidden)
+            for (name, other, _), other_public, other_hidden, _ in versions.values():
+                if name == table.name and other.id != ident:
+                    table.check_both(public, hidden, Row(other, other_public, other_hidden))
         if row is None and table.is_ring:
             if self._rings is None:
                 self._rings = {}
@@ -100,13 +101,8 @@ class Draft:
         versions[ident] = (table.name, record, before and before[0]), public, hidden, before
         return record
 
-    def _check_unique(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
-        for (name, record, _), other, other_hidden, _ in self._versions.values():
-            if name == table.name and record.id != ident:
-                table.check_both(public, hidden, Row(record, other, other_hidden))
-
     def drop(self, table: Table, row: Row) -> None:
-        """Take a record out. What the step drops is the stored version; what only the draft holds leaves no trace."""
+        """Delete a record. The step drops the stored version; one that only the draft has leaves no trace."""
         version = self._versions.pop(row.id, None)
         stored = row if version is None else version[3]
         if stored is not None:
@@ -119,18 +115,18 @@ class Draft:
         self._size += record.size
 
     def at(self, due: int, job: str, subject: str) -> None:
-        """Have a job done for a record at a time (ms)."""
+        """Set a timer: a job for a record at an instant (ms)."""
         number = self.sandbox.timers.last + len(self._later) + 1
         self._later.append((due, number, job, self.store.merchant.id, subject))
         self._size += OVERHEAD_EACH
 
-    def taken(self, *timers: Timer) -> None:
-        """These timers have had their job done."""
-        self._taken = [*(self._taken or ()), *timers]
+    def fired(self, *timers: Timer) -> None:
+        """The jobs of these timers are done."""
+        self._fired = [*(self._fired or ()), *timers]
         self._size += OVERHEAD_EACH * len(timers)
 
     def open_store(self) -> None:
-        """Have a merchant whom the world does not know yet stay in it, though nothing is written."""
+        """Add the merchant's store to the sandbox, though nothing is written."""
         self._opens_store = self.store.merchant.id not in self.sandbox.stores
 
     # -- events
@@ -147,7 +143,7 @@ class Draft:
     def emit_move(
         self, table: Table, record: Record, move: Move | None, project: str | None = None, extras: Extras | None = None
     ) -> None:
-        """Raise the events of a move, if there is one; beside the record stands its previous status, unless told."""
+        """Raise the events of a move, if there is one; `extras` is the previous status by default."""
         if move is not None:
             if extras is None:
                 extras = moved_from(None if move.from_ == "new" else move.from_)
@@ -164,7 +160,7 @@ class Draft:
     def raise_event(
         self, type_: str, subject: str, resource: bytes, hidden: bytes, extras: Extras, project: str | None
     ) -> Event:
-        """Raise one event and open its deliveries; that of a test is opened by who sends it, to one webhook alone."""
+        """Raise one event and open its deliveries, but for a test: the caller opens that one, to a single webhook."""
         sandbox, merchant_id = self.sandbox, self.store.merchant.id
         key = sandbox.rules.payload_keys[type_]
         event = Event(self.ids.event(), type_, self.now, merchant_id, key, subject, project, resource, hidden, extras)
@@ -178,52 +174,46 @@ class Draft:
         return event
 
     def open_deliveries(self, subscribers: Sequence[Subscriber], event: Event, *, test: bool) -> list[Record]:
-        """Add the deliveries of an event to webhooks, which share its payload; but for a test they are due at once."""
+        """Add the deliveries of an event, which share its payload. They are due at once, but for a test."""
         serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
-        told, most = (event.id, event.type, payload), None if test else len(self.sandbox.settings.schedule)
+        most = None if test else len(self.sandbox.settings.schedule)
         self._size += len(payload)
         opened = []
         for subscriber in subscribers:
             ident = self.ids.uuid()
-            public, hidden = new_log(ident, subscriber, *told, serial, iso(self.now), most=most)
+            public, hidden = new_log(ident, subscriber, event.id, event.type, payload, serial, iso(self.now), most=most)
             if not test:
                 self.at(self.now, job_for(self.sandbox, subscriber.url), ident)
             opened.append(self.create(self.store.webhook_logs, ident, public, hidden))
         return opened
 
-    # -- the end of it
+    # -- recording
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing would change."""
-        return not (
-            self._versions
-            or self._drops
-            or self._events
-            or self._later
-            or self._taken
-            or self.clock
-            or self.settings
-            or self._opens_store
-        )
+        parts = (self._versions, self._drops, self._events, self._later, self._fired, self.clock, self.settings)
+        return not (any(parts) or self._opens_store)
 
     def clear(self) -> None:
-        """Forget all that was drafted."""
+        """Empty the draft."""
         for part in (self._versions, self._events, self._later):
             part.clear()
-        self._rings = self._drops = self._taken = self.clock = self.settings = None
+        self._rings = self._drops = self._fired = self.clock = self.settings = None
         self._size, self._opens_store, self.ids = OVERHEAD, False, Cutter(self.sandbox.ids)
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
-        """Record the step and answer it; None where nothing changes. `saved` is the reply to be kept for its key."""
+        """Record the step and return it; None where nothing changes. `saved` is the reply to save for its key."""
         sandbox, store, versions = self.sandbox, self.store, self._versions
         log = sandbox.log
         if self._base != log.number:
-            raise RuntimeError(f"the draft of {self.cause.operation} is void: the world has changed since it was begun")
+            raise RuntimeError(f"the draft of {self.cause.operation} is void: another step was recorded meanwhile")
         if saved is None and not versions and self.is_empty:
             return None
-        if self._rings is not None:
-            self._make_room(self._rings)
+        for table, made in (self._rings or {}).items():  # rings drop records for the new ones
+            for record in outgoing(table, made):
+                versions.pop(record.id, None)
+                self._drop(table, record)
         puts = tuple(map(_put_of, versions.values()))
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
@@ -240,7 +230,7 @@ class Draft:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
             size += len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
-        taken, drops = self._taken, self._drops
+        fired, drops = self._fired, self._drops
         step = Step(
             log.number + 1,
             self.now,
@@ -254,7 +244,7 @@ class Draft:
             forgotten_events,
             tuple(self._later),
             timers.last,
-            (*(taken or ()), *timers.aside.values()) if taken or timers.aside else (),
+            (*(fired or ()), *timers.aside.values()) if fired or timers.aside else (),
             self._used() if store.unrecorded or drops else (),
             saved,
             forgotten,
@@ -268,13 +258,6 @@ class Draft:
             step = step._replace(settings=self.settings, settings_before=sandbox.settings)
         sandbox.take(step, versions.values())
         return step
-
-    def _make_room(self, rings: dict[Table, list[Record]]) -> None:
-        """A table that is a ring lets records go for the new ones."""
-        for table, made in rings.items():
-            for record in outgoing(table, made):
-                self._versions.pop(record.id, None)
-                self._drop(table, record)
 
     def _used(self) -> tuple[Used, ...]:
         store = self.store

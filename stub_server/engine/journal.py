@@ -1,22 +1,20 @@
-"""The journal of a world: its newest requests, bounded in number and in bytes. It is the observer's, and no state.
+"""The journal of a sandbox: its newest requests, bounded in number and bytes. It is not part of the state.
 
-A request is kept by reference, from its first byte to its last: text is made for its readers.
+A request is kept as the bytes that came and went; text is made when somebody reads it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any, Final
 
 from ..kernel.clock import wall_ms
-from .log import Budget
+from .bounded import Bounded, Budget
 
 KEPT = 2_000
 MOST_BYTES = 32 * 1024 * 1024
 MOST_BYTES_IN_ALL = 256 * 1024 * 1024
-_UNTOLD = 64 * 1024  # bytes that a journal may grow by before the budget learns of them
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
@@ -24,26 +22,23 @@ STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 class Trace:
     """One request.
 
-    Set by the layers as it passes them: `operation` (its id), `caller` (a `calls.call.Caller`, also of a credential
-    that was recognised and refused), `code` of a refusal, `simulated` (the rule or header that caused a failure or a
-    delay), and `before` and `after`, the step of the world before the first change of its own and after the last,
-    None where it changed nothing. `events` and `deliveries` are the ids of what these changes raised. `auth_at` and
-    so on say when a stage began, in ns of the machine's counter, 0 for one that was not reached.
+    Set by the layers: `operation` (its id), `caller` (a `calls.call.Caller`, also of a credential that was recognised
+    and refused), `code` of a refusal, `simulated` (the rule or header that caused a failure or a delay), and `before`
+    and `after`, the newest step before its first change and after its last; `after` is None where it changed nothing.
+    `events` and `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in
+    ns of the machine's counter, 0 for a stage that was not entered.
 
-    Set when it ends, secrets left out: `packed` (the headers, names and then values) and `body` as they came,
-    `sent` (the headers, a line each) and `parts`, which make up the answer of `length` bytes, as they went.
-    A body is None where none was kept: the journal keeps none, it was never read, or the connection ended without an
-    answer, whose `status` is then 0. `size` is about how many bytes all of it keeps alive.
+    Set when it ends, without secrets: `packed` (the headers received, names and then values), `body`, `sent` (the
+    headers of the answer, a line each) and `parts`, the answer's body of `length` bytes. A body is None where none was
+    kept: the journal keeps none, it was never read, or the connection ended without an answer; `status` is then 0.
+    `size` is about how many bytes all of it keeps alive.
 
-    `refused_origin` is what the terminal says of a page whose origin may not read the answer.
-
-    `is_prefixed` says that the sandbox stood before the path, which is the one within it; `is_control` that the path is
-    one of the control surface.
-
-    A path or query that is longer than any of the API is kept cut.
+    `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that the path was sent
+    with the sandbox's prefix, which is not in `path`; `is_control` that it is one of the control surface. A path or
+    query that is longer than any of the API is cut.
     """
 
-    # What was never set. To set it for every request would cost more than slots save.
+    # Defaults of the class: to set all of them for every request would take longer.
     after: int | None = None
     auth_at: int = 0
     body: bytes | None = None
@@ -67,7 +62,7 @@ class Trace:
     status: int = 0
     validate_at: int = 0
     warnings: Sequence[str] = ()
-    is_of_another: bool = False  # what it says of steps is about a state that an import has replaced
+    is_of_another: bool = False  # its steps are those of a state that an import has replaced
 
     def __init__(
         self, ident: str, at: int, method: str, path: str, query: bytes, sandbox: str, before: int = 0
@@ -89,104 +84,62 @@ class Trace:
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """The headers as they came, names in lower case."""
+        """The headers received, names in lower case."""
         parts = self.packed.decode("latin-1").split("\n") if self.packed else []
         half = len(parts) // 2
         return list(zip(parts[:half], parts[half:], strict=False))
 
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
-        """The headers as they went."""
+        """The headers of the answer."""
         lines = (line.partition(": ") for line in self.sent.decode("latin-1").split("\r\n") if line)
         return [(name, value) for name, _, value in lines]
 
     @property
     def step(self) -> str:
-        """How far it came: the stage that it reached last."""
+        """The last stage that it entered."""
         return self.stages()[-1][0]
 
     def stages(self) -> list[tuple[str, int]]:
-        """The stages that it reached, each with its microseconds."""
+        """The stages that it entered, each with its microseconds."""
         begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
         reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at]
         ends = [at for _, at in reached[1:]] + [self.began + self.micros * 1000]
         return [(name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)]
 
 
-class Journal:
+class Journal(Bounded[Trace]):
     """The newest requests, the oldest first.
 
     A request counts with its path, query, headers and bodies. Those to the control surface have as many places again,
-    so that they take none of the API.
+    so that they take none from the API.
     """
 
-    __slots__ = (
-        "__weakref__", "_alarm", "_budget", "_cleared", "_controls", "_forgotten", "_kept", "_most", "_room", "_told",
-        "keeps_bodies", "size",
-    )  # fmt: skip
+    __slots__ = ("_cleared", "_controls", "_forgotten", "_most", "keeps_bodies")
 
     def __init__(self, most: int = KEPT, budget: Budget | None = None) -> None:
-        """`most` requests are kept; 0 keeps no bodies, and as many requests as usual. `budget` is shared by worlds."""
+        """`most` requests are kept; 0 keeps no bodies, and as many requests as usual. `budget` is the server's."""
+        super().__init__(budget or Budget(MOST_BYTES_IN_ALL))
         self._most, self.keeps_bodies = most or KEPT, most > 0
-        self._budget = budget or Budget(MOST_BYTES_IN_ALL)
-        self._kept: deque[Trace] = deque()
-        self.size = self._forgotten = self._cleared = 0
+        self._forgotten = self._cleared = 0
         self._controls = 0  # requests to the control surface
-        self._room = self._most  # how many requests may be kept with them
-        self._told = 0  # bytes that the budget knows of
-        self._alarm = 0  # bytes at which bounds are looked at: every request appends
 
     def append(self, trace: Trace) -> None:
         """Keep a request; the oldest make room."""
-        kept = self._kept
-        kept.append(trace)
-        size = self.size + trace.size
+        self._add(trace)
         if trace.is_control:
-            self._count_control(1)
-        while len(kept) > self._room:
-            size -= self._oldest().size
-        self.size = size
-        if size > self._alarm:
-            self._look()
+            self._controls += 1
+        while len(self._items) > self._most + min(self._controls, self._most) or self.size > MOST_BYTES:
+            self._drop()
+        if self.budget.used > self.budget.most:
+            self.budget.make_room()
 
-    def _look(self) -> None:
-        """Keep to the bounds in bytes."""
-        if not self._told:
-            self._budget.join(self)
-        while self.size > MOST_BYTES:
-            self._forget()
-        self._tell()
-        if self._budget.used > self._budget.most:
-            self._budget.make_room()
-
-    def _forget(self) -> None:
-        self.size -= self._oldest().size
-
-    def _oldest(self) -> Trace:
-        """Take the oldest request away."""
-        trace = self._kept.popleft()
+    def _drop(self) -> Trace:
+        trace = super()._drop()
         self._forgotten += 1
         if trace.is_control:
-            self._count_control(-1)
+            self._controls -= 1
         return trace
-
-    def _count_control(self, more: int) -> None:
-        self._controls += more
-        self._room = self._most + min(self._controls, self._most)
-
-    def forget(self, size: int) -> None:
-        """Let the oldest requests of about so many bytes go, at most half of what there is and at least one."""
-        goal = max(self.size // 2, self.size - size)
-        self._forget()
-        while self.size > goal:
-            self._forget()
-        self._tell()
-
-    def _tell(self) -> None:
-        """Have the budget know how much it is by now."""
-        self._budget.used += self.size - self._told
-        self._told = self.size
-        self._alarm = min(MOST_BYTES, self.size + _UNTOLD)
 
     @property
     def is_whole(self) -> bool:
@@ -194,35 +147,23 @@ class Journal:
         return self._forgotten == self._cleared
 
     def clear(self) -> None:
-        """Forget every request."""
-        self._forgotten += len(self._kept)
+        """Delete every request."""
+        while self._items:
+            self._drop()
         self._cleared = self._forgotten
-        self._kept.clear()
-        self._controls, self._room = 0, self._most
-        self.size = 0
-        self._tell()
 
     @property
     def appended(self) -> int:
         """How many requests there ever were."""
-        return self._forgotten + len(self._kept)
+        return self._forgotten + len(self._items)
 
     def find(self, ident: str) -> Trace | None:
-        """The request of an id, if it is still kept."""
-        return next((trace for trace in reversed(self._kept) if trace.id == ident), None)
+        """The request with an id, if it is still kept."""
+        return next((trace for trace in reversed(self._items) if trace.id == ident), None)
 
     def __getitem__(self, place: int) -> Trace:
-        return self._kept[place]
-
-    def __iter__(self) -> Iterator[Trace]:
-        return iter(self._kept)
-
-    def __reversed__(self) -> Iterator[Trace]:
-        return reversed(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
+        return self._items[place]
 
     def fresh(self) -> Journal:
-        """An empty journal of the same bounds, as a fork begins with."""
-        return Journal(self._most if self.keeps_bodies else 0, self._budget)
+        """An empty journal of the same bounds, with which a fork begins."""
+        return Journal(self._most if self.keeps_bodies else 0, self.budget)

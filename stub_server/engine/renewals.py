@@ -1,43 +1,95 @@
-"""What falls due of a subscription: a trial's end, the next period and its order, the end of the grace.
+"""The course of a subscription after its first payment: renewals, the grace, suspended projects and disputes.
 
-Nothing is due while its project is suspended, and all comes so much later.
+Nothing is due while its project is suspended or one of its orders is disputed; everything is due later by that time.
 """
 
 from __future__ import annotations
 
 from ..contract.formats import date_time_ms
-from ..domain import orders, subscriptions
+from ..domain import disputes, orders, payments, subscriptions
 from ..domain.customers import as_buyer
-from ..domain.lifecycle import move
+from ..domain.lifecycle import move, refused
 from ..kernel.clock import iso
 from ..kernel.record import Body, Record, Row
 from . import billing
 from .draft import Draft
 
+# -- the jobs of the clock
 
-def activate_subscription(draft: Draft, row: Row) -> None:
+
+def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
-    move(billing.lifecycle(draft, "Subscription"), row.public["status"], "active")
-    public = subscriptions.activated(row.public, row.hidden, draft.now)
-    record = draft.update(draft.store.subscriptions, row, public)
-    billing.tell_subscription(draft, record, public, row.public["status"])
-    billing.schedule(draft, row.id, public, row.hidden)
+    if row.public["status"] == "trialing" and date_time_ms(row.public["trial_end"]) <= draft.now:
+        move(billing.lifecycle(draft, "Subscription"), row.public["status"], "active")
+        public = subscriptions.activated(row.public, row.hidden, draft.now)
+        record = draft.update(draft.store.subscriptions, row, public)
+        billing.tell_subscription(draft, record, public, row.public["status"])
+        billing.schedule(draft, row.id, public, row.hidden)
 
 
-def roll(draft: Draft, row: Row) -> None:
-    """The running period is over and the next one was paid early: it begins."""
-    public, hidden = subscriptions.rolled(row.public, row.hidden, draft.now)
-    draft.update(draft.store.subscriptions, row, public, hidden)
-
-
-def renewal_due(draft: Draft, row: Row) -> None:
-    """The next period is to be paid: its order is made, and a card is charged."""
+def renew(draft: Draft, row: Row) -> None:
+    """The order of the next period is created, unless the subscription is about to end, and a card is charged."""
+    public, hidden = row.public, row.hidden
+    if public["status"] != "active" or public["cancel_at_period_end"] or hidden["renewal_order"] is not None:
+        return
+    if subscriptions.is_held(hidden) or subscriptions.renewal_at(public, hidden) > draft.now:
+        return
     order, public = renewal_order(draft, row)
     record = draft.find(draft.store.subscriptions, row.id)
     assert record is not None
     billing.tell_subscription(draft, record, public, row.public["status"], "renewal_due")
     if public["paymentMethod"] == subscriptions.CHARGED:
         _charge(draft, order)
+
+
+def end_period(draft: Draft, row: Row) -> None:
+    """A paid period is over: the next one was paid early, was not paid, or is not wanted. Raises Conflict."""
+    public, hidden = row.public, row.hidden
+    if public["status"] != "active":
+        return
+    waits = subscriptions.is_held(hidden) and not public["cancel_at_period_end"]
+    if subscriptions.period_end(public, hidden) > draft.now or waits:
+        if len(hidden["paid_by"]) > 1 and subscriptions.running_end(public, hidden) <= draft.now:
+            draft.update(draft.store.subscriptions, row, *subscriptions.rolled(public, hidden, draft.now))
+    elif public["cancel_at_period_end"]:
+        billing.end_subscription(draft, row, "canceled")
+    else:
+        move(billing.lifecycle(draft, "Subscription"), public["status"], "past_due")
+        public = subscriptions.past_due(public, draft.now)
+        record = draft.update(draft.store.subscriptions, row, public)
+        billing.tell_subscription(draft, record, public, row.public["status"])
+        billing.schedule(draft, row.id, public, hidden)
+
+
+def end_grace(draft: Draft, row: Row) -> None:
+    """The grace after an unpaid period is over."""
+    if _is_late(row) and subscriptions.grace_end(row.public, row.hidden) <= draft.now:
+        billing.end_subscription(draft, row, "expired")
+
+
+def charge_again(draft: Draft, row: Row) -> None:
+    """A card was declined: another renewal order is charged, if an attempt is due now and the last order is closed."""
+    if not _is_late(row) or row.public["paymentMethod"] != subscriptions.CHARGED:
+        return
+    last = draft.open(draft.store.orders, row.hidden["renewal_order"])
+    assert last is not None  # past due since it was not paid
+    is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
+    is_new = date_time_ms(last.public["createdAt"]) == draft.now
+    if is_due and not billing.is_payable(draft, last) and not is_new:
+        _charge(draft, renewal_order(draft, row)[0])
+
+
+def end_suspension(draft: Draft, row: Row) -> None:
+    """The project goes on, and everything is due later by the time of its suspension."""
+    project = draft.store.projects.open(row.public["projectId"])
+    assert project is not None
+    suspended = project.hidden.get("suspended_at", draft.now)  # a file of an earlier version does not say when
+    since = max(suspended, date_time_ms(row.public["createdAt"]))
+    postpone(draft, row, draft.now - since)
+
+
+def _is_late(row: Row) -> bool:
+    return row.public["status"] == "past_due" and not subscriptions.is_held(row.hidden)
 
 
 def _charge(draft: Draft, order: Record) -> None:
@@ -48,23 +100,10 @@ def _charge(draft: Draft, order: Record) -> None:
         billing.pay(draft, charged)
 
 
-def charge_again(draft: Draft, row: Row) -> None:
-    """A card was declined: another renewal order is charged, if an attempt is due now and the last order is closed."""
-    last = draft.open(draft.store.orders, row.hidden["renewal_order"])
-    assert last is not None  # past due since it was not paid
-    is_new = date_time_ms(last.public["createdAt"]) == draft.now
-    if (
-        draft.now in subscriptions.attempts(row.public, row.hidden)
-        and not billing.is_payable(draft, last)
-        and not is_new
-    ):
-        _charge(draft, renewal_order(draft, row)[0])
-
-
 def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     """The order of a subscription's next period, and the subscription that waits for it.
 
-    It is addressed to the customer as he is now, unless keys of the project do not see him, and can be paid until the
+    It has the customer's data of now, unless keys of the project do not see the customer, and can be paid until the
     grace is over.
     """
     store = draft.store
@@ -77,9 +116,9 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
     buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
     again = _was_refunded(draft, row, buyer["email"])
-    refused = draft.sandbox.declining.get(row.id)
+    declined = draft.sandbox.declining.get(row.id)
     order = billing.place(
-        draft, body, buyer, customer.id, method, row.id, life, refused=refused, is_ordinary=again, copy_only=copy_only
+        draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only
     )
     public, hidden = subscriptions.awaiting(row.public, row.hidden, order.id, draft.now)
     draft.update(store.subscriptions, row, public, hidden)
@@ -87,9 +126,9 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
 
 
 def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
-    """Whether a magic value has just given the money of a renewal back.
+    """Whether a magic value has just refunded a renewal.
 
-    The bill that follows is due at once: to pay and refund it too would bring the next one a minute later.
+    The next order is due at once: to pay and refund it too would create another one a minute later.
     """
     if not orders.is_refunding(email):
         return False
@@ -97,17 +136,11 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
     return last is not None and last.public["status"] == "refunded"
 
 
-def fall_past_due(draft: Draft, row: Row) -> None:
-    """The paid period is over and the next one is not paid. Raises Conflict."""
-    move(billing.lifecycle(draft, "Subscription"), row.public["status"], "past_due")
-    public = subscriptions.past_due(row.public, draft.now)
-    record = draft.update(draft.store.subscriptions, row, public)
-    billing.tell_subscription(draft, record, public, row.public["status"])
-    billing.schedule(draft, row.id, public, row.hidden)
+# -- later and going on
 
 
 def postpone(draft: Draft, row: Row, wait: int) -> None:
-    """Nothing was due for `wait` ms: all that lay ahead comes so much later, the end of the open bill too."""
+    """Make everything that lies ahead due `wait` ms later, the end of the open order too."""
     public, hidden = row.public, row.hidden
     if wait:
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
@@ -121,13 +154,10 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
 
 
 def resume(draft: Draft, row: Row) -> None:
-    """Not to be canceled any more: its timers are set anew, that of the renewal order too."""
+    """Do not cancel it at the end of the period after all, and set its timers again."""
     public = subscriptions.resumed(row.public, row.hidden, draft.now)
     draft.update(draft.store.subscriptions, row, public)
     billing.schedule(draft, row.id, public, row.hidden)
-
-
-# -- of suspended projects
 
 
 def stands_still(draft: Draft, project_id: str) -> bool:
@@ -142,10 +172,67 @@ def stopped_at(draft: Draft, project_id: str) -> int | None:
     return None if project is None else int(project.hidden.get("suspended_at", draft.now))
 
 
-def end_suspension(draft: Draft, row: Row) -> None:
-    """The project goes on: nobody loses time that was paid for."""
-    project = draft.store.projects.open(row.public["projectId"])
-    assert project is not None
-    suspended = project.hidden.get("suspended_at", draft.now)  # a file of an earlier version does not say when
-    since = max(suspended, date_time_ms(row.public["createdAt"]))
-    postpone(draft, row, draft.now - since)
+# -- disputes: a chargeback of a card, or the MED of a PIX payment
+
+
+def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> Record:
+    """The payer takes the payment back, in full or part (cents), until it is decided. Raises Conflict."""
+    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
+    moved = table.find(status, "disputed")
+    if moved is None:
+        raise refused(table, status, "disputed")
+    public = disputes.opened(row.public, row.hidden, amount, reason, draft.now)
+    record = draft.update(draft.store.orders, row, public)
+    billing.tell_order(draft, record, row.hidden, moved)
+    paid_for = _subscription_of(draft, row)
+    if paid_for is not None and billing.is_running(draft, paid_for):
+        hidden = subscriptions.held(paid_for.hidden, row.id, draft.now)
+        draft.update(draft.store.subscriptions, paid_for, paid_for.public, hidden)
+    return record
+
+
+def win(draft: Draft, row: Row) -> Record:
+    """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
+    disputes.check_disputed(row.public)
+    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
+    moved = table.find(status, "paid", "won")
+    if moved is None:
+        raise refused(table, status, "paid")
+    record = draft.update(draft.store.orders, row, disputes.won(row.public, row.hidden, draft.now))
+    billing.tell_order(draft, record, row.hidden, moved)
+    _release(draft, row)
+    return record
+
+
+def lose(draft: Draft, row: Row) -> Record:
+    """The disputed amount goes back as by a refund, however long ago it was paid. Raises Conflict."""
+    disputes.check_disputed(row.public)
+    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
+    amount = disputes.amount_of(row.public)
+    full = amount == payments.left(row.hidden)
+    moved = table.find(status, "refunded") if full else table.find(status, "paid", "lost")
+    if moved is None:
+        raise refused(table, status, "refunded")
+    record = billing.give_back(draft, row, amount, moved)
+    _release(draft, row)
+    return record
+
+
+def _subscription_of(draft: Draft, order: Row) -> Row | None:
+    ident = order.hidden["subscriptionId"]
+    return None if ident is None else draft.open(draft.store.subscriptions, ident)
+
+
+def _release(draft: Draft, order: Row) -> None:
+    """After the last dispute of its orders, a subscription goes on; everything is due later by their time."""
+    row = _subscription_of(draft, order)
+    if row is None or not subscriptions.is_held(row.hidden):
+        return
+    since = subscriptions.held_since(row.hidden)
+    hidden = subscriptions.released(row.hidden, order.id)
+    record = draft.update(draft.store.subscriptions, row, row.public, hidden)
+    if subscriptions.is_held(hidden) or not billing.is_running(draft, row):
+        return
+    begins = max(since, subscriptions.period_end(row.public, hidden))
+    until = stopped_at(draft, row.public["projectId"])
+    postpone(draft, Row(record, row.public, hidden), max(0, (draft.now if until is None else until) - begins))

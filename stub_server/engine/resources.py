@@ -1,4 +1,4 @@
-"""What a merchant keeps, made and changed with the events and timers that go with it: everything that is not sold."""
+"""Creates and changes customers, projects, plans, products, API keys and webhooks, with their events and timers."""
 
 from __future__ import annotations
 
@@ -105,5 +105,5 @@ def _expire_later(draft: Draft, public: Body) -> None:
 
 
 def add_webhook(draft: Draft, public: Body, hidden: Body) -> Record:
-    """A new webhook. Nobody is told of it."""
+    """A new webhook. It raises no event."""
     return draft.create(draft.store.webhooks, public["id"], public, hidden)

@@ -1,59 +1,78 @@
-"""One isolated world: its stores, clock, timers, id streams, events and saved replies, changed by steps alone."""
+"""A sandbox: its stores, clock, timers, ids, events and saved replies, which only steps change."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from ..contract.converting import Converter
+from ..contract.document import Lifecycle
 from ..domain.webhooks import Subscriber
 from ..events.log import EventLog
 from ..faults.rules import Faults
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import broken
-from ..kernel.record import Body, Row
+from ..kernel.record import Body, Record, Row
 from ..kernel.slices import at_once
 from ..kernel.timers import Timers
 from ..store.memory import Merchant, Store
-from ..store.table import Table
+from ..store.tables import Layout
+from .bounded import Budget, Log, NoLog, Replies
 from .journal import Journal
-from .log import Budget, Log, Unkept
-from .replies import Replies
-from .restoring import change_records, rebuild, undo_records
-from .rules import Rules, SandboxSettings
-from .step import Put, ReplyKey, Restored, Step
+from .step import Part, Put, ReplyKey, SandboxSettings, Step
 
-DEFAULT = "default"  # the world that is there from the start
+DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63
-"""As `held`: nothing is delivered, of whatever event."""
+"""As `held_before`: no delivery is sent, whatever its event."""
+SLICE = 16  # records changed between two pauses
 log = logging.getLogger("stub_server")
 
 Opened: TypeAlias = tuple[Put, Body, Body, Row | None]
 """A version that a step writes, its public and hidden part, and the row that it replaces."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What all sandboxes of a server share and none of them changes.
+
+    `lifecycles`, `defaults` and `changes` (the event types of each change that moves no state) are by schema name,
+    `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as often as it is likely.
+    `converter` knows the served contract; `settings` are those of a new sandbox.
+    """
+
+    layout: Layout
+    lifecycles: Mapping[str, Lifecycle]
+    changes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    payload_keys: Mapping[str, str]
+    defaults: Mapping[str, Body]
+    banks: tuple[tuple[str, str], ...]
+    converter: Converter
+    base_url: str
+    settings: SandboxSettings
+
+
 @dataclass(slots=True, weakref_slot=True)
 class Sandbox:
-    """A world of its own. Another sandbox's records, clock and credentials do not exist in it.
+    """One sandbox, with records, a clock and credentials of its own.
 
-    State, which steps alone change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting, the
-    positions of `ids`. Beside it, and no state: journal, fault rules, `in_progress` (Idempotency-Keys whose request
-    still runs) and `subscribers` (who wants which events, remembered until a webhook changes); `seeded_keys` are the
-    ids of the API keys that came with the seed, whose secrets follow the world's name. `recorded_clock` is the clock's
-    setting after the newest step; a running clock shows a later instant by now. A reset restores `first_settings`.
+    State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting and the
+    positions of `ids`. Not state: journal, fault rules, `in_progress` (Idempotency-Keys whose request still runs) and
+    `subscribers` (which webhooks want an event, cached until a webhook changes). `seeded_keys` are the ids of the API
+    keys that came with the seed; their secrets depend on the sandbox's name. `recorded_clock` is the clock's setting
+    after the newest step, while a running clock shows a later instant. A reset restores `first_settings`.
 
-    While a past is lived, `declining` has the subscriptions whose cards are refused when they are charged next, and
-    why: the failure code.
-    Deliveries of the first `held` events are not sent. `bell` is rung by a step that has something due before `alarm`,
-    the instant (ms) at which somebody looks anyway. While a world `is_advancing`, its clock stands where its deliveries
-    are; one that `is_gone` is nobody's any more. In one that `is_halted` time and deliveries wait, for its steps cannot
-    be written; `undone_at` says when one was last undone for that, in ns of the machine's counter. Whoever does what is
-    due has the `turn`.
+    While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined.
+    Deliveries of the first `held_before` events are not sent. A step with something due before `alarm` (ms), when the
+    courier looks anyway, calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that
+    `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait;
+    `undone_at` is when a step was last undone for that, in ns of the machine's counter. `turn` is locked by what
+    runs due jobs.
     """
 
     name: str
@@ -80,9 +99,9 @@ class Sandbox:
     is_gone: bool = False
     is_halted: bool = False
     undone_at: int = 0
-    held: int = 0
+    held_before: int = 0
     declining: dict[str, str] = field(default_factory=dict)
-    bell: Callable[[Sandbox], None] | None = None
+    on_due: Callable[[Sandbox], None] | None = None
     alarm: int = SILENT
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     recorded_clock: ClockState = field(init=False)
@@ -102,11 +121,11 @@ class Sandbox:
 
     @property
     def touched(self) -> bool:
-        """Whether anything was changed since the world was seeded."""
+        """Whether anything was changed since the sandbox was seeded."""
         return self.log.number > 0
 
     def store_of(self, merchant_id: str) -> Store:
-        """A merchant's store. A merchant whom this world does not know has an empty one, which his first step opens."""
+        """A merchant's store. One without any has an empty store, which the merchant's first step adds."""
         store = self.stores.get(merchant_id)
         if store is not None:
             return store
@@ -116,41 +135,38 @@ class Sandbox:
 
     # -- change
 
-    def take(self, step: Step, opened: Iterable[Opened] | None = None, reached: Sandbox | None = None) -> None:
-        """Append a step to the log and fold it. When appending fails the world is as it was.
+    def take(self, step: Step, opened: Iterable[Opened] | None = None, copy: Sandbox | None = None) -> None:
+        """Append a step to the log and fold it. If appending fails, nothing has changed. Raises Unavailable.
 
-        `reached` is a copy in the state that the step restores: its tables are taken over. Folding cannot refuse.
-        Should it fail all the same, what is derived from the records is made anew from them. Should that fail too, the
-        world is broken: it takes no step any more. Raises Unavailable.
+        `copy` is in the state that the step restores, and its tables are used from then on. If a defect makes folding
+        fail, the tables are rebuilt from the records; if that fails too, the sandbox is broken and accepts no steps.
         """
         if self.is_broken:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
         try:
-            if reached is None:
+            if copy is None:
                 self.fold(step, opened)
             else:
-                self._adopt(step, reached)
+                self._adopt(step, copy)
         except Exception:
             log.exception("defect while folding step %d of sandbox %s; its tables are rebuilt", step.number, self.name)
             self.is_broken = True
-            if reached is not None:
+            if copy is not None:
                 raise
             self._repair(step)
             self.is_broken = False
-        # Of attempts that are parked some may go on now.
-        if self.bell and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.alarm)):
-            self.bell(self)
+        # Parked attempts may be due now.
+        if self.on_due and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.alarm)):
+            self.on_due(self)
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
-        """Apply a step. `opened` are its versions, parsed, where the caller has them: it saves parsing them again."""
-        if step.restored is not None:
-            return self._restore(step, step.restored)
+        """Apply a step. `opened` are its versions, parsed, where the caller has them."""
+        if opened is None or step.restored is not None:
+            return self._restore(step)
         store = self.stores.get(step.merchant.id) or self._store_for(step)
         tables = store.tables
-        if opened is None:
-            opened = [_opened(tables[put[0]], put) for put in step.puts]
         for (name, record, _), public, hidden, row in opened:
             store.put(tables[name], record, public, hidden, row)
             if name == "webhooks":
@@ -162,11 +178,11 @@ class Sandbox:
         self._fold_rest(step, store)
 
     def _fold_rest(self, step: Step, store: Store) -> None:
-        """What a step says beside records. Nothing here can fail half way, and doing it twice does it once."""
+        """Apply what a step changes beside records. It cannot fail half way, and doing it twice does it once."""
         if step.events:
             for event in step.events[self.events.raised - step.events_before :]:
                 self.events.append(event)
-        for timer in step.timers_taken:
+        for timer in step.timers_fired:
             self.timers.discard(timer)
         for timer in step.timers_set:
             self.timers.put(timer)
@@ -184,49 +200,67 @@ class Sandbox:
             self.recorded_clock = step.clock
         self.ids.position = step.position
 
-    def _restore(self, step: Step, restored: Restored) -> None:
-        """Fold a step that restores an earlier state."""
-        at_once(change_records(self.stores, restored.parts, restored.merchants_after, self.rules.layout))
-        self.events.exchange(restored.events, restored.raised_after)
-        self.replies.exchange(restored.replies)
-        self._hold_the_past()
-        self._fold_rest(step, self.store)
+    def _restore(self, step: Step) -> None:
+        """Fold a step record by record, of all merchants."""
+        restored = step.restored
+        if restored is not None:
+            for store in self.stores.values():
+                store.forget_unrecorded()
+        at_once(self.change(step.parts, None if restored is None else restored.merchants_after))
+        if restored is not None:
+            self.events.exchange(restored.events, restored.raised_after)
+            self.replies.exchange(restored.replies)
+            self._hold_the_past()
+        self._fold_rest(step, self.stores[step.merchant.id])
 
-    def _adopt(self, step: Step, reached: Sandbox) -> None:
-        """Fold a step that restores a state by taking over a copy that has reached it, which nobody uses any more.
+    def _adopt(self, step: Step, copy: Sandbox) -> None:
+        """Fold a step that restores a state by taking the tables of a copy in that state, which nobody else uses.
 
-        Stores stay the same objects: requests that wait meanwhile hold them.
+        Stores stay the same objects, because waiting requests refer to them.
         """
         for ident, store in self.stores.items():
-            store.adopt(reached.stores.get(ident) or Store(store.merchant, self.rules.layout))
-        self.stores = {ident: self.stores.get(ident, store) for ident, store in reached.stores.items()}
-        self.events, self.replies, self.timers = reached.events, reached.replies, reached.timers
+            store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
+        self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
+        self.events, self.replies, self.timers = copy.events, copy.replies, copy.timers
         self.timers.last = step.timers_before
         self._hold_the_past()
         self._fold_rest(step, self.store)
 
     def _hold_the_past(self) -> None:
-        """What is due of a restored past is not sent again, but when somebody says so."""
+        """Deliveries of a restored past are not sent again by themselves."""
         self.subscribers.clear()
-        if self.held != SILENT:
-            self.held = self.events.raised
+        if self.held_before != SILENT:
+            self.held_before = self.events.raised
+
+    def change(self, parts: Iterable[Part], merchants: Sequence[str] | None = None) -> Generator[None, None, None]:
+        """Change the records of several merchants, with pauses, in which the state is none of the sandbox's.
+
+        `merchants` are the ids of those that it has afterwards, in order, where the parts do not say.
+        """
+        self.subscribers.clear()
+        for part in parts:
+            if part.opens:
+                self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
+            for number, _ in enumerate(_change(self.stores[part.merchant.id], part)):
+                if number % SLICE == 0:
+                    yield
+            if part.closes:
+                del self.stores[part.merchant.id]
+        if merchants is not None:
+            self.stores = {ident: self.stores[ident] for ident in merchants}
 
     def unfold(self, step: Step) -> None:
-        """Undo the newest step: have what it replaced. The log is not told.
-
-        A step must have recorded what its keys were used since.
-        """
-        if step.restored is not None:
-            parts = [part.mirrored for part in step.restored.parts]
-            at_once(change_records(self.stores, parts, step.restored.merchants_before, self.rules.layout))
-        else:
-            undo_records(self._store_for(step), step)
-            if step.opens_store:
-                del self.stores[step.merchant.id]
+        """Undo the newest step, without its entry in the log. It must have recorded how often its keys were used."""
+        restored = step.restored
+        if restored is not None:
+            for store in self.stores.values():
+                store.forget_unrecorded()
+        before = None if restored is None else restored.merchants_before
+        at_once(self.change([part.mirrored for part in step.parts], before))
         self.unfold_rest(step)
 
     def unfold_rest(self, step: Step) -> None:
-        """Undo what a step did beside records, usage and stores."""
+        """Undo what a step changed beside records, usage and stores."""
         if step.restored is not None:
             self.events.exchange(step.restored.events.mirrored, step.restored.raised_before)
             self.replies.exchange(step.restored.replies.mirrored)
@@ -236,7 +270,7 @@ class Sandbox:
         self.replies.put_back(step.forgotten_replies)
         for timer in step.timers_set:
             self.timers.discard(timer)
-        for timer in step.timers_taken:
+        for timer in step.timers_fired:
             self.timers.put(timer)
         self.timers.last = step.timers_before
         if step.settings is not None:
@@ -247,7 +281,7 @@ class Sandbox:
         self.subscribers.clear()
 
     def take_back(self, step: Step) -> None:
-        """Undo the newest step as if it had never been taken. What reads have counted of its keys since is lost."""
+        """Undo the newest step and remove it from the log. Later reads by its keys are no longer counted."""
         store = self.stores[step.merchant.id]
         self.unfold(step)
         for key_id, _, _ in step.used:
@@ -262,20 +296,25 @@ class Sandbox:
         return store
 
     def _repair(self, step: Step) -> None:
-        """Have what a step says after folding it has failed half way: the records, then what follows from them."""
+        """Rebuild the tables from the records, after folding a step has failed half way."""
         store = self._store_for(step)
-        rebuild(store, step)
+        rows = {name: dict(table.rows) for name, table in store.tables.items()}  # a fork may share the tables
+        for name, record, _ in step.puts:
+            rows[name][record.key] = record
+        for name, record in step.drops:
+            rows[name].pop(record.key, None)
+        store.rebuild(rows)
         self.subscribers.clear()
         self._fold_rest(step, store)
 
     @contextmanager
-    def living_past(self, since: int) -> Iterator[None]:
-        """The time before the world begins, from an instant on: with a clock and ids of its own, and steps not kept.
+    def seeding_past(self, since: int) -> Iterator[None]:
+        """The time before the sandbox begins, from an instant on, with a clock and ids of its own and no log.
 
-        What comes of it is the world's origin: its log is empty, its clock as it was set, its ids not begun.
+        The result is the origin of the sandbox: afterwards log, clock and ids are as they were.
         """
         clock, ids, steps = self.clock, self.ids, self.log
-        self.clock, self.ids, self.log = Clock(since), ids.before(), Unkept(0, Budget())
+        self.clock, self.ids, self.log = Clock(since), ids.before(), NoLog(0, Budget())
         self.recorded_clock = self.clock.state
         try:
             yield
@@ -286,7 +325,7 @@ class Sandbox:
     # -- copies
 
     def fork(self, name: str) -> Sandbox:
-        """A world with the same past and a future of its own, of which nobody is told; fault rules come along."""
+        """An independent copy, fault rules included, that sends no deliveries until `speak`."""
         twin = Sandbox(
             name=name,
             seed=self.seed,
@@ -305,23 +344,43 @@ class Sandbox:
             sample=dict(self.sample),
             personas=dict(self.personas),
             seeded_keys=self.seeded_keys,
-            held=SILENT,
+            held_before=SILENT,
         )
         twin.faults = self.faults.copy()
         twin.settings, twin.first_settings = self.settings, self.first_settings
         return twin
 
     def speak(self) -> None:
-        """Have deliveries of a fork's new events sent, under ids that its parent does not give."""
-        self.held = self.events.raised
+        """Send deliveries of a fork's new events, under ids that its parent does not use."""
+        self.held_before = self.events.raised
         self.ids.salt_events(self.name)
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, int]:
         """How many records the seeded merchant has, by table."""
         return self.store.counts()
 
 
-def _opened(table: Table, put: Put) -> Opened:
-    _, record, before = put
-    row = table.parse(record)
-    return put, row.public, row.hidden, None if before is None else table.parse(before)
+def _change(store: Store, part: Part) -> Iterator[None]:
+    """Change one store, record by record: deletions first, so that the unique values of new versions are free."""
+    tables = store.tables
+    new: list[tuple[str, Record]] = []
+    for name, record in part.drops:
+        store.drop(tables[name], tables[name].parse(record))
+        yield
+    for name, record, before in part.puts:
+        table = tables[name]
+        old = None if before is None else table.parse(before)
+        row = table.parse(record)
+        if old is not None and table.same_keys(old, row.public, row.hidden):
+            store.put(table, record, row.public, row.hidden, old)
+        else:
+            if old is not None:
+                store.drop(table, old)
+            new.append((name, record))
+        yield
+    for name, record in new:
+        row = tables[name].parse(record)
+        store.put(tables[name], record, row.public, row.hidden, None)
+        yield
+    for key_id, usage, _ in part.used:
+        store.set_usage(key_id, usage)

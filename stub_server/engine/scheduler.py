@@ -1,22 +1,35 @@
-"""Time passing in a world: everything that fell due is done in the order of its time, each job as a step of its own."""
+"""The clock of a sandbox: what falls due is done in the order of its time, each job as a step of its own.
+
+A job looks at its record as it is by then: a timer whose moment has passed does nothing. `JOBS` has them all.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from itertools import chain
 from time import perf_counter
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
+from ..domain import deliveries, orders, subscriptions
+from ..domain.api_keys import state
+from ..kernel.clock import iso
 from ..kernel.problem import Conflict, Unavailable
+from ..kernel.record import Row
 from ..kernel.slices import Lane, at_once
 from ..kernel.timers import Timer
+from . import attempts, billing, renewals
 from .draft import Draft
-from .jobs import JOBS, has_moved_on
 from .sandbox import Sandbox
 from .step import Cause, Step
 
-LITTLE = 0.001  # seconds: what is done at once takes no longer than a request
+LITTLE = 0.001  # seconds: what is done within a request takes no longer
+SLICE = 500  # records that one step of a job changes at most
 log = logging.getLogger("stub_server")
+
+Job: TypeAlias = Callable[[Draft, str], None]
+"""Drafts what is due for a subject."""
 
 
 class Fired(NamedTuple):
@@ -28,11 +41,13 @@ class Fired(NamedTuple):
     events: tuple[str, ...]
 
 
-def tick(sandbox: Sandbox) -> int | None:
-    """Latch the time of what begins now, after the little that was due before it; None when that is done.
+# -- time
 
-    Where more is due, answers the instant up to which it is to be done first, by `pass_on`. A clock that advances
-    stands between its deliveries.
+
+def tick(sandbox: Sandbox) -> int | None:
+    """Do the little that is due, and latch the time of what begins now. Answers None when that is done.
+
+    Where more is due, answers the instant up to which `pass_on` has to do it first.
     """
     if sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing):
         return None
@@ -48,9 +63,9 @@ def tick(sandbox: Sandbox) -> int | None:
 
 
 async def pass_on(sandbox: Sandbox, lane: Lane, until: int) -> None:
-    """Do what is due until an instant, however much it is, while requests to other sandboxes are served.
+    """Do what is due until an instant, while requests to other sandboxes are served.
 
-    On the way of a clock that advances, jobs are not done for a request: it is served between them.
+    While the clock advances, it does the jobs itself, and requests are served between them.
     """
     if not (sandbox.is_advancing and sandbox.turn.locked()):
         async with sandbox.turn:
@@ -58,14 +73,14 @@ async def pass_on(sandbox: Sandbox, lane: Lane, until: int) -> None:
 
 
 async def caught_up(sandbox: Sandbox, lane: Lane) -> None:
-    """Latch the time after everything that is due by now."""
+    """Do everything that is due by now, and latch the time."""
     until = tick(sandbox)
     if until is not None:
         await pass_on(sandbox, lane, until)
 
 
 def tick_through(sandbox: Sandbox) -> None:
-    """The same at once: where nobody else waits."""
+    """The same without pauses, where nobody else waits."""
     until = tick(sandbox)
     if until is not None:
         at_once(ticking(sandbox, until))
@@ -74,23 +89,23 @@ def tick_through(sandbox: Sandbox) -> None:
 def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
     """Do what is due until an instant, with pauses, and latch it.
 
-    Where a job fails by a defect, time waits before it and the request is served: the next one tries again.
+    If a job fails by a defect, time waits before it and the request is served: the next request tries again.
     """
     timers, clock = sandbox.timers, sandbox.clock
     if timers.next(until) is not None:
         try:
             yield from passing(sandbox, until, [])
-        except Unavailable:  # the store cannot be written: time waits, and reads are answered
+        except Unavailable:  # steps cannot be stored: time waits, and reads are answered
             return
         except Exception:
             log.exception("defect in a job of sandbox %s; its clock waits at %d", sandbox.name, clock.now)
             return
-    if timers is sandbox.timers and timers.next(until) is None:  # else it has gone back meanwhile
+    if timers is sandbox.timers and timers.next(until) is None:  # else it was rewound meanwhile
         clock.now = max(clock.now, until)
 
 
 def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
-    """Jump to an instant; all jobs on the way are done in the order of their time, those they set included."""
+    """Move the clock to an instant; jobs on the way are done in the order of their time, new ones included."""
     fired: list[Fired] = []
     at_once(passing(sandbox, to, fired))
     arrive(sandbox, to, cause)
@@ -98,10 +113,10 @@ def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
 
 
 def check_standing(world: Sandbox) -> None:
-    """Refuse to change the time of a world whose clock advances. Raises Conflict."""
+    """Check that the clock of a sandbox is not advancing. Raises Conflict."""
     if world.is_advancing:
         raise Conflict(
-            "The clock is still advancing, for receivers of webhooks take their time.",
+            "The clock is still advancing, because it waits for receivers of webhooks.",
             advice="Send this again in a few seconds, or wait for it: POST /_sandbox/webhooks/drain, or `wait_seconds` "
             "of the call that advances it. "
             "GET /_sandbox/clock says when it is complete, and POST /_sandbox/reset ends it.",
@@ -111,7 +126,7 @@ def check_standing(world: Sandbox) -> None:
 
 
 def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
-    """Set the clock to an instant before which nothing is due any more."""
+    """Set the clock to an instant before which nothing is due."""
     draft = Draft(sandbox, sandbox.store, cause)
     draft.clock = sandbox.clock.moved(to)
     draft.now = draft.clock.now
@@ -119,9 +134,9 @@ def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
 
 
 def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool = False) -> Generator[None, None, None]:
-    """Do what is due until an instant, with a pause after each job; `fired` takes what was done.
+    """Do what is due until an instant, with a pause after each job; jobs done are added to `fired`.
 
-    When `pausing`, only up to the next attempt to send. It ends where the sandbox goes, or goes back, in a pause.
+    With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or rewound in a pause.
     """
     timers, clock, undone_at = sandbox.timers, sandbox.clock, sandbox.undone_at
     now = clock.now
@@ -140,7 +155,7 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
             yield
         if timers.aside and goes_on():
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
-            last.taken()
+            last.fired()
             last.clock = clock.at(now)
             last.record()
     except BaseException:
@@ -149,14 +164,139 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
 
 
 def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
-    """Do the next timer's job at an instant; None where its moment has passed, which the next step will say."""
+    """Do the job of the next timer; None where its moment has passed, which the next step records."""
     store = sandbox.stores.get(timer.merchant_id)
-    if store is not None and not has_moved_on(sandbox, store, timer):
+    if store is not None and (
+        timer.job not in ON_ORDERS
+        or store.orders.may_be(timer.subject, sandbox.rules.lifecycles["Order"].sets[ON_ORDERS[timer.job][0]])
+    ):
         _, _, job, _, subject = timer
         draft = Draft(sandbox, store, Cause("job", subject, job), now)
-        JOBS[job](draft, subject)
+        try:
+            JOBS[job](draft, subject)
+        except Conflict:  # a move that the contract no longer has
+            draft.clear()
         if not draft.is_empty:
-            draft.taken(timer)
+            draft.fired(timer)
             return draft.record()
     sandbox.timers.set_aside(timer)
     return None
+
+
+# -- jobs
+
+
+def _expire(draft: Draft, row: Row) -> None:
+    if row.hidden["renewal"]:  # it waits with its subscription
+        renewed = draft.open(draft.store.subscriptions, row.hidden["subscriptionId"])
+        if renewed is not None and subscriptions.is_held(renewed.hidden):
+            return
+        if renewals.stands_still(draft, row.hidden["projectId"]):
+            return
+    if orders.expires_at(row.public) <= draft.now:
+        billing.expire(draft, row)
+
+
+def _expire_key(draft: Draft, subject: str) -> None:
+    table = draft.store.api_keys
+    row = draft.open(table, subject)
+    if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
+        return
+    record = draft.update(table, row, row.public | {"is_active": False})
+    draft.emit_move(table, record, billing.lifecycle(draft, "ApiKey").find("active", "expired"))
+
+
+def _call_off(draft: Draft, subject: str) -> None:
+    """The webhook was switched off or deleted: its open deliveries are canceled."""
+    table = draft.store.webhook_logs
+    states = billing.states(draft, "WebhookLogEntry", "open")
+    waiting = [table.rows_of("webhookId+status", (subject, status)) for status in states]
+    for row in _some(draft, "webhook.call_off", subject, waiting):
+        draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
+
+
+def _close_project(draft: Draft, subject: str) -> None:
+    """The project was archived: open orders are canceled, and subscriptions end with the period that is paid for."""
+    orders_, subscriptions_ = draft.store.orders, draft.store.subscriptions
+    payable = billing.states(draft, "Order", "payable")
+    unpaid = [orders_.rows_of("projectId+status", (subject, status)) for status in payable]
+    for row in _some(draft, "project.close", subject, unpaid):
+        billing.cancel(draft, row)
+    running = billing.states(draft, "Subscription", "running")
+    going_on = (
+        row
+        for status in running
+        for row in subscriptions_.rows_of("projectId+status", (subject, status))
+        if not row.public["cancel_at_period_end"]
+    )
+    for row in _some(draft, "project.close", subject, [going_on]):
+        billing.end_later(draft, row)
+
+
+def _reopen_project(draft: Draft, subject: str) -> None:
+    """The project is no longer suspended: each of its subscriptions goes on."""
+    for status in billing.states(draft, "Subscription", "running"):
+        for row in draft.store.subscriptions.rows_of("projectId+status", (subject, status)):
+            draft.at(draft.now, "subscription.resume", row.id)
+
+
+def _some(draft: Draft, job: str, subject: str, many: Iterable[Iterator[Row]]) -> Iterator[Row]:
+    """The first records of several, as many as one step changes; where there are more, the job is due again."""
+    for number, row in enumerate(chain.from_iterable(many)):
+        if number == SLICE:
+            draft.at(draft.now, job, subject)
+            return
+        yield row
+
+
+def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
+    """A job for an order in one of the `states` of that name."""
+
+    def job(draft: Draft, subject: str) -> None:
+        row = draft.open(draft.store.orders, subject)
+        if row is not None and row.public["status"] in billing.states(draft, "Order", states):
+            action(draft, row)
+
+    return job
+
+
+def _on_subscription(action: Callable[[Draft, Row], object]) -> Job:
+    def job(draft: Draft, subject: str) -> None:
+        row = draft.open(draft.store.subscriptions, subject)
+        if row is not None and not renewals.stands_still(draft, row.public["projectId"]):
+            action(draft, row)
+
+    return job
+
+
+ON_ORDERS: Mapping[str, tuple[str, Callable[[Draft, Row], object]]] = MappingProxyType(
+    {
+        "order.pay": ("payable", billing.pay),
+        "order.expire": ("payable", _expire),
+        "order.refund": ("refundable", billing.refund),
+    }
+)
+JOBS: Mapping[str, Job] = MappingProxyType(
+    {
+        **{name: _on_order(*job) for name, job in ON_ORDERS.items()},
+        "subscription.activate": _on_subscription(renewals.activate),
+        "subscription.renew": _on_subscription(renewals.renew),
+        "subscription.resume": _on_subscription(renewals.end_suspension),
+        "subscription.end": _on_subscription(renewals.end_period),
+        "subscription.charge": _on_subscription(renewals.charge_again),
+        "subscription.expire": _on_subscription(renewals.end_grace),
+        "api_key.expire": _expire_key,
+        "project.close": _close_project,
+        "project.reopen": _reopen_project,
+        "webhook.answer": attempts.answer,
+        "webhook.call_off": _call_off,
+    }
+)
+
+
+def table_of(job: str) -> str:
+    """The table of the records that a job is about: `order.expire` -> `orders`."""
+    kind = job.partition(".")[0]
+    if kind == "webhook":
+        return "webhooks" if job == "webhook.call_off" else "webhook_logs"
+    return f"{kind}s"

@@ -1,9 +1,10 @@
-"""A step: everything that one cause changes in a world, as data, with what it replaced."""
+"""A step: everything that one cause changes in a sandbox, as data, with what it replaced; and the settings."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from ..domain.deliveries import SCHEDULES
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
@@ -11,7 +12,6 @@ from ..kernel.ids import Position
 from ..kernel.record import Record
 from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
-from .rules import SandboxSettings
 
 ReplyKey: TypeAlias = tuple[str, str, str, str]
 """Merchant, method, path and Idempotency-Key of a request."""
@@ -20,8 +20,26 @@ OVERHEAD = 700  # bytes of a step besides what it names
 OVERHEAD_EACH = 200  # of an event or a timer
 
 
+class SandboxSettings(NamedTuple):
+    """The settings of one sandbox. They are state: only steps change them.
+
+    The members are those of `SandboxSettings` in the contract; `autopay` is seconds of the sandbox clock.
+    """
+
+    autopay: int | None = None
+    check_digits: bool = True
+    webhook_schedule: str = "standard"
+    unknown_query: str = "warn"
+    strict_amounts: bool = False
+
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """How long each attempt of a delivery waits, in ms."""
+        return SCHEDULES[self.webhook_schedule]
+
+
 class Cause(NamedTuple):
-    """What brought a step about.
+    """Why a step was recorded.
 
     `kind` is `request`, `control`, `job`, `clock` or `delivery`; `id` a request's id or the record that a job is for;
     `operation` the operationId or the name of the job.
@@ -33,18 +51,18 @@ class Cause(NamedTuple):
 
 
 Put: TypeAlias = tuple[str, Record, Record | None]
-"""A version that was written: its table, the record, and the one that it replaced; None for a new record."""
+"""A version that was written: its table, the record, and the record that it replaced; None for a new one."""
 
 
 class Drop(NamedTuple):
-    """A record that was taken out."""
+    """A record that was deleted."""
 
     table: str
     record: Record
 
 
 class Used(NamedTuple):
-    """How often a key has been used, and what was recorded of it before; None where nothing is."""
+    """The usage of an API key after a step and before it; None where nothing is recorded."""
 
     key_id: str
     after: Usage | None
@@ -61,14 +79,12 @@ class Saved(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...]
 
     def __repr__(self) -> str:
-        """Without the body, which may hold a secret."""
+        """Without the body, which may contain a secret."""
         return f"Saved(status={self.status}, expires={self.expires})"
 
 
 class Part(NamedTuple):
-    """What restoring a state changes in one merchant's store. `opens` says that the world did not know him before,
-    `closes` that it does not know him afterwards.
-    """
+    """What a step changes in one merchant's store. It is created with `opens` and deleted with `closes`."""
 
     merchant: Merchant
     opens: bool
@@ -79,7 +95,7 @@ class Part(NamedTuple):
 
     @property
     def mirrored(self) -> Part:
-        """The way back."""
+        """The changes that undo these."""
         return Part(
             self.merchant,
             self.closes,
@@ -94,10 +110,10 @@ class Part(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What separates the state before a step from the earlier one that it restores, of all merchants.
+    """The difference between the state before a step and the earlier state that it restores, of all merchants.
 
     `merchants_…` are their ids in order, `raised_…` how many events there had been. `replies` holds pairs of key and
-    saved reply. Timers, clock and positions of ids stand in the step itself.
+    saved reply. Timers, clock and positions of ids are in the step itself.
     """
 
     parts: tuple[Part, ...]
@@ -112,13 +128,12 @@ class Restored(NamedTuple):
 class Step(NamedTuple):
     """Everything that one cause changed.
 
-    It holds results, not inputs: folding it runs no rule. `clock` and `position` are as the step leaves them. What is
-    named `…_before` or `forgotten_…` is what the step replaced, and undoing it puts that back; `events_before` and
-    `timers_before` are how many of them there had ever been. `size` is about how many bytes the step keeps alive.
+    It holds results, not inputs: folding it runs no rule. `clock` and `position` are those after the step. Members
+    named `…_before` or `forgotten_…` are what the step replaced, which undoing it puts back; `events_before` and
+    `timers_before` count all events and timers so far. `size` is about how many bytes the step keeps alive.
+    `settings` are None where the step does not change them.
 
-    `settings` are those of the sandbox where the step changes them.
-
-    A step that restores an earlier state says so in `restored`, and names no records, events, usage or replies beside.
+    A step that restores an earlier state has `restored`, and no records, events, usage or replies of its own.
     """
 
     number: int
@@ -133,7 +148,7 @@ class Step(NamedTuple):
     forgotten_events: tuple[Event, ...]
     timers_set: tuple[TimerData, ...]
     timers_before: int
-    timers_taken: tuple[TimerData, ...]
+    timers_fired: tuple[TimerData, ...]
     used: tuple[Used, ...]
     saved: tuple[ReplyKey, Saved] | None
     forgotten_replies: tuple[tuple[ReplyKey, Saved], ...]
@@ -146,6 +161,13 @@ class Step(NamedTuple):
     settings: SandboxSettings | None = None
     settings_before: SandboxSettings | None = None
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What it changed in each merchant's store."""
+        if self.restored is not None:
+            return self.restored.parts
+        return (Part(self.merchant, self.opens_store, False, self.puts, self.drops, self.used),)
+
     def __repr__(self) -> str:
-        """Without records and replies, which may hold secrets."""
+        """Without records and replies, which may contain secrets."""
         return f"Step(number={self.number}, at={self.at}, cause={self.cause})"

@@ -12,7 +12,7 @@ from ..kernel.ends import Ends
 from ..kernel.record import Extras
 
 KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events go when a sandbox has raised more than this
-TOLD_BYTES = 1024 * 1024  # of events that are told of at once, and one more
+PAGE_BYTES = 1024 * 1024  # of events that one page has, and one more
 OVERHEAD = 300  # bytes of an event besides the records that it shows
 
 
@@ -59,10 +59,7 @@ class Event(NamedTuple):
 
 
 class EventLog:
-    """The newest events of a sandbox, in the order in which they happened; `raised` counts all there ever were.
-
-    They are bounded in number and in bytes.
-    """
+    """The newest events of a sandbox, oldest first, bounded in number and bytes. `raised` counts all of them."""
 
     __slots__ = ("_bytes", "_events", "raised")
 
@@ -142,7 +139,7 @@ class EventLog:
         for event in islice(self._events, first, first + most):
             found.append(event)
             size += event.size
-            if size > TOLD_BYTES:
+            if size > PAGE_BYTES:
                 break
         return found
 

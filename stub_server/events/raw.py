@@ -1,89 +1,68 @@
-"""Deliveries as no client library sends them: broken off half way, or several at the very same moment."""
+"""Deliveries as no client library sends them: cut off half way, or several at the same moment."""
 
 import asyncio
 import ssl
-from contextlib import suppress
-from typing import NamedTuple
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from .addresses import allowed, resolve
-from .sender import Delivery
+from httpcore2 import AsyncNetworkStream, NetworkError
+
+from .network import Guard
+from .sender import Delivery, Failed, Route
 from .signing import signatures, signed_headers
 
 _LONGEST_LINE = 1_000
 _HEADSTART = 0.05  # seconds in which a receiver accepts the connections and reads
-_Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-class Route(NamedTuple):
-    """How deliveries leave this server, whose version it is. `local` opens this machine and private networks."""
-
-    version: str
-    local: bool
-
-
-class Unsent(Exception):
-    """Nothing could be sent; the message is why, as in a delivery's `error`."""
 
 
 async def send_half(route: Route, delivery: Delivery, timestamp: int, timeout: float) -> None:
-    """Post the head and half of the body, and hang up. Raises Unsent."""
-    try:
-        async with asyncio.timeout(timeout):
-            _, writer = await _connect(route, delivery.url)
-            try:
-                head = _head(route, delivery, timestamp)
-                writer.write(head + delivery.body[: len(delivery.body) // 2])
-                await writer.drain()
-            finally:
-                writer.close()
-    except TimeoutError:
-        raise Unsent("timeout") from None
-    except (OSError, ValueError):
-        raise Unsent("connection_failed") from None
+    """Post the head and half of the body, then close the connection. Raises Failed."""
+    async with _connections(route, delivery, 1, timeout) as (stream,):
+        await stream.write(_head(route, delivery, timestamp) + delivery.body[: len(delivery.body) // 2])
 
 
 async def send_together(
     route: Route, delivery: Delivery, timestamp: int, copies: int, timeout: float
 ) -> list[int | None]:
-    """Post the same bytes over several open connections at once; the status of each answer. Raises Unsent."""
-    lines: list[_Line] = []
+    """Post the same bytes over several open connections at once; the status of each answer. Raises Failed."""
+    async with _connections(route, delivery, copies, 2 * timeout) as streams:
+        whole = _head(route, delivery, timestamp) + delivery.body
+        # The last byte is sent separately, so that the receiver gets all copies complete at the same moment.
+        for stream in streams:
+            await stream.write(whole[:-1])
+        await asyncio.sleep(_HEADSTART)
+        for stream in streams:
+            await stream.write(whole[-1:])
+        return await asyncio.gather(*(_status(stream, timeout) for stream in streams))
+
+
+@asynccontextmanager
+async def _connections(
+    route: Route, delivery: Delivery, copies: int, limit: float
+) -> AsyncIterator[list[AsyncNetworkStream]]:
+    """Open connections to the receiver, closed at the end. Raises Failed, also for what fails while they are used."""
+    streams: list[AsyncNetworkStream] = []
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(limit):
             for _ in range(copies):
-                lines.append(await _connect(route, delivery.url))
-            whole = _head(route, delivery, timestamp) + delivery.body
-            # All but the last byte goes ahead: what is left to the receiver is to act, on all of them at once.
-            for _, writer in lines:
-                writer.write(whole[:-1])
-            await asyncio.sleep(_HEADSTART)
-        for _, writer in lines:
-            writer.write(whole[-1:])
-        return await asyncio.gather(*(_status(reader, timeout) for reader, _ in lines))
+                streams.append(await _connect(route, delivery.url))
+            yield streams
     except TimeoutError:
-        raise Unsent("timeout") from None
-    except (OSError, ValueError):
-        raise Unsent("connection_failed") from None
+        raise Failed("timeout") from None
+    except (OSError, ValueError, NetworkError):
+        raise Failed("connection_failed") from None
     finally:
-        for _, writer in lines:
-            writer.close()
+        for stream in streams:
+            await stream.aclose()
 
 
-async def _connect(route: Route, url: str) -> _Line:
-    """A connection to an address that a delivery may reach."""
+async def _connect(route: Route, url: str) -> AsyncNetworkStream:
+    """A connection to an allowed address."""
     parts = urlsplit(url)
     secure = parts.scheme == "https"
-    host, port = parts.hostname or "", parts.port or (443 if secure else 80)
-    found = await resolve(host, port)
-    addresses = [one for one in found if allowed(one, local=route.local)]
-    if not addresses:
-        raise Unsent("blocked")
-    context = ssl.create_default_context() if secure else None
-    name = host if secure else None
-    for address in addresses[:-1]:
-        with suppress(ConnectionError):
-            return await asyncio.open_connection(address, port, ssl=context, server_hostname=name, limit=_LONGEST_LINE)
-    return await asyncio.open_connection(addresses[-1], port, ssl=context, server_hostname=name, limit=_LONGEST_LINE)
+    stream = await Guard(local=route.local).connect_tcp(parts.hostname or "", parts.port or (443 if secure else 80))
+    return await stream.start_tls(ssl.create_default_context(), parts.hostname) if secure else stream
 
 
 def _head(route: Route, delivery: Delivery, timestamp: int) -> bytes:
@@ -97,13 +76,15 @@ def _head(route: Route, delivery: Delivery, timestamp: int) -> bytes:
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
-async def _status(reader: asyncio.StreamReader, timeout: float) -> int | None:
+async def _status(stream: AsyncNetworkStream, timeout: float) -> int | None:
     """The status of an answer; None where none comes."""
+    line = b""
     try:
         async with asyncio.timeout(timeout):
-            line = await reader.readline()
-    except (OSError, ValueError, TimeoutError):
+            while b"\n" not in line and len(line) < _LONGEST_LINE and (part := await stream.read(_LONGEST_LINE)):
+                line += part
+    except (OSError, NetworkError, TimeoutError):
         return None
-    words = line.split()
+    words = line.partition(b"\n")[0].split() if b"\n" in line else []
     is_status = len(words) > 1 and words[0].startswith(b"HTTP/") and len(words[1]) == 3 and words[1].isdigit()
     return int(words[1]) if is_status else None

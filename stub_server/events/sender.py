@@ -2,19 +2,31 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..domain.deliveries import AttemptOutcome
 from ..kernel.clock import SECOND, wall_ms
-from .addresses import Resolve, resolve
-from .connections import Connections
 from .signing import signatures, signed_headers
 
+if TYPE_CHECKING:
+    from .network import Connections
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+"""Looks up the addresses of a host."""
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
+
+
+class Failed(Exception):
+    """Nothing was answered. `error` says why, as in a delivery: `dns`, `blocked`, `timeout`."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +40,51 @@ class Delivery:
     keys: tuple[str, ...] = field(repr=False)
 
 
+class Route(NamedTuple):
+    """How deliveries leave this server, whose version it is. `local` allows this machine and private networks."""
+
+    version: str
+    local: bool
+
+
 class Sender:
-    """How deliveries leave this server. `local` opens this machine and private networks."""
+    """How deliveries leave this server. `local` allows this machine and private networks.
+
+    Connections are kept for the next delivery between `open` and `aclose`, on the event loop that called `open`.
+    `results` counts the attempts by error, `delivered` for those without.
+    """
 
     def __init__(
-        self, version: str, *, local: bool, resolve: Resolve = resolve, wall: Callable[[], int] = wall_ms
+        self, version: str, *, local: bool, resolve: Resolve | None = None, wall: Callable[[], int] = wall_ms
     ) -> None:
-        self._version, self._wall, self.local = version, wall, local
-        self.connections = Connections(local=local, resolve=resolve)
+        self._version, self._wall, self.local, self._resolve = version, wall, local, resolve
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connections: Connections | None = None
         self.results: Counter[str] = Counter()
-        """How many attempts were made, by their error or `delivered`."""
+
+    def open(self) -> None:
+        """Keep connections from now on."""
+        self._loop = asyncio.get_running_loop()
+
+    async def aclose(self) -> None:
+        """Close the connections that are kept, and keep none."""
+        self._loop = None
+        if self._connections is not None:
+            await self._connections.aclose()
 
     async def attempt(
         self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
     ) -> AttemptOutcome:
-        """Post once and wait for the answer. Never raises for what the other side does, and never follows a redirect.
+        """Post once and wait for the answer. Redirects are not followed; failures of the other side are outcomes.
 
-        While it waits its limit of time is in `limits`, where it can be brought forward.
-        The timestamp is the machine's, whatever the sandbox clock shows: receivers refuse one that is minutes off.
+        While it waits, its time limit is in `limits`, where the caller can bring it forward.
+        The timestamp is the machine's, whatever the sandbox clock shows: receivers reject one that is minutes off.
         """
-        from .exchange import Failed, post  # httpcore2 takes 15 ms to import, which a start has no use for
+        from .network import Connections, Guard, post, resolve  # not needed by a server that sends nothing
 
+        if self._connections is None:
+            self._connections = Connections(Guard(local=self.local, resolve=self._resolve or resolve))
+        keep = self._loop is asyncio.get_running_loop()
         now = self._wall()
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
@@ -56,7 +92,9 @@ class Sender:
         begun = perf_counter_ns()
         answer, error = None, None
         try:
-            answer = await post(self.connections, delivery, headers, timeout, set() if limits is None else limits)
+            answer = await post(
+                self._connections, delivery, headers, timeout, set() if limits is None else limits, keep=keep
+            )
             error = error_of(answer.status)
         except Failed as failed:
             error = failed.error

@@ -43,7 +43,7 @@ def signed_headers(
 
 
 class Verdict(NamedTuple):
-    """What came of verifying a message: `signer` is whose key matched, `reason` and `message` why none did."""
+    """The result of verifying a message: `signer` is whose key matched; else `reason` and `message` say why."""
 
     signer: str | None
     reason: str | None = None
@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
 
 
 def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, str]], now: int) -> Verdict:
-    """Hold a message to the keys of those who may have sent it, pairs of signer and key.
+    """Verify a message against pairs of signer and key.
 
     `headers` are by name in lower case; `now` is seconds since 1970 of the sender's clock.
     """

@@ -13,7 +13,7 @@ from ..calls.call import CALL, Call, Head
 from ..calls.server import Server
 from ..delivery.courier import Courier
 from ..domain.deliveries import AttemptOutcome
-from ..engine.log import Budget, Log
+from ..engine.bounded import Budget, Log
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Sender

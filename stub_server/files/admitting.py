@@ -134,7 +134,7 @@ def _pinned(
             missing.append(name)
             reasons += [where + reason for reason in found]
         else:
-            sandbox.held = SILENT
+            sandbox.held_before = SILENT
             pinned.append(Snapshot(name, told["description"], told["now"], told["created_at"], sandbox))
     return pinned, missing
 

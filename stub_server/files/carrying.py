@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from ..engine.rules import Rules
-from ..engine.sandbox import Sandbox
+from ..engine.sandbox import Rules, Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState, wall_ms
 from ..kernel.record import Body

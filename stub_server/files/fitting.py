@@ -17,9 +17,8 @@ from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json, read
 from ..domain.api_keys import PRIVATE, PRIVATE_LENGTH, PUBLIC, PUBLIC_LENGTH, digest
-from ..engine.jobs import JOBS
-from ..engine.rules import Rules
-from ..engine.sandbox import Sandbox
+from ..engine.sandbox import Rules, Sandbox
+from ..engine.scheduler import JOBS
 from ..engine.step import ReplyKey, Saved, Step
 from ..events.log import Event
 from ..events.signing import new_key

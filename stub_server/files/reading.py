@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..engine.rules import SandboxSettings
-from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, Saved, Step, Used
+from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
@@ -173,7 +172,7 @@ class Reader:
             forgotten_events=tuple(state.events[place] for place in range(body.get("forgotten_events", 0))),
             timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
             timers_before=state.timers_last,
-            timers_taken=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
+            timers_fired=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
             used=tuple(
                 Used(key, use_of(after), None if owned is None else owned.recorded(key))
                 for key, after in body.get("used", {}).items()

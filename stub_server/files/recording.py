@@ -189,7 +189,7 @@ def step_for(world: Sandbox, told: Body) -> Step:
             (t["due"], t["number"], t["job"], t["merchant"], t["subject"]) for t in told.get("timers", ())
         ),
         timers_before=world.timers.last,
-        timers_taken=tuple(timers[number] for number in told.get("taken", ()) if number in timers),
+        timers_fired=tuple(timers[number] for number in told.get("taken", ()) if number in timers),
         used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
         saved=None,
         forgotten_replies=(),

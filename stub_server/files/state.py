@@ -6,9 +6,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..engine.rules import SandboxSettings
 from ..engine.sandbox import Sandbox
-from ..engine.step import Part, ReplyKey, Restored, Saved, Step
+from ..engine.step import Part, ReplyKey, Restored, SandboxSettings, Saved, Step
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
@@ -75,7 +74,7 @@ class WorldState:
         """Have what a step changed, which must be the next one."""
         told = _difference(step)
         self._change(told.parts, told.merchants_after, told.events, told.raised_after, told.replies)
-        self._exchange(step.timers_taken, step.timers_set)
+        self._exchange(step.timers_fired, step.timers_set)
         self.timers_last = max([self.timers_last, *(timer[1] for timer in step.timers_set)])
         if step.settings is not None:
             self.settings = step.settings
@@ -86,7 +85,7 @@ class WorldState:
         told = _difference(step)
         parts = [part.mirrored for part in told.parts]
         self._change(parts, told.merchants_before, told.events.mirrored, told.raised_before, told.replies.mirrored)
-        self._exchange(step.timers_set, step.timers_taken)
+        self._exchange(step.timers_set, step.timers_fired)
         self.timers_last = step.timers_before
         if step.settings is not None:
             self.settings = step.settings_before

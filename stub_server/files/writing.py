@@ -116,8 +116,8 @@ def step_line(step: Step, change: Change = as_it_is, part: Part = Fragment) -> b
         told["forgotten_events"] = len(step.forgotten_events)
     if step.timers_set:
         told["timers"] = [_timer(timer) for timer in step.timers_set]
-    if step.timers_taken:
-        told["taken"] = [timer[1] for timer in step.timers_taken]
+    if step.timers_fired:
+        told["taken"] = [timer[1] for timer in step.timers_fired]
     if step.used:
         told["used"] = {key: after for key, after, _ in step.used}
     if step.saved is not None:

@@ -11,7 +11,7 @@ from connexion.middleware.abstract import ROUTING_CONTEXT
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
-from ..engine.past import check_kept, state_at, step_at
+from ..engine.history import check_kept, state_at, step_at
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import parse_iso
 from ..kernel.problem import Malformed, detail

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ..calls.call import Caller
 from ..contract.secrets import LEFT_OUT
+from ..engine.history import unkept
 from ..engine.journal import LONGEST, Trace
-from ..engine.past import unkept
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState

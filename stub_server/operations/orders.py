@@ -47,7 +47,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
     draft = call.draft
-    subscription = None if known is None else billing.held_by(draft, known, plan["id"])
+    subscription = None if known is None else billing.running_of(draft, known, plan["id"])
     rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known), renews=subscription is not None)
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # spelled as in the records, and the same strings
     customer = rules.buyer(body["customer"])

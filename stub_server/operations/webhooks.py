@@ -3,7 +3,7 @@
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.reply import Reply, list_reply, page_of, query_of
-from ..delivery import disturbed as disturbing
+from ..delivery.posting import send
 from ..domain import deliveries
 from ..domain import webhooks as rules
 from ..engine import resources
@@ -164,7 +164,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
         sender = call.server.sender_abroad if call.head.is_foreign else call.server.sender
         disturbed = disturbance(call.sandbox, webhook, log)
-        outcome = await disturbing.attempt(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
+        outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     await caught_up(call.sandbox, call.server.sandboxes.lane)
     call.store = call.sandbox.store_of(call.who.merchant_id)
     public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)

@@ -118,7 +118,7 @@ class Commits:
         def write(step: Step) -> None:
             self._check_written()
             line, pending = step_line(step, part=bytes.decode), self._pending
-            pending.steps.append(Unstored(stored, step, sandbox.held, stored.chain))
+            pending.steps.append(Unstored(stored, step, sandbox.held_before, stored.chain))
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
             pending.lines.append((place_of(stored.number, step.number), line, stored.chain))
             pending.touched[stored.number] = stored
@@ -140,7 +140,7 @@ class Commits:
             entry.expires_at,
             stored.contract,
             entry.last_used_at,
-            None if entry.world.held == SILENT else entry.world.held,
+            None if entry.world.held_before == SILENT else entry.world.held_before,
             entry.incarnation,
             entry.origin_events,
             newest,
@@ -314,8 +314,8 @@ class Commits:
         self._wake.set()
         for stored in self._stored.values():
             stored.entry.world.is_halted = False
-            if stored.entry.world.bell is not None:
-                stored.entry.world.bell(stored.entry.world)
+            if stored.entry.world.on_due is not None:
+                stored.entry.world.on_due(stored.entry.world)
 
     def _undo(self, steps: list[Unstored], known: Mapping[int, tuple[int, int, KeptState]]) -> None:
         """Undo the steps that the store does not have."""
@@ -329,7 +329,7 @@ class Commits:
             sandbox = stored.entry.world
             if not sandbox.is_gone and stored.committed[0] < step.number:
                 sandbox.take_back(step)
-                sandbox.held, stored.newest, stored.chain = held, step.number - 1, chain
+                sandbox.held_before, stored.newest, stored.chain = held, step.number - 1, chain
         self.unknown = {}
 
     def check(self, sandbox: Sandbox) -> None:
@@ -357,7 +357,7 @@ class Commits:
 def _next_due(sandbox: Sandbox) -> int | None:
     """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock stands."""
     timers, clock = sandbox.timers, sandbox.clock
-    if clock.frozen or sandbox.held == SILENT:
+    if clock.frozen or sandbox.held_before == SILENT:
         return None
     due = [timer[0] for timer in timers.claimed.values()]
     attempt = timers.next_attempt()

@@ -63,7 +63,7 @@ class Opener:
         sandbox.log.refill(found.steps)
         if kept.newest or holder:  # no ids of requests that an earlier process has given
             sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
-        sandbox.held = SILENT if kept.held is None else kept.held
+        sandbox.held_before = SILENT if kept.held is None else kept.held
         if found.left_out is not None:
             found.left_out.tell(f"the sandbox {kept.name}")
             base, since = self._begin_anew(session, number, kept, sandbox, found.left_out, holder), 0

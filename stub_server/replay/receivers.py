@@ -12,7 +12,7 @@ from ..delivery.courier import Courier
 from ..delivery.posting import Made, Posting
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..engine.attempts import attempt_for
-from ..engine.deliveries import is_held
+from ..engine.deliveries import is_kept_back
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Sender
@@ -179,7 +179,7 @@ class SilentCourier(Courier):
             attempt = attempt_for(world, timer)
             if attempt is None:
                 timers.pass_over(timer)
-            elif is_held(world, attempt.serial, attempt.delivery.url):
+            elif is_kept_back(world, attempt.serial, attempt.delivery.url):
                 timers.hold(timer)
 
     def hand_back(self, world: Sandbox) -> None:

@@ -152,7 +152,7 @@ class Session:
             secret = self._settings.signing_secret(b"")
             admitted = admit(self._reader, (), lambda scenario, seed: world, secret, lambda clock: clock)
             world.log.refill(admitted.steps)
-            world.held = SILENT if held == SILENT else min(held, world.events.raised)
+            world.held_before = SILENT if held == SILENT else min(held, world.events.raised)
 
         await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
         compared, aside = 0, defaultdict[str, list[str]](list)

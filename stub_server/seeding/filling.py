@@ -17,7 +17,7 @@ from ..drawing.draw import stream
 from ..drawing.people import People, seeded_faker
 from ..drawing.purchases import Offer
 from ..drawing.rhythm import Rhythm, office_hour
-from ..engine.rules import SandboxSettings
+from ..engine.step import SandboxSettings
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
@@ -102,7 +102,7 @@ class Seeding:
         owner = memory.Merchant(MERCHANT_ID, USER_ID, *scenario.merchant, iso(begun))
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
         script = Script(sandbox, store, begun, now)
-        with closing(script), sandbox.living_past(begun), store.in_bulk(), _silent(sandbox) as raise_events:
+        with closing(script), sandbox.seeding_past(begun), store.in_bulk(), _silent(sandbox) as raise_events:
             merchant = Merchant(script, stream(seed, "projects"))
             merchant.plan_projects(_projects(scenario, blueprints, seed), begun + 2 * DAY)
             listening = plan_webhooks(script, stream(seed, "webhooks"), scenario.webhooks, secret, seed, begun)

@@ -52,7 +52,7 @@ class Shop:
         project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
         assert project is not None  # both were made before
         assert plan is not None
-        renews = billing.held_by(draft, customer_id, plan["id"]) is not None
+        renews = billing.running_of(draft, customer_id, plan["id"]) is not None
         sold_out = self.store.is_sold_out(plan, customer_id)
         order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
         outcome, refused = fate.outcome, None

@@ -84,7 +84,7 @@ class Entries:
         if world.name == DEFAULT:
             self.default = world
         self.keyring.add(world.name, keys_of(world))
-        world.bell = self._bell
+        world.on_due = self._bell
         self._bell(world)
 
     def take_back(self, entry: Entry) -> bool:

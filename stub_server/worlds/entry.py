@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 from ..delivery.inbox import Inbox
-from ..engine.rules import Rules
-from ..engine.sandbox import Sandbox
+from ..engine.sandbox import Rules, Sandbox
 from ..seeding.filling import Seeding
 from ..settings import Settings
 from .snapshots import Snapshots

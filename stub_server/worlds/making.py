@@ -6,9 +6,9 @@ import logging
 
 from ..delivery.inbox import MOST_BYTES_IN_ALL as MOST_INBOX_BYTES
 from ..delivery.inbox import Inbox
+from ..engine.bounded import Budget, Log
 from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.journal import Journal
-from ..engine.log import Budget, Log
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
@@ -79,5 +79,5 @@ class Maker:
         """A world that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
         derive_keys(sandbox, self.origin.secret)
-        sandbox.held = sandbox.events.raised
+        sandbox.held_before = sandbox.events.raised
         return sandbox

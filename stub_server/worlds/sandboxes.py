@@ -10,10 +10,10 @@ from itertools import count
 from threading import Event
 from typing import TypeVar
 
-from ..engine.past import state_at
-from ..engine.rules import SandboxSettings
+from ..engine.history import state_at
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..engine.scheduler import ticking
+from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
 from ..files.carrying import Customs
 from ..files.package import BadFile
@@ -313,8 +313,8 @@ class Sandboxes(Entries):
         done = await self.lane.in_line(work)
         self._name_events(entry)
         self.persistence.note(world.name)
-        if world.bell is not None:
-            world.bell(world)
+        if world.on_due is not None:
+            world.on_due(world)
         return entry, done
 
     async def catch_up(self, closing: Event) -> None:
@@ -354,7 +354,7 @@ class Sandboxes(Entries):
         for trace in traces_of(found.requests, found.steps, name, keeps_bodies=world.journal.keeps_bodies):
             trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
             world.journal.append(trace)
-        world.held = SILENT
+        world.held_before = SILENT
         return world, [at_once(measured(snapshot)) for snapshot in found.snapshots], found.left_out
 
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from itertools import islice
 
-from ..engine.log import Budget
+from ..engine.bounded import Budget
 from ..engine.sandbox import Sandbox
 from ..files.carrying import MOST_SNAPSHOTS
 from ..files.pinned import Snapshot

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.engine import log as logs
+from stub_server.engine import bounded as logs
 from stub_server.http.monitor import Limits
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 

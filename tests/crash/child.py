@@ -12,7 +12,7 @@ import orjson
 
 from stub_server.app import create_app
 from stub_server.domain.documents import cpf_with_check_digits
-from stub_server.engine.past import state_at
+from stub_server.engine.history import state_at
 from stub_server.engine.sandbox import Sandbox
 from stub_server.files.package import MEDIA
 from stub_server.files.state import capture

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 
 from stub_server.contract.schema import ContractViolation
 from stub_server.engine import draft as draft_module
+from stub_server.engine.bounded import Log, Replies
 from stub_server.engine.draft import Draft
-from stub_server.engine.log import Log
-from stub_server.engine.replies import Replies
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.events.log import Event, EventLog

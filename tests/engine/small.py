@@ -6,8 +6,8 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from stub_server.app import create_app
-from stub_server.engine import jobs, replies
-from stub_server.engine import log as logs
+from stub_server.engine import bounded as logs
+from stub_server.engine import scheduler
 from stub_server.engine.sandbox import Sandbox
 from stub_server.events import log as events
 from stub_server.http.application import Application
@@ -20,10 +20,10 @@ from ..support.live import FROZEN
 NAME = "default"
 BOUNDS = (
     (events, "KEPT", 25),
-    (replies, "KEPT", 3),
+    (logs, "MOST_REPLIES", 3),
     (tables, "LOG_ROWS", 6),
     (tables, "MOST_LOG_ROWS", 30),
-    (jobs, "SLICE", 2),
+    (scheduler, "SLICE", 2),
     (query, "SMALL", 1),
     (query, "FEW", 1),
     (indexes, "LONG", 8),
@@ -57,7 +57,7 @@ def serve(app: Application, world: Sandbox) -> None:
     sandboxes = app.sandboxes
     entry = sandboxes.entry(NAME)
     entry.snapshots.clear()
-    world.bell = sandboxes.default.bell
+    world.on_due = sandboxes.default.on_due
     entry.world = sandboxes.default = world
     sandboxes.keyring.forget(NAME)
     sandboxes.keyring.add(NAME, keys_of(world))

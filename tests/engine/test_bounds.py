@@ -9,8 +9,8 @@ import pytest
 
 from stub_server.app import create_app
 from stub_server.domain.deliveries import AttemptOutcome
-from stub_server.engine import log as logs
-from stub_server.engine.log import Budget
+from stub_server.engine import bounded as logs
+from stub_server.engine.bounded import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import OVERHEAD
 from stub_server.events.sender import Sender

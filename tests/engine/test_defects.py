@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from stub_server.engine import sandbox as sandbox_module
 from stub_server.engine import scheduler
 from stub_server.engine.draft import Draft
-from stub_server.engine.jobs import JOBS, Job
 from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
 from stub_server.events.sender import Sender
 from stub_server.http.dispatch import OperationHandler
@@ -202,7 +201,7 @@ def test_a_defect_after_a_delivery_was_opened_is_the_answer_of_its_key(
 @pytest.fixture
 def broken(shop: Shop) -> Iterator[Shop]:
     """A world in which folding a step has failed, and so has the repair."""
-    with Fault(Place(Store, "put")), Fault(Place(sandbox_module, "rebuild")):
+    with Fault(Place(Store, "put")), Fault(Place(Store, "rebuild")):
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop
@@ -251,7 +250,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     set_wall(world.clock, wall)
     assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
     wall.now += 2 * DAY
-    with Fault(Place(Store, "put")), Fault(Place(sandbox_module, "rebuild")):
+    with Fault(Place(Store, "put")), Fault(Place(Store, "rebuild")):
         unavailable(read(waiting))
     assert world.is_broken
     unavailable(read(waiting))

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from stub_server.engine.jobs import JOBS
 from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.scheduler import JOBS
 
 from .actions import ACTIONS
 from .inside import Inside
@@ -46,7 +46,7 @@ It stands still in between, while a member's period runs. A declined card is cha
 And a key that is used is deleted before that use was recorded, the server answers for a webhook at a reserved name, a
 trial ends, and a snapshot from before all of it is restored, which is undone by a rewind.
 """
-HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved", "opens_store", "restored")
+HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_fired", "used", "saved", "opens_store", "restored")
 """Members of a step that most steps have nothing in."""
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 40

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from stub_server.delivery.inbox import Inbox
-from stub_server.engine.log import Budget
+from stub_server.engine.bounded import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.files.building import build

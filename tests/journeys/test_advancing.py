@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import httpx2
 import pytest
 
-from stub_server.delivery import passage
+from stub_server.delivery import advancing
 from stub_server.delivery.posting import Posting
 
 from ..support.live import NOW, Live
@@ -247,7 +247,7 @@ def test_a_receiver_that_never_answers_costs_its_time_only(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An attempt on the way has a shorter limit, and is recorded as timed out at its instant."""
-    monkeypatch.setattr(passage, "TIMEOUT", 0.1)
+    monkeypatch.setattr(advancing, "TIMEOUT", 0.1)
     make_order(api)
     made = hook(events=["order.expired"])
     receiver.hold = threading.Event()
@@ -263,7 +263,7 @@ def test_an_attempt_that_was_under_way_has_the_shorter_limit_too(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call to a receiver that never answers began while the clock stood, with a limit of fifteen seconds."""
-    monkeypatch.setattr(passage, "TIMEOUT", 0.1)
+    monkeypatch.setattr(advancing, "TIMEOUT", 0.1)
     made = hook(events=CREATED)
     receiver.hold = threading.Event()
     event(api)

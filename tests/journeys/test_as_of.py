@@ -9,7 +9,7 @@ from weakref import ref
 import httpx2
 import pytest
 
-from stub_server.engine import past
+from stub_server.engine import history
 from stub_server.engine.sandbox import Sandbox
 from stub_server.http import time_travel
 from stub_server.kernel.clock import iso, parse_iso
@@ -148,7 +148,7 @@ def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
     api: httpx2.Client, control: httpx2.Client, make_customer: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[int] = []
-    reach = past.state_at
+    reach = history.state_at
 
     def counting(*given: object) -> Iterator[object]:
         counted.append(given[1])  # type: ignore[arg-type]  # passed on as it came

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from stub_server.calls import server as calls_server
-from stub_server.delivery import courier, places
-from stub_server.delivery.places import IN_ALL, SLOW, Places
+from stub_server.delivery import courier, posting
+from stub_server.delivery.posting import IN_ALL, SLOW, Places
 from stub_server.http.monitor import Limits
 from stub_server.operations import webhooks
 
@@ -51,34 +51,34 @@ def test_a_sandbox_leaves_places_to_others_and_what_is_slow_or_new_to_what_has_p
     async def run() -> None:
         free = Places()
 
-        def place(sandbox: int, number: int, receiver: places.Receiver) -> places.Place:
-            return places.Place(sandbox, f"receiver-{sandbox}-{number}", receiver)
+        def place(sandbox: int, number: int, receiver: posting.Receiver) -> posting.Place:
+            return posting.Place(sandbox, f"receiver-{sandbox}-{number}", receiver)
 
         async with asyncio.timeout(5), AsyncExitStack() as stack:
-            for receiver in (places.Receiver.SLOW, places.Receiver.NEW):
+            for receiver in (posting.Receiver.SLOW, posting.Receiver.NEW):
                 for sandbox in (1, 2):
                     for number in range(SLOW // 2):
                         await stack.enter_async_context(free.at(place(sandbox, number, receiver)))
                     assert not free.is_free(place(sandbox, 99, receiver))
                 assert not free.is_free(place(3, 99, receiver))
             for number in range(IN_ALL - 2 * SLOW):
-                await stack.enter_async_context(free.at(place(3, number, places.Receiver.PROVED)))
-            assert not free.is_free(place(3, 99, places.Receiver.PROVED))
-        assert free.is_free(place(3, 99, places.Receiver.NEW))
+                await stack.enter_async_context(free.at(place(3, number, posting.Receiver.PROVED)))
+            assert not free.is_free(place(3, 99, posting.Receiver.PROVED))
+        assert free.is_free(place(3, 99, posting.Receiver.NEW))
 
     asyncio.run(run())
 
 
 def test_sandboxes_take_turns_at_places_that_become_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many of one wait, another's first attempt is next but one; whoever gives up leaves the line."""
-    monkeypatch.setattr(places, "IN_ALL", 2)
+    monkeypatch.setattr(posting, "IN_ALL", 2)
     told: list[str] = []
 
     async def run() -> None:
         free = Places()
 
         async def attempt(name: str, sandbox: int) -> None:
-            async with free.at(places.Place(sandbox, name, places.Receiver.PROVED)):
+            async with free.at(posting.Place(sandbox, name, posting.Receiver.PROVED)):
                 told.append(name)
                 await asyncio.sleep(0)
 
@@ -118,8 +118,8 @@ def test_a_receiver_is_told_while_others_that_were_slow_have_many_on_the_way(
 ) -> None:
     """They have answered, late, and so have several attempts at a time: in half of the places for such."""
     monkeypatch.setattr(courier, "TIMEOUT", 3600.0)
-    monkeypatch.setattr(places, "IN_ALL", 16)
-    monkeypatch.setattr(places, "SLOW", 8)
+    monkeypatch.setattr(posting, "IN_ALL", 16)
+    monkeypatch.setattr(posting, "SLOW", 8)
     over = threading.Event()
 
     def late(request: Received, number: int) -> int:

@@ -77,7 +77,7 @@ class Evidence:
             if sandbox.rules.payload_keys.keys() != document().events.keys():
                 return  # a corrected contract promises other events
             own = operation = operation_named(step.cause.operation)
-            for timer in step.timers_taken:  # what an operation leaves to be done at once is its own work
+            for timer in step.timers_fired:  # what an operation leaves to be done at once is its own work
                 setter, meant = self._at_once.pop((id(sandbox), timer[1]), (None, None))
                 if setter is not None and setter() is sandbox:
                     operation = meant

@@ -14,7 +14,7 @@ from stub_server.calls.call import Call
 from stub_server.contract.formats import is_ip_network
 from stub_server.engine.journal import Trace
 from stub_server.engine.step import Saved
-from stub_server.events.addresses import allowed
+from stub_server.events.network import allowed
 from stub_server.events.sender import Delivery
 from stub_server.http import validation
 from stub_server.http.refusals import as_refusal

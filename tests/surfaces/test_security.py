@@ -9,7 +9,7 @@ import pytest
 from stub_server.calls.call import LARGEST_BODY
 from stub_server.contract import user_file
 from stub_server.delivery import inbox
-from stub_server.engine import journal, log, replies
+from stub_server.engine import bounded, journal
 from stub_server.events import log as events
 from stub_server.files import package
 from stub_server.http.monitor import Limits
@@ -56,12 +56,12 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Merchants of a sandbox": (str(MOST_MERCHANTS),),
         "Steps": (
             f"{settings.history:,}",
-            f"{log.MOST_BYTES // MIB} MiB",
-            f"{log.MOST_BYTES_IN_ALL // MIB} MiB in all",
+            f"{bounded.MOST_BYTES // MIB} MiB",
+            f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
         "Events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
         "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
-        "Saved replies": (f"{replies.KEPT:,} and {replies.KEPT_BYTES // MIB} MiB",),
+        "Saved replies": (f"{bounded.MOST_REPLIES:,} and {bounded.MOST_REPLY_BYTES // MIB} MiB",),
         "Inboxes": (
             f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",
             f"of {inbox.MOST_NAMES} names",
@@ -78,4 +78,4 @@ def test_its_figures_are_those_of_the_code() -> None:
     assert [] == [(name, figure) for name, told in figures.items() for figure in told if figure not in row(name)]
     text = (ROOT / "openapi/components/parameters/IdempotencyKey.yaml").read_text(encoding="utf-8")
     (contract,) = re.findall(r"newest ([\d,]+) answers, and of those the newest (\d+) MiB", text)
-    assert (f"{replies.KEPT:,}", str(replies.KEPT_BYTES // MIB)) == contract
+    assert (f"{bounded.MOST_REPLIES:,}", str(bounded.MOST_REPLY_BYTES // MIB)) == contract

@@ -12,8 +12,8 @@ import pytest
 
 from stub_server.engine import scheduler
 from stub_server.engine.draft import Draft
-from stub_server.engine.jobs import JOBS, Job
-from stub_server.engine.past import state_at
+from stub_server.engine.history import state_at
+from stub_server.engine.scheduler import JOBS, Job
 from stub_server.kernel.clock import DAY, parse_iso
 from stub_server.kernel.slices import at_once
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from stub_server.domain.deliveries import AttemptOutcome
-from stub_server.events import connections
+from stub_server.events import network
 from stub_server.events.sender import Delivery, Sender
 from stub_server.events.signing import new_key
 
@@ -69,13 +69,13 @@ def test_a_kept_connection_is_used_again() -> None:
     server, sender = Server(), Sender("1", local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
-        sender.connections.keep()
+        sender.open()
         url = f"http://127.0.0.1:{port}/"
         found = [await sender.attempt(delivery(url), 5) for _ in range(5)]
         assert 1 == server.connections
         for _ in range(3):
             found += await asyncio.gather(*(sender.attempt(delivery(url), 5) for _ in range(8)))
-        await sender.connections.aclose()
+        await sender.aclose()
         return found
 
     assert {(200, None, "ok")} == {(o.status, o.error, o.body) for o in with_server(server, use)}
@@ -96,10 +96,10 @@ def test_a_connection_that_cannot_be_used_again_is_not(answer: bytes) -> None:
     server, sender = Server(answer), Sender("1", local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
-        sender.connections.keep()
+        sender.open()
         # The old one says nothing of its end: the limit ends it, with what has come until then.
         found = [await sender.attempt(delivery(f"http://127.0.0.1:{port}/"), 0.3) for _ in range(2)]
-        await sender.connections.aclose()
+        await sender.aclose()
         return found
 
     assert {(200, None)} == {(outcome.status, outcome.error) for outcome in with_server(server, use)}
@@ -116,15 +116,15 @@ def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked() 
     server, sender = Server(), Sender("1", local=True, resolve=resolve)
 
     async def use(port: int) -> list[AttemptOutcome]:
-        sender.connections.keep()
+        sender.open()
         url = f"http://{NAME}:{port}/"
         found = [await sender.attempt(delivery(url), 5)]
         meant[:] = ["169.254.169.254"]
         found.append(await sender.attempt(delivery(url), 5))
-        await sender.connections.aclose()
-        sender.connections.keep()
+        await sender.aclose()
+        sender.open()
         found.append(await sender.attempt(delivery(url), 5))
-        await sender.connections.aclose()
+        await sender.aclose()
         return found
 
     assert [None, None, "blocked"] == [outcome.error for outcome in with_server(server, use)]
@@ -133,7 +133,7 @@ def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked() 
 
 def test_only_so_many_origins_keep_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more, the one longest unused is let go."""
-    monkeypatch.setattr(connections, "ORIGINS", 2)
+    monkeypatch.setattr(network, "ORIGINS", 2)
 
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
@@ -141,10 +141,10 @@ def test_only_so_many_origins_keep_connections(monkeypatch: pytest.MonkeyPatch) 
     server, sender = Server(), Sender("1", local=True, resolve=resolve)
 
     async def use(port: int) -> list[AttemptOutcome]:
-        sender.connections.keep()
+        sender.open()
         names = ("a", "b", "c", "b", "c", "a")
         found = [await sender.attempt(delivery(f"http://{name}.example:{port}/"), 5) for name in names]
-        await sender.connections.aclose()
+        await sender.aclose()
         return found
 
     assert {200} == {outcome.status for outcome in with_server(server, use)}
@@ -176,7 +176,7 @@ def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLConte
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     serving.load_cert_chain(file)
     trusting = ssl.create_default_context(cadata=made.public_bytes(serialization.Encoding.PEM).decode())
-    monkeypatch.setattr(connections, "authorities", lambda: trusting)
+    monkeypatch.setattr(network, "authorities", lambda: trusting)
     return serving
 
 
@@ -189,10 +189,10 @@ def test_a_certificate_is_checked_for_the_name(certificate: ssl.SSLContext) -> N
     server, sender = Server(), Sender("1", local=True, resolve=resolve)
 
     async def use(port: int) -> list[AttemptOutcome]:
-        sender.connections.keep()
+        sender.open()
         hosts = (NAME, NAME, "outra.example", "127.0.0.1")
         found = [await sender.attempt(delivery(f"https://{host}:{port}/"), 5) for host in hosts]
-        await sender.connections.aclose()
+        await sender.aclose()
         return found
 
     outcomes = with_server(server, use, certificate)
@@ -205,7 +205,7 @@ def test_a_connection_that_ended_meanwhile_is_not_used_again() -> None:
     first, second, sender = Server(), Server(), Sender("1", local=True)
 
     async def run() -> list[AttemptOutcome]:
-        sender.connections.keep()
+        sender.open()
         listening = await asyncio.start_server(first, "127.0.0.1", 0)
         port = listening.sockets[0].getsockname()[1]
         found = [await sender.attempt(delivery(f"http://127.0.0.1:{port}/"), 5)]
@@ -218,7 +218,7 @@ def test_a_connection_that_ended_meanwhile_is_not_used_again() -> None:
         again = await asyncio.start_server(second, "127.0.0.1", port)
         found.append(await sender.attempt(delivery(f"http://127.0.0.1:{port}/"), 5))
         again.close()
-        await sender.connections.aclose()
+        await sender.aclose()
         return found
 
     assert [200, 200] == [outcome.status for outcome in asyncio.run(run())]

@@ -1,8 +1,8 @@
 """The journal alone: so many requests, so many bytes, and no more of a path or query than anybody reads."""
 
 from stub_server.engine import journal as journals
+from stub_server.engine.bounded import Budget
 from stub_server.engine.journal import KEPT, LONGEST, Journal, Trace
-from stub_server.engine.log import Budget
 
 MIB = 1024 * 1024
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stub_server.engine import log as logs
-from stub_server.engine.log import Budget, Log
+from stub_server.engine import bounded as logs
+from stub_server.engine.bounded import Budget, Log
 from stub_server.engine.step import OVERHEAD, Cause, Saved, Step
 from stub_server.kernel.clock import ClockState
 from stub_server.kernel.record import Record
@@ -23,7 +23,7 @@ EMPTY = Step(
     forgotten_events=(),
     timers_set=(),
     timers_before=0,
-    timers_taken=(),
+    timers_fired=(),
     used=(),
     saved=None,
     forgotten_replies=(),

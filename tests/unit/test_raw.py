@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from stub_server.events.raw import Route, Unsent, send_half, send_together
-from stub_server.events.sender import Delivery
+from stub_server.events.raw import send_half, send_together
+from stub_server.events.sender import Delivery, Failed, Route
 
 from ..support.receiver import receiving
 
@@ -96,7 +96,7 @@ def test_what_a_delivery_may_not_reach_these_do_not_reach_either(send: object) -
     with answering(b"") as (url, taken):
         for address in (url, "http://169.254.169.254/", "http://[::ffff:169.254.169.254]/"):
             route = ELSEWHERE if address == url else HERE
-            with pytest.raises(Unsent, match="blocked"):
+            with pytest.raises(Failed, match="blocked"):
                 send(address, route)
     assert [] == taken
 
@@ -104,8 +104,8 @@ def test_what_a_delivery_may_not_reach_these_do_not_reach_either(send: object) -
 @pytest.mark.parametrize("send", [half, together])
 def test_why_nothing_could_be_sent_is_said(send: object) -> None:
     assert callable(send)
-    for url in ("http://127.0.0.1:9/", "http://nowhere.invalid/"):
-        with pytest.raises(Unsent, match="connection_failed"):
+    for url, error in (("http://127.0.0.1:9/", "connection_failed"), ("http://nowhere.invalid/", "dns")):
+        with pytest.raises(Failed, match=error):
             send(url)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stub_server.engine import replies
-from stub_server.engine.replies import Replies
+from stub_server.engine import bounded
+from stub_server.engine.bounded import Replies
 from stub_server.engine.step import ReplyKey, Saved
 
 
@@ -32,7 +32,7 @@ def names(held: Replies) -> list[str]:
 
 
 def test_the_oldest_of_too_many_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "KEPT", 3)
+    monkeypatch.setattr(bounded, "MOST_REPLIES", 3)
     held = Replies()
     assert [(), (), (), ("a",), ("b",)] == [keep(held, name, saved()) for name in "abcde"]
     assert ["c", "d", "e"] == names(held)
@@ -40,7 +40,7 @@ def test_the_oldest_of_too_many_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_oldest_of_too_many_bytes_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand large orders were 2.5 GB."""
-    monkeypatch.setattr(replies, "KEPT_BYTES", 3 * (replies.OVERHEAD + 1_000))
+    monkeypatch.setattr(bounded, "MOST_REPLY_BYTES", 3 * (bounded.REPLY_OVERHEAD + 1_000))
     held = Replies()
     for name in "abc":
         assert () == keep(held, name, saved(size=1_000))
@@ -57,7 +57,7 @@ def test_those_whose_time_is_over_go_first() -> None:
 
 
 def test_what_made_room_comes_back_in_its_old_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "KEPT", 3)
+    monkeypatch.setattr(bounded, "MOST_REPLIES", 3)
     held = Replies()
     for name in "abc":
         keep(held, name, saved())
@@ -76,6 +76,6 @@ def test_what_made_room_comes_back_in_its_old_place(monkeypatch: pytest.MonkeyPa
 def test_making_room_costs_the_same_however_many_have_gone() -> None:
     """The first item of a dict from whose front thousands were taken was searched for among what they had left."""
     held = Replies()
-    for number in range(replies.KEPT + 5_000):
-        assert len(keep(held, str(number), saved())) == (number >= replies.KEPT)
-    assert replies.KEPT == len(names(held))
+    for number in range(bounded.MOST_REPLIES + 5_000):
+        assert len(keep(held, str(number), saved())) == (number >= bounded.MOST_REPLIES)
+    assert bounded.MOST_REPLIES == len(names(held))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stub_server.domain.deliveries import AttemptOutcome
-from stub_server.events.addresses import allowed
+from stub_server.events.network import allowed
 from stub_server.events.sender import Delivery, Sender, error_of
 from stub_server.events.signing import new_key, sign
 

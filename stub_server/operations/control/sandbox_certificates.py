@@ -7,7 +7,7 @@ from ...certify.receiver import Session, Target
 from ...certify.receiver_rules import certify
 from ...certify.sample_events import Samples
 from ...domain.webhooks import listens, valid_keys
-from ...events.raw import Route
+from ...events.sender import Route
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
 from ...store.memory import Store

@@ -9,11 +9,10 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...contract.formats import date_time_ms
-from ...delivery.passage import Passed, pass_time
+from ...delivery.advancing import Passed, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
-from ...engine.jobs import table_of
-from ...engine.scheduler import Fired, check_standing
+from ...engine.scheduler import Fired, check_standing, table_of
 from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body

@@ -15,7 +15,7 @@ from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
-from ...events.log import TOLD_BYTES, Event
+from ...events.log import PAGE_BYTES, Event
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Record
 from ...worlds.entry import Entry
@@ -31,7 +31,7 @@ async def list_events(call: Call, query: Body) -> Reply:
     total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
     first = (page - 1) * limit
     chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
-    if sum([event.size for event in chosen]) <= TOLD_BYTES:
+    if sum([event.size for event in chosen]) <= PAGE_BYTES:
         sample = [event.payload() for event in chosen]
     else:
         sample = await call.server.sandboxes.lane.in_slices(_payloads(chosen))
@@ -51,10 +51,11 @@ def trigger_event(call: Call, body: Body) -> Reply:
     """201 with an event that nothing has caused: no record changes, and everybody who listens is told."""
     type_, server = body["type"], call.server
     entry = server.document.events[type_]
-    sample = samples.told_of(call.store, entry, _subject(call, body, entry))
+    content = samples.content_of(call.store, entry, _subject(call, body, entry))
     if "overrides" in body:
-        sample = sample._replace(resource=orjson.dumps(_patched(orjson.loads(sample.resource), body["overrides"])))
-    event = samples.raised(call.draft, type_, sample)
+        resource = orjson.dumps(_patched(orjson.loads(content.resource), body["overrides"]))
+        content = content._replace(resource=resource)
+    event = samples.raised(call.draft, type_, content)
     payload = event.payload()
     if "overrides" in body:
         _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])

@@ -8,7 +8,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.sandboxes import shown
-from ...engine.past import reach
+from ...engine.history import rebuilt_at
 from ...files.carrying import write_world
 from ...files.download import Download
 from ...files.package import MEDIA, BadFile
@@ -41,12 +41,12 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
     found = chosen(sandbox)
     about = {
         "behaviour": dict(call.server.behaviour),
-        "held": sandbox.held,
+        "held": sandbox.held_before,
         "left_out": found.left_out,
         "recorded": len(found.traces),
     }
     requests = [partial(line, trace) for trace in found.traces]
-    state = capture((await lane.in_line(reach(sandbox, found.start, sandbox.name))).world)
+    state = capture((await lane.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).world)
     state.clock = found.clock
     return await _file(
         call,

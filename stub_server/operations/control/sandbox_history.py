@@ -8,8 +8,7 @@ from ...calls.reply import Page, Reply
 from ...calls.sandboxes import shown
 from ...calls.steps import parts_of, shown_step, shown_version, versions
 from ...contract.formats import date_time_ms
-from ...engine.past import check_kept, step_at, step_before
-from ...engine.rewinding import rewind
+from ...engine.history import check_kept, rewind, step_at, step_before
 from ...engine.scheduler import check_standing
 from ...engine.step import Step
 from ...kernel.problem import Missing

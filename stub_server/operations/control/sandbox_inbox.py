@@ -54,7 +54,7 @@ def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
     """200 with what the name answers from now on."""
     headers = tuple((header["name"], header["value"]) for header in body.get("headers", ()))
     answer = Answer(body.get("status", 200), body.get("delay_ms", 0), headers, body.get("times"))
-    _inbox(call).tell(name, answer)
+    _inbox(call).set_answer(name, answer)
     return reply.value({"answer": _answer(answer)})
 
 

@@ -10,7 +10,7 @@ from ...contract.formats import date_time_ms
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, parse
 from ...domain.disputes import can_be_disputed
-from ...engine import billing, disputes
+from ...engine import billing, renewals
 from ...kernel.money import cents
 from ...kernel.problem import Missing, detail
 from ...kernel.record import Body, Record, Row
@@ -80,13 +80,13 @@ def dispute_order(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the disputed order."""
     row, asked = _open(call, ident), body or {}
     amount = cents(asked["amount"]) if "amount" in asked else None
-    return _changed(call, disputes.dispute(call.draft, row, amount, asked.get("reason")))
+    return _changed(call, renewals.dispute(call.draft, row, amount, asked.get("reason")))
 
 
 def resolve_dispute(call: Call, ident: str, body: Body) -> Reply:
     """200 with the order, paid as before or refunded."""
     row = _open(call, ident)
-    return _changed(call, (disputes.win if body["outcome"] == "won" else disputes.lose)(call.draft, row))
+    return _changed(call, (renewals.win if body["outcome"] == "won" else renewals.lose)(call.draft, row))
 
 
 def _open(call: Call, ident: str) -> Row:

@@ -5,7 +5,7 @@ from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...calls.sandboxes import shown
 from ...contract.secrets import Secrets
-from ...engine.rewinding import restore
+from ...engine.history import restore
 from ...engine.scheduler import check_standing
 from ...files.pinned import Snapshot
 from ...kernel.clock import iso

@@ -3,8 +3,8 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...delivery.courier import held_back
-from ...delivery.passage import drained
+from ...delivery.advancing import drained
+from ...delivery.courier import count_kept_back
 from ...engine.scheduler import caught_up
 from ...kernel.clock import iso
 from ...kernel.problem import Unavailable
@@ -27,14 +27,14 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
 async def resume_webhooks(call: Call) -> Reply:
     """200 with how many deliveries were held and are due now."""
     sandboxes = call.server.sandboxes
-    resumed = await sandboxes.lane.in_slices(held_back(call.sandbox))
+    resumed = await sandboxes.lane.in_slices(count_kept_back(call.sandbox))
     call.check_there()
-    world, held = call.sandbox, call.sandbox.held
-    world.held = 0
+    world, held = call.sandbox, call.sandbox.held_before
+    world.held_before = 0
     try:
         await sandboxes.persistence.noted(world)
     except Unavailable:
-        world.held = held
+        world.held_before = held
         raise
     call.server.courier.resume(world)
     return reply.value({"resumed": resumed})

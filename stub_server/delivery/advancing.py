@@ -1,4 +1,4 @@
-"""Time passing with deliveries on the way: each attempt at its own instant, while the clock stands there."""
+"""A clock that advances: it stops at the instant of each attempt until the attempt has been answered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("stub_server")
 
 
 class Passed(NamedTuple):
-    """How far the clock has come: what was done on the way, and whether that is all."""
+    """The jobs done on the way, and whether the clock has arrived."""
 
     fired: list[Fired]
     complete: bool
@@ -29,9 +29,9 @@ class Passed(NamedTuple):
 async def pass_time(
     courier: Courier, world: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None = None
 ) -> Passed:
-    """Advance a world's clock, and `then` do something there; waits so many seconds of real time.
+    """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
 
-    What is not done by then goes on in the background, and other clock calls are refused until it is.
+    After these it goes on in the background, and other clock calls are rejected until it is complete.
     Raises Conflict.
     """
     check_standing(world)
@@ -76,17 +76,17 @@ async def _pass(
     finally:
         world.is_advancing = False
         courier.ring(world)
-        courier.posting.tell()
+        courier.posting.wake()
 
 
 async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
-    """Have the clock stand at an instant and make what is due there: one webhook's in order, several side by side."""
+    """Stop the clock at an instant and make the attempts due there, those of one webhook in order."""
     if due > world.clock.now:
         draft = Draft(world, world.store, cause)
         draft.clock = world.clock.moved(due)
         draft.now = draft.clock.now
         draft.record()
-    lanes: dict[str, list[Timer]] = {}
+    by_webhook: dict[str, list[Timer]] = {}
 
     def claim() -> Generator[None, None, None]:
         while (timer := world.timers.claim(due)) is not None:
@@ -94,7 +94,7 @@ async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired:
             if webhook is None:
                 world.timers.pass_over(timer)
             else:
-                lanes.setdefault(webhook, []).append(timer)
+                by_webhook.setdefault(webhook, []).append(timer)
             yield
 
     await courier.lane.in_slices(claim())
@@ -104,11 +104,11 @@ async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired:
             if await courier.posting.deliver(world, timer, TIMEOUT) is not None:
                 fired.append(Fired(timer.due, SENDING, timer.subject, ()))
 
-    await asyncio.gather(*map(in_order, lanes.values()))
+    await asyncio.gather(*map(in_order, by_webhook.values()))
 
 
 async def drained(courier: Courier, world: Sandbox, seconds: float) -> bool:
-    """Wait until nothing is due in a world, at most so many seconds; answers whether that is so."""
+    """Wait until nothing is due in a sandbox, at most so many seconds. Returns whether that is so."""
     try:
         async with asyncio.timeout(seconds):
             while not is_drained(courier, world):

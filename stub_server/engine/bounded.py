@@ -1,0 +1,241 @@
+"""What a sandbox keeps in limited amounts, oldest first: its log of steps and its saved replies.
+
+All sandboxes of a server share a budget of bytes; the largest give way. The journal and the inbox are bounded alike.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, ItemsView, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from ..kernel.ends import Ends
+from .step import ReplyKey, Saved, Step
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_BYTES_IN_ALL = 256 * 1024 * 1024
+MOST_REPLIES, MOST_REPLY_BYTES = 10_000, 32 * 1024 * 1024
+REPLY_OVERHEAD = 500  # bytes of a reply besides its body
+
+
+class Sized(Protocol):
+    """Something that knows about how many bytes it keeps alive."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+
+T = TypeVar("T", bound=Sized)
+
+
+class Budget:
+    """How many bytes the logs (or journals, or inboxes) of all sandboxes may take together.
+
+    `steps` counts what was recorded in the sandboxes whose logs share it.
+    """
+
+    __slots__ = ("_members", "most", "steps", "used")
+
+    def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
+        self.most, self.used, self.steps = most, 0, 0
+        # Weak: a deleted sandbox must be freed. In order, so that ties are always decided alike.
+        self._members: WeakKeyDictionary[Bounded[Any], None] = WeakKeyDictionary()
+
+    def join(self, member: Bounded[Any]) -> None:
+        """Count a member among those that make room."""
+        self._members[member] = None
+
+    def make_room(self) -> None:
+        """Have the largest members drop their oldest items, so that sandboxes nobody uses leave room to the others.
+
+        A little more room is made than is needed, because finding the largest looks at all members.
+        """
+        goal = self.most - self.most // 64
+        self.used = sum([member.size for member in self._members])  # without those that are gone
+        while self.used > goal:
+            max(self._members, key=attrgetter("size")).forget(self.used - goal)
+
+
+class Bounded(Generic[T]):
+    """Items in order, of which the oldest are dropped when they take too many bytes; `size` is how many they take."""
+
+    __slots__ = ("__weakref__", "_items", "budget", "size")
+
+    def __init__(self, budget: Budget) -> None:
+        """`budget` is shared with other sandboxes."""
+        self.budget = budget
+        self._items: deque[T] = deque()
+        self.size = 0
+
+    def _add(self, item: T) -> None:
+        items, size, budget = self._items, item.size, self.budget
+        if not items:
+            budget.join(self)
+        items.append(item)
+        self.size += size
+        budget.used += size
+
+    def _drop(self) -> T:
+        """Drop the oldest item."""
+        item = self._items.popleft()
+        self.size -= item.size
+        self.budget.used -= item.size
+        return item
+
+    def forget(self, size: int) -> None:
+        """Drop the oldest items of about so many bytes: at most half of all bytes, and at least one item."""
+        goal = max(self.size // 2, self.size - size)
+        self._drop()
+        while self.size > goal:
+            self._drop()
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __reversed__(self) -> Iterator[T]:
+        return reversed(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class Log(Bounded[Step]):
+    """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was seeded.
+
+    The oldest steps are dropped when there are too many; what they did stays done. `writer` stores each step outside
+    the process, and `stored` waits until that is done. A log that is not `is_kept` drops every step: it is that of a
+    sandbox while its past is seeded.
+    """
+
+    __slots__ = ("_most", "number", "stored", "writer")
+    is_kept = True
+
+    def __init__(self, most: int, budget: Budget) -> None:
+        """`most` is how many steps are kept; 0 keeps none."""
+        super().__init__(budget)
+        self._most, self.number = most, 0
+        self.writer: Callable[[Step], None] | None = None
+        self.stored: Callable[[], Awaitable[None]] | None = None
+
+    def append(self, step: Step) -> None:
+        """Keep a step, after it was stored; it must be the next one."""
+        assert step.number == self.number + 1  # Draft.record refuses a draft that another step has overtaken
+        if self.writer is not None:
+            self.writer(step)
+        self._add(step)
+        self.number = step.number
+        while len(self._items) > self._most or self.size > MOST_BYTES:
+            self._drop()
+        if self.budget.used > self.budget.most:
+            self.budget.make_room()
+
+    def take_back(self, step: Step) -> None:
+        """Remove the newest step."""
+        self.number -= 1
+        if self._items and self._items[-1] is step:
+            self._items.pop()
+            self.size -= step.size
+            self.budget.used -= step.size
+
+    def refill(self, steps: Sequence[Step]) -> None:
+        """Keep steps that were recorded elsewhere, the newest of which has the log's number."""
+        self.number -= len(steps)
+        for step in steps:
+            self.append(step)
+
+    def close(self) -> None:
+        """Give the memory of a deleted sandbox back. A step that it still records is not kept."""
+        self._most, self.writer, self.stored = 0, None, None
+        while self._items:
+            self._drop()
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest step that is kept; one more than `number` when none is."""
+        return self.number - len(self._items) + 1
+
+    def fresh(self, number: int) -> Log:
+        """An empty log of the same bounds that goes on from a step's number."""
+        twin = Log(self._most, self.budget)
+        twin.number = number
+        return twin
+
+
+class NoLog(Log):
+    """A log that keeps nothing."""
+
+    __slots__ = ()
+    is_kept = False
+
+    def append(self, step: Step) -> None:
+        """Drop the step."""
+
+
+class Replies:
+    """The replies saved for Idempotency-Keys, by key: in the order of their time, for all expire equally late."""
+
+    __slots__ = ("_bytes", "_saved")
+
+    def __init__(self) -> None:
+        # Not a dict: finding the first item of one takes the longer the more were removed before it.
+        self._saved: OrderedDict[ReplyKey, Saved] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: ReplyKey) -> Saved | None:
+        """The reply saved for a key."""
+        return self._saved.get(key)
+
+    def items(self) -> ItemsView[ReplyKey, Saved]:
+        """All of them."""
+        return self._saved.items()
+
+    def outgoing(self, saved: Saved, now: int) -> tuple[tuple[ReplyKey, Saved], ...]:
+        """Replies that make room for one more: those that have expired, and the oldest of too many."""
+        number, size = len(self._saved) + 1 - MOST_REPLIES, self._bytes + _size(saved) - MOST_REPLY_BYTES
+        going = []
+        for item in self._saved.items():
+            if item[1].expires > now and number <= 0 >= size:
+                break
+            going.append(item)
+            number -= 1
+            size -= _size(item[1])
+        return tuple(going)
+
+    def put(self, key: ReplyKey, saved: Saved) -> None:
+        """Save a reply."""
+        self.drop(key)
+        self._saved[key] = saved
+        self._bytes += _size(saved)
+
+    def drop(self, key: ReplyKey) -> None:
+        """Delete a reply, if it is there."""
+        gone = self._saved.pop(key, None)
+        if gone is not None:
+            self._bytes -= _size(gone)
+
+    def put_back(self, gone: Sequence[tuple[ReplyKey, Saved]]) -> None:
+        """Save replies again that had made room."""
+        for key, saved in reversed(gone):
+            self.put(key, saved)
+            self._saved.move_to_end(key, last=False)
+
+    def exchange(self, ends: Ends) -> None:
+        """Change to the replies of another state, which differ at the ends from these."""
+        for key, _ in (*ends.oldest_before, *ends.newest_before):
+            self.drop(key)
+        self.put_back(ends.oldest_after)
+        for key, saved in ends.newest_after:
+            self.put(key, saved)
+
+    def copy(self) -> Replies:
+        """An independent copy."""
+        twin = Replies()
+        twin._saved, twin._bytes = self._saved.copy(), self._bytes
+        return twin
+
+
+def _size(saved: Saved) -> int:
+    return REPLY_OVERHEAD + len(saved.body)

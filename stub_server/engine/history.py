@@ -1,0 +1,303 @@
+"""Earlier states of a sandbox: which step is asked for, its state on a copy, and the step that goes back to it.
+
+One way back: `Difference` collects, from the log or from a snapshot, which version each record has now and had then.
+Applied to a copy it gives the earlier state; recorded as a step it rewinds the sandbox, which can be undone again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from itertools import chain, islice
+from operator import eq
+from typing import Any, NamedTuple, TypeAlias
+
+from ..kernel.clock import iso
+from ..kernel.ends import ends_of, size_of
+from ..kernel.problem import Conflict, detail
+from ..kernel.slices import at_once
+from ..store.memory import Merchant, Store
+from .bounded import Log
+from .sandbox import Sandbox
+from .scheduler import check_standing
+from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, Part, Put, Restored, Step, Used
+
+ROUNDS = 3  # in which later steps are added with pauses; the last round has none
+AT_ONCE = 64  # steps between two pauses
+COMPARED = 512  # records between two pauses, where each is only compared
+Versions: TypeAlias = dict[int | str, list[Any]]
+"""By the key of a record, or the id of an API key for its usage: the value now and then; None where there is none."""
+_USAGE = ""  # in place of a table's name
+
+
+class Earlier(NamedTuple):
+    """A copy of a sandbox in an earlier state, and its difference from the sandbox when that was asked for."""
+
+    world: Sandbox
+    difference: Difference
+
+
+# -- which step
+
+
+def unkept(message: str, field: str, where: str | None = None) -> Conflict:
+    """409 for a state that is not available; `field` is a member of the body unless `where` says else, or a header."""
+    where = where or ("header" if field.startswith("X-") else "body")
+    return Conflict(message, code="step_not_kept", details=[detail(field, "step_not_kept", message, where)])
+
+
+def check_kept(log: Log, number: int, field: str = "step") -> None:
+    """Check that the state after a step is available. Raises Conflict."""
+    if number > log.number:
+        raise unkept(f"The newest step of this sandbox is {log.number}.", field)
+    if number < log.oldest - 1:
+        raise unkept(f"Step {number} is no longer stored. {_oldest(log)}", field)
+
+
+def _oldest(log: Log) -> str:
+    return f"The oldest state available is the one after step {log.oldest - 1}."
+
+
+def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
+    """The last step at an instant (ms) or before. Raises Conflict for one in the future or no longer stored."""
+    log, now = sandbox.log, sandbox.clock.now
+    if instant > now:
+        raise unkept(f"{iso(instant)} has not come yet: the clock of this sandbox shows {iso(now)}.", field)
+    earliest = sandbox.recorded_clock.now
+    for step in reversed(log):
+        if step.at <= instant:
+            return step.number
+        earliest = step.clock_before.now
+    if earliest > instant:
+        message = f"The state of {iso(instant)} is no longer stored. {_oldest(log)} It is of {iso(earliest)}."
+        raise unkept(message, field)
+    return log.oldest - 1
+
+
+def step_before(sandbox: Sandbox, request: str, field: str) -> int:
+    """The step before the first one of a request; of one without steps, the newest step when it came.
+
+    Raises Conflict where neither the journal nor the log has the request, or that step is no longer stored.
+    """
+    trace = sandbox.journal.find(request)
+    if trace is not None and not trace.is_of_another:
+        check_kept(sandbox.log, trace.before, field)
+        return trace.before
+    for step in sandbox.log:
+        if step.cause.id == request and step.cause.kind in ("request", "control"):
+            return step.number - 1
+    raise unkept(f"Request {request} is not stored. {_oldest(sandbox.log)}", field)
+
+
+# -- the state after it, on a copy
+
+
+def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Sandbox]:
+    """A copy of a sandbox as it was after a step, under another name, with pauses. A running clock runs on from there.
+
+    Raises Conflict for a step that is no longer stored.
+    """
+    twin = (yield from rebuilt_at(sandbox, number, name)).world
+    twin.recorded_clock = twin.clock.again(twin.recorded_clock)
+    twin.clock.set(twin.recorded_clock)
+    return twin
+
+
+def rebuilt_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Earlier]:
+    """The same with its difference from the sandbox, which may change meanwhile. Each record is changed only once."""
+    log = sandbox.log
+    check_kept(log, number)
+    twin = sandbox.fork(name)
+    for store in twin.stores.values():
+        store.forget_unrecorded()
+    found = Difference(log.number, twin.stores)
+    for step in list(islice(reversed(log), log.number - number)):
+        yield from found.add(step, earlier=True)
+        twin.unfold_rest(step)
+        yield
+    parts, _ = yield from found.parts(twin.stores)
+    yield from twin.change(parts, found.merchants)
+    twin.log = twin.log.fresh(number)
+    return Earlier(twin, found)
+
+
+class Difference:
+    """For each record that two states of a sandbox do not share: its version now and then.
+
+    `number` is the newest step that "now" includes, `merchants` are the ids that the sandbox had then, in order.
+    """
+
+    def __init__(self, number: int, merchants: Iterable[str]) -> None:
+        self.number, self.merchants = number, list(merchants)
+        self._stores: dict[str, tuple[Merchant, dict[str, Versions]]] = {}
+
+    def of(self, merchant: Merchant) -> dict[str, Versions]:
+        """What differs in a merchant's store, by table."""
+        return self._stores.setdefault(merchant.id, (merchant, {}))[1]
+
+    def add(self, step: Step, *, earlier: bool) -> Generator[None, None, None]:
+        """Add the step before those that are included, or the one after them, with pauses."""
+        for part in step.parts:
+            tables = self.of(part.merchant)
+            changes: Iterable[tuple[str, int | str, Any, Any]] = chain(
+                ((name, record.key, record, before) for name, record, before in part.puts),
+                ((drop.table, drop.record.key, None, drop.record) for drop in part.drops),
+                ((_USAGE, used.key_id, used.after, used.before) for used in part.used),
+            )
+            for count, (name, key, after, before) in enumerate(changes, 1):
+                known = tables.setdefault(name, {}).setdefault(key, [after, before])
+                known[earlier] = before if earlier else after
+                if not count % COMPARED:
+                    yield
+        if earlier and step.restored is not None:
+            self.merchants = list(step.restored.merchants_before)
+        elif earlier and step.opens_store:
+            self.merchants.remove(step.merchant.id)
+
+    def catch_up(self, log: Log) -> Generator[None, None, None]:
+        """Add the steps up to the newest one at the call, with pauses. Raises Conflict if one is no longer stored.
+
+        Steps that are recorded in the pauses wait for the next call: a busy sandbox would never be caught up with.
+        """
+        newest = log.number
+        while self.number < newest:
+            if log.oldest > self.number + 1:
+                raise unkept(f"Too many steps were recorded meanwhile. {_oldest(log)}", "to_step")
+            first = self.number + 1 - log.oldest
+            for step in list(islice(log, first, first + AT_ONCE)):
+                yield from self.add(step, earlier=False)
+                self.number = step.number
+            yield
+
+    def parts(self, stores: Mapping[str, Store]) -> Generator[None, None, tuple[tuple[Part, ...], int]]:
+        """The changes from `stores` to the state then, and about how many bytes they keep alive."""
+        parts, size = [], 0
+        for ident, store in stores.items():
+            if ident not in self.merchants:
+                self.of(store.merchant)
+        for ident, (merchant, tables) in self._stores.items():
+            puts: list[Put] = []
+            drops: list[Drop] = []
+            used = [Used(str(k), then, now) for k, (now, then) in tables.get(_USAGE, {}).items() if now != then]
+            for name, versions in tables.items():
+                for count, (now, then) in enumerate(versions.values() if name != _USAGE else (), 1):
+                    if now is not then:
+                        size += sum([record.size for record in (now, then) if record is not None])
+                        if then is not None:
+                            puts.append((name, then, now))
+                        else:
+                            drops.append(Drop(name, now))
+                    if not count % COMPARED:
+                        yield
+            was, is_ = ident in stores, ident in self.merchants
+            if (was or is_) and (was != is_ or puts or drops or used):
+                parts.append(Part(merchant, not was, not is_, tuple(puts), tuple(drops), tuple(used)))
+        return tuple(parts), size
+
+
+def between(now: Sandbox, then: Sandbox) -> Generator[None, None, Difference]:
+    """The difference of two copies of one sandbox, with pauses."""
+    found = Difference(now.log.number, then.stores)
+    for ident in dict.fromkeys((*now.stores, *then.stores)):
+        here, there = now.stores.get(ident), then.stores.get(ident)
+        store = here or there
+        assert store is not None  # one of them has it
+        tables = found.of(store.merchant)
+        for name in store.tables:
+            mine, theirs = ({} if side is None else side.tables[name].rows for side in (here, there))
+            if mine is theirs:
+                continue
+            versions = tables[name] = {}
+            for count, key in enumerate(chain(mine, theirs), 1):
+                record, other = mine.get(key), theirs.get(key)
+                if record is not other:
+                    versions[key] = [record, other]
+                if not count % COMPARED:
+                    yield
+        before, after = ({} if side is None else side.usage for side in (here, there))
+        tables[_USAGE] = {key_id: [before.get(key_id), after.get(key_id)] for key_id in {**before, **after}}
+    return found
+
+
+# -- back to it
+
+
+def rewind(
+    world: Sandbox, number: int, cause: Cause, instant: int | None = None
+) -> Generator[None, None, tuple[Step, int]]:
+    """Restore the state after a step, with the clock at an instant of it; the step, and how many steps it undoes.
+
+    Steps that are recorded meanwhile are undone too. Raises Conflict.
+    """
+    step = yield from _record(world, (yield from rebuilt_at(world, number, world.name)), cause, instant)
+    return step, step.number - 1 - number
+
+
+def restore(world: Sandbox, snapshot: Sandbox, cause: Cause) -> Generator[None, None, Step]:
+    """Restore the state of an earlier copy of a sandbox, which is not changed. Raises Conflict."""
+    here, there = world.fork(world.name), snapshot.fork(world.name)
+    for store in here.stores.values():
+        store.forget_unrecorded()
+    for store in there.stores.values():
+        store.unrecorded.clear()
+    found = yield from between(here, there)
+    return (yield from _record(world, Earlier(there, found), cause, None))
+
+
+def _record(world: Sandbox, earlier: Earlier, cause: Cause, instant: int | None) -> Generator[None, None, Step]:
+    """Record the step that goes from the sandbox, as it is by now, to an earlier state."""
+
+    def changes() -> Generator[None, None, tuple[tuple[Part, ...], int]]:
+        yield from earlier.difference.catch_up(world.log)
+        return (yield from earlier.difference.parts(world.stores))
+
+    for _ in range(ROUNDS):
+        parts, size = yield from changes()
+        if earlier.difference.number == world.log.number:
+            break
+    else:
+        parts, size = at_once(changes())
+    check_standing(world)
+    if world.is_gone:
+        raise unkept("The sandbox was reset or deleted meanwhile: its log has begun anew.", "to_step")
+    step = _step(world, earlier.world, parts, size, cause, instant)
+    world.take(step, None, earlier.world)
+    return step
+
+
+def _step(world: Sandbox, then: Sandbox, parts: tuple[Part, ...], size: int, cause: Cause, instant: int | None) -> Step:
+    """The step itself. Ids and numbers of timers continue, so that none is used twice."""
+    clock = world.clock.again(then.clock.at(then.recorded_clock.now if instant is None else instant))
+    events = ends_of(list(world.events), list(then.events))
+    replies = ends_of(list(world.replies.items()), list(then.replies.items()), eq)
+    coming, going = then.timers.beyond(world.timers), world.timers.beyond(then.timers)
+    size += OVERHEAD + OVERHEAD_EACH * (len(coming) + len(going)) + size_of(events, lambda event: event.size)
+    size += size_of(replies, lambda pair: len(pair[1].body))
+    changed = then.settings != world.settings
+    return Step(
+        number=world.log.number + 1,
+        at=clock.now,
+        cause=cause,
+        merchant=world.store.merchant,
+        opens_store=False,
+        puts=(),
+        drops=(),
+        events=(),
+        events_before=world.events.raised,
+        forgotten_events=(),
+        timers_set=coming,
+        timers_before=world.timers.last,
+        timers_fired=going,
+        used=(),
+        saved=None,
+        forgotten_replies=(),
+        clock=clock,
+        clock_before=world.recorded_clock,
+        position=world.ids.position,
+        position_before=world.ids.position,
+        size=size,
+        settings=then.settings if changed else None,
+        settings_before=world.settings if changed else None,
+        restored=Restored(
+            parts, tuple(world.stores), tuple(then.stores), events, world.events.raised, then.events.raised, replies
+        ),
+    )

@@ -1,0 +1,351 @@
+"""Requests to receivers: which addresses are allowed, the connections, and the exchange of one attempt.
+
+Only `sender.py` and `raw.py` import this module, when something is sent: importing httpcore2 takes 15 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from threading import BoundedSemaphore
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+import httpcore2
+import httpx2
+
+from ..kernel.slices import Lane
+from .sender import Delivery, Failed, Resolve, joined
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Origin: TypeAlias = tuple[str, str, int]
+"""Scheme, host and port."""
+
+PER_HOST = 32
+IDLE_SECONDS = 3.0  # shorter than most servers wait, so that none closes a connection while it is used again
+ORIGINS = 64  # whose connections are kept
+KEPT_BYTES = 4096  # of an answer's body
+PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
+MOST_LOOKUPS = 256  # at once: each blocks a thread until the resolver answers
+_lookups = BoundedSemaphore(MOST_LOOKUPS)
+_PORTS = MappingProxyType({"http": 80, "https": 443})
+_NAT64 = IPv6Network("64:ff9b::/96")
+_PUBLIC6 = IPv6Network("2000::/3")
+# Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
+_CLOSED = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "64:ff9b:1::/48", "::ffff:0:0:0/96")))
+# Where clouds serve a machine's own credentials outside the link-local networks, from each provider's documentation.
+_METADATA = frozenset(
+    map(
+        ip_address,
+        (
+            "fd00:ec2::254",  # AWS, instance metadata
+            "fd00:ec2::23",  # AWS, EKS Pod Identity agent
+            "fd20:ce::254",  # Google Cloud, metadata server
+            "fd00:c1::a9fe:a9fe",  # Oracle Cloud, instance metadata
+            "192.0.0.192",  # Oracle Cloud, instance metadata of older shapes
+            "fd00:42::42",  # Scaleway, instance metadata
+            "100.100.100.200",  # Alibaba Cloud, instance metadata
+            "168.63.129.16",  # Azure, WireServer
+        ),
+    )
+)
+_FAILURES = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+    OSError,
+    ValueError,
+)
+
+
+# -- addresses
+
+
+def allowed(text: str, *, local: bool) -> bool:
+    """Whether the server may connect to an address; `local` allows this machine and private networks.
+
+    An IPv6 address that stands for an IPv4 one (mapped, 6to4, NAT64, compatible) is judged as that one.
+    """
+    address: Address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is None and (address in _NAT64 or 1 < int(address) < 1 << 32):
+            inner = IPv4Address(int(address) & 0xFFFFFFFF)
+        address = inner or address
+    if address in _METADATA or any(address in network for network in _CLOSED):
+        return False
+    if isinstance(address, IPv6Address) and address not in _PUBLIC6:
+        return local
+    return local or (address.is_global and not address.is_multicast)
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host. Raises OSError or ValueError for a name without any.
+
+    Each name is looked up in its own thread, so that a resolver that does not answer delays neither other names nor
+    the end of the server.
+    """
+    if not _lookups.acquire(blocking=False):
+        raise OSError(f"{MOST_LOOKUPS} names are being looked up already")
+
+    def look_up() -> list[str]:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        finally:
+            _lookups.release()
+
+    return await Lane().beside(look_up)
+
+
+class _Stream(httpcore2.AsyncNetworkStream):
+    """A connection of httpcore's that reads a limited amount for one answer."""
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream, self._reads = stream, 0
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Wait for bytes; none at the end. Raises httpcore2.ReadError."""
+        self._reads += 1
+        if self._reads > MOST_READS:
+            raise httpcore2.ReadError("the answer does not end")
+        return await self._stream.read(min(max_bytes, PIECE))
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes. Raises httpcore2.WriteError."""
+        self._reads = 0
+        await self._stream.write(buffer)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._stream.aclose()
+
+    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        """Encrypt the connection. Raises httpcore2.ConnectError."""
+        return _Stream(await self._stream.start_tls(*args, **kwargs))
+
+    def get_extra_info(self, info: str) -> Any:
+        """What the pool asks, such as whether an idle connection has ended."""
+        return self._stream.get_extra_info(info)
+
+
+class Guard(httpcore2.AsyncNetworkBackend):
+    """Opens connections to allowed addresses only.
+
+    A name is resolved once, and the address that was checked is connected to: the name cannot change in between.
+    """
+
+    def __init__(self, *, local: bool, resolve: Resolve = resolve) -> None:
+        """`local` allows this machine and private networks."""
+        self._local, self._resolve = local, resolve
+        self._backend = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that accepts. Raises Failed, httpcore2.ConnectError."""
+        addresses = await self._addresses(host, port)
+        for address in addresses[:-1]:
+            try:
+                return _Stream(await self._backend.connect_tcp(address, port))
+            except httpcore2.ConnectError:
+                continue
+        return _Stream(await self._backend.connect_tcp(addresses[-1], port))
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            found = await self._resolve(host, port)
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        except (OSError, ValueError, OverflowError) as error:
+            raise Failed("dns") from error
+        open_ones = [address for address in found if allowed(address, local=self._local)]
+        if not open_ones:
+            raise Failed("blocked" if found else "dns")
+        return open_ones
+
+
+# -- connections
+
+
+class Connections:
+    """The connections of one sender, kept for its next deliveries on the same event loop."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._pools: OrderedDict[Origin, httpcore2.AsyncConnectionPool] = OrderedDict()
+
+    @asynccontextmanager
+    async def to(self, origin: Origin, *, keep: bool) -> AsyncIterator[httpcore2.AsyncConnectionPool]:
+        """The pool of an origin; one that is not kept is closed at the end."""
+        if not keep:
+            async with self._pool(origin) as pool:
+                yield pool
+            return
+        known = self._pools.get(origin)
+        if known is None:
+            known = self._pools[origin] = self._pool(origin)
+            await self._close_unused()
+        else:
+            self._pools.move_to_end(origin)
+        yield known
+
+    def _pool(self, origin: Origin) -> httpcore2.AsyncConnectionPool:
+        return httpcore2.AsyncConnectionPool(
+            ssl_context=authorities() if origin[0] == "https" else None,
+            max_connections=PER_HOST,
+            max_keepalive_connections=PER_HOST,
+            keepalive_expiry=IDLE_SECONDS,
+            network_backend=self._guard,
+        )
+
+    async def _close_unused(self) -> None:
+        """With too many origins, close the connections of the one longest unused whose connections are all idle."""
+        for origin, pool in list(self._pools.items()):
+            if len(self._pools) <= ORIGINS:
+                return
+            if all(connection.is_idle() or connection.is_closed() for connection in pool.connections):
+                del self._pools[origin]
+                await pool.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        pools, self._pools = list(self._pools.values()), OrderedDict()
+        for pool in pools:
+            await pool.aclose()
+
+
+@cache
+def authorities() -> ssl.SSLContext:
+    """The certificate authorities that this machine trusts, read once: it takes a while."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+# -- the exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The part of an answer that is kept."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+
+async def post(
+    connections: Connections,
+    delivery: Delivery,
+    headers: list[tuple[str, str]],
+    timeout: float,
+    limits: set[asyncio.Timeout],
+    *,
+    keep: bool,
+) -> Answer:
+    """Post once and wait for the answer. While it waits, its time limit is in `limits`. Raises Failed.
+
+    Where only the head of the answer comes in time, the head is the answer.
+    """
+    answers: list[Answer] = []
+    try:
+        async with asyncio.timeout(timeout) as limit:
+            limits.add(limit)
+            try:
+                await _exchange(connections, delivery, headers, answers, keep=keep)
+            finally:
+                limits.discard(limit)
+    except (TimeoutError, httpcore2.TimeoutException):
+        if not answers:
+            raise Failed("timeout") from None
+    except _FAILURES as error:
+        if not answers:
+            raise Failed(_kind(error)) from error
+    return answers[-1]
+
+
+async def _exchange(
+    connections: Connections,
+    delivery: Delivery,
+    headers: list[tuple[str, str]],
+    answers: list[Answer],
+    *,
+    keep: bool,
+) -> None:
+    """Post; add the answer to `answers` when its head arrives, and again with each part of its body."""
+    target = _target(delivery.url)
+    sent = [("host", target.netloc), ("content-length", str(len(delivery.body))), *headers]
+    request = httpcore2.Request(
+        "POST",
+        target.url,
+        headers=[(name.encode(), value.encode()) for name, value in sent],
+        content=delivery.body,
+    )
+    async with connections.to(target.origin, keep=keep) as pool:
+        response = await pool.handle_async_request(request)
+        received = b""
+        try:
+            answers.append(_answer(response, received))
+            async for part in response.aiter_stream():
+                received += part[: KEPT_BYTES - len(received)]
+                answers[-1] = _answer(response, received)
+                if len(received) >= KEPT_BYTES:
+                    break
+        finally:
+            await response.aclose()
+
+
+class _Target(NamedTuple):
+    """Where a URL leads."""
+
+    origin: Origin
+    netloc: str
+    url: httpcore2.URL
+
+
+@lru_cache(maxsize=1024)
+def _target(address: str) -> _Target:
+    """Raises Failed and httpx2.InvalidURL for a URL that leads nowhere."""
+    url = httpx2.URL(address)
+    port = url.port if url.port is not None else _PORTS[url.scheme]
+    host = url.raw_host.decode("ascii")
+    if not host or not 0 < port < 65_536:
+        raise Failed("dns")
+    parsed = httpcore2.URL(scheme=url.scheme, host=host, port=port, target=url.raw_path)
+    return _Target((url.scheme, host, port), url.netloc.decode("ascii"), parsed)
+
+
+def _kind(error: BaseException) -> str:
+    for cause in _chain(error):
+        if isinstance(cause, ssl.SSLError):
+            return "tls"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection_refused"
+    return "connection_failed"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for member in error.exceptions:
+                yield from _chain(member)
+        error = error.__cause__ or error.__context__
+
+
+def _answer(response: httpcore2.Response, received: bytes) -> Answer:
+    text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+    return Answer(response.status, joined(headers), text)
