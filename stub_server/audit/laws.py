@@ -18,7 +18,6 @@ from ..domain.webhooks import subscriber_of
 from ..kernel.clock import iso
 from ..kernel.money import cents, reais
 from ..kernel.record import Row
-from ..store.ring import may_have_dropped
 from .inspection import PAUSE, Inspected, Law
 from .memberships import MEMBERSHIPS
 from .traces import order_trace, subscription_trace
@@ -216,7 +215,7 @@ def _one_log_each(world: Inspected) -> Iterator[str | None]:
         else:
             yield ""
         seen.add(pair)
-    if may_have_dropped(logs):
+    if logs.may_have_dropped():
         return  # the oldest have made room
     for row in world.store.webhooks.all_rows():
         subscriber = subscriber_of(row.record.public)

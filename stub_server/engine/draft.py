@@ -14,7 +14,6 @@ from ..kernel.ids import Cutter
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
-from ..store.ring import outgoing
 from ..store.table import Table
 from .deliveries import job_for, subscribers_to
 from .rules import SandboxSettings
@@ -272,7 +271,7 @@ class Draft:
     def _make_room(self, rings: dict[Table, list[Record]]) -> None:
         """A table that is a ring lets records go for the new ones."""
         for table, made in rings.items():
-            for record in outgoing(table, made):
+            for record in table.outgoing(made):
                 self._versions.pop(record.id, None)
                 self._drop(table, record)
 

@@ -41,7 +41,10 @@ def _on_order(states: str, step: Callable[[Draft, Row], None]) -> Job:
 def has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
     """Whether a timer's order is not in the state for its job any more, as most are paid when their time is over."""
     states = ON_ORDERS.get(timer.job)
-    return states is not None and not store.orders.may_be(timer.subject, sandbox.rules.lifecycles["Order"].sets[states])
+    if states is None:
+        return False
+    order = store.orders.peek(timer.subject)
+    return order is None or order["status"] not in sandbox.rules.lifecycles["Order"].sets[states]
 
 
 def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:

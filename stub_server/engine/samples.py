@@ -87,12 +87,12 @@ def _latest(draft: Draft, name: str, event_type: str, project_id: str | None) ->
     if project_id is not None:
         if name == "projects":
             query.ids = [project_id]
-        elif "projectId" in table.indexes:
+        elif "projectId" in table.spec.indexes:
             query.equal["projectId"] = project_id
         else:
             return None
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
-    if lifecycle is not None and lifecycle.field in table.indexes:
+    if lifecycle is not None and lifecycle.field in table.spec.indexes:
         for state in dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events):
             found, _ = select(table, _in_state(query, lifecycle.field, state))
             if found:

@@ -9,8 +9,8 @@ Body = dict[str, Any]
 class Record(NamedTuple):
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
-    `key` sorts records by creation. `apart` is a long member of the hidden part that is kept outside its JSON, because
-    several records have it in common.
+    `key` sorts records by creation. `shared` is a long member of the hidden part that is stored outside its JSON,
+    because several records have it in common.
     """
 
     id: str
@@ -18,7 +18,7 @@ class Record(NamedTuple):
     version: int
     public: bytes
     hidden: bytes
-    apart: bytes = b""
+    shared: bytes = b""
 
     @property
     def created(self) -> int:
@@ -28,7 +28,7 @@ class Record(NamedTuple):
     @property
     def size(self) -> int:
         """How many bytes it has, with all that it shares."""
-        return len(self.public) + len(self.hidden) + len(self.apart)
+        return len(self.public) + len(self.hidden) + len(self.shared)
 
 
 class Row(NamedTuple):

@@ -111,12 +111,12 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     archived = store.projects.parse(record).public["status"] == "archived"
     now = {
         "subscribers": {
-            "total": held.members("subscribers", ident),
+            "total": len(held.members("subscribers", ident)),
             **{
                 state: held.count("projectId+status", (ident, state)) for state in call.lifecycle("Subscription").states
             },
         },
-        "mrr": 0.0 if archived else monthly_revenue(held.tally("active_terms", ident)),  # nothing there is renewed
+        "mrr": 0.0 if archived else monthly_revenue(held.members("active_terms", ident)),  # nothing there is renewed
         "plans_count": len(names),
         "products_count": store.products.count("projectId", ident),
     }
@@ -164,9 +164,9 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     for state in lifecycle.states:
         whole.states[state] = held.count("projectId+status", (ident, state))
     whole.paid = sum(whole.states[state] for state in lifecycle.sets["settled"])
-    whole.renewals.update(held.tally("renewals", ident))
+    whole.renewals.update(held.members("renewals", ident))
     whole.gross, whole.refunded = held.total("gross", ident), held.total("refunded", ident)
-    for plan, number in held.tally("plans", ident).items():
+    for plan, number in held.members("plans", ident).items():
         whole.plan_orders[plan] = number
         whole.plan_net[plan] = held.total("plan_gross", plan) - held.total("plan_refunded", plan)
     return whole
