@@ -19,7 +19,7 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import pass_on, tick
 from ..events.sender import Sender
 from ..kernel.slices import SLICE
-from ..kernel.slices import Lane as Slices
+from ..kernel.slices import BackgroundWorker as Slices
 from ..kernel.timers import SENDING, Timer
 from .posting import Posting
 
@@ -231,7 +231,7 @@ class Courier:
     def queue(self, world: Sandbox) -> dict[str, int]:
         """How many attempts of a world are due, how many of these are under way, and how many are held back."""
         timers, now = world.timers, world.clock.now
-        due, held = timers.attempts_due(now), len(timers.held) + sum(map(len, timers.parked.values()))
+        due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
         if is_silent(world):
             return {"due": 0, "in_flight": 0, "held": held + due}
         return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}

@@ -18,7 +18,7 @@ from ..engine.scheduler import caught_up
 from ..engine.step import Cause
 from ..events.sender import Sender
 from ..kernel.problem import Unavailable
-from ..kernel.slices import Lane
+from ..kernel.slices import BackgroundWorker
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
 from . import disturbed as disturbing
@@ -63,7 +63,9 @@ class Flying:
 class Posting:
     """One per server."""
 
-    def __init__(self, sender: Sender, abroad: Sender, lane: Lane, try_again: Callable[[Sandbox, Timer], None]) -> None:
+    def __init__(
+        self, sender: Sender, abroad: Sender, lane: BackgroundWorker, try_again: Callable[[Sandbox, Timer], None]
+    ) -> None:
         """`try_again` is told of an attempt that failed by a defect of ours."""
         self._sender, self._abroad, self._lane, self._try_again = sender, abroad, lane, try_again
         self._places = Places()

@@ -253,7 +253,7 @@ class Draft:
             forgotten_events,
             tuple(self._later),
             timers.last,
-            (*(taken or ()), *timers.aside.values()) if taken or timers.aside else (),
+            (*(taken or ()), *timers.skipped.values()) if taken or timers.skipped else (),
             self._used() if store.unrecorded or drops else (),
             saved,
             forgotten,

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from ..kernel.problem import Conflict, Unavailable
-from ..kernel.slices import Lane, at_once
+from ..kernel.slices import BackgroundWorker, at_once
 from ..kernel.timers import Timer
 from .draft import Draft
 from .jobs import JOBS, has_moved_on
@@ -47,7 +47,7 @@ def tick(sandbox: Sandbox) -> int | None:
     return None
 
 
-async def pass_on(sandbox: Sandbox, lane: Lane, until: int) -> None:
+async def pass_on(sandbox: Sandbox, lane: BackgroundWorker, until: int) -> None:
     """Do what is due until an instant, however much it is, while requests to other sandboxes are served.
 
     On the way of a clock that advances, jobs are not done for a request: it is served between them.
@@ -57,7 +57,7 @@ async def pass_on(sandbox: Sandbox, lane: Lane, until: int) -> None:
             await lane.in_slices(ticking(sandbox, until))
 
 
-async def caught_up(sandbox: Sandbox, lane: Lane) -> None:
+async def caught_up(sandbox: Sandbox, lane: BackgroundWorker) -> None:
     """Latch the time after everything that is due by now."""
     until = tick(sandbox)
     if until is not None:
@@ -138,7 +138,7 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
             if step is not None:
                 fired.append(Fired(timer.due, timer.job, timer.subject, tuple(event.type for event in step.events)))
             yield
-        if timers.aside and goes_on():
+        if timers.skipped and goes_on():
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
             last.taken()
             last.clock = clock.at(now)
@@ -158,5 +158,5 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
         if not draft.is_empty:
             draft.taken(timer)
             return draft.record()
-    sandbox.timers.set_aside(timer)
+    sandbox.timers.skip(timer)
     return None

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import BoundedSemaphore
 
-from ..kernel.slices import Lane
+from ..kernel.slices import BackgroundWorker
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -70,4 +70,4 @@ async def resolve(host: str, port: int) -> list[str]:
         finally:
             _asking.release()
 
-    return await Lane().beside(ask)
+    return await BackgroundWorker().beside(ask)

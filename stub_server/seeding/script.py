@@ -67,7 +67,7 @@ class Script:
                 action(*args)
             else:
                 break
-        if timers.aside:
+        if timers.skipped:
             self.now = end
             last = self.draft()
             last.taken()
