@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .kernel.hosts import is_local
+from .kernel.text import is_local
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 from ..engine.sandbox import Sandbox
 from ..kernel.slices import at_once
-from .chronology import CHRONOLOGY
-from .inspection import PAUSE, Inspected
-from .laws import LAWS
+from .laws import LAWS, PAUSE, Inspected
 
 SHOWN = 20
 BUDGET = 20_000  # records of a table that a costly law parses; of larger tables it takes every n-th
@@ -39,7 +37,7 @@ def check(sandbox: Sandbox, seeded: bool) -> list[Finding]:
 def broken(sandbox: Sandbox) -> Iterator[str]:
     """What breaks laws in a world that came from a file, of all its merchants."""
     for store in sandbox.stores.values():
-        for law in (*LAWS, *CHRONOLOGY):
+        for law in LAWS:
             if law.of_files and not law.seeds_only:
                 found = law.look(Inspected(sandbox, store, BUDGET))
                 yield from (f"{law.name}: {violation}" for violation in found if violation)
@@ -49,7 +47,7 @@ def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Findi
     """`check`, with a pause after every record. The world must not change meanwhile."""
     world = Inspected(sandbox, sandbox.store, BUDGET)
     checks = []
-    for number, law in enumerate((*LAWS, *CHRONOLOGY), start=1):
+    for number, law in enumerate(LAWS, start=1):
         if law.seeds_only and not seeded:
             checks.append(Finding(number, law.name, True, 0, [], applies=False))
             continue

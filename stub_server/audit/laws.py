@@ -1,27 +1,60 @@
-"""The laws: each yields one text per record checked, empty if the record keeps the law."""
+"""The laws: each yields one text for each record that it checks, empty if the record keeps the law."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import orjson
 
 from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
 from ..domain.brcode import BrCodeError, parse
+from ..domain.deliveries import MOST_TOLD
 from ..domain.documents import cpf_region, kind
 from ..domain.orders import items_cents
 from ..domain.places import warnings_for
 from ..domain.stats import OrderFold
+from ..domain.subscriptions import grace_end, is_held, period_end
 from ..domain.webhooks import subscriber_of
+from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
 from ..kernel.money import cents, reais
 from ..kernel.record import Row
-from ..store.ring import may_have_dropped
-from .inspection import PAUSE, Inspected, Law
-from .memberships import MEMBERSHIPS
-from .traces import order_trace, subscription_trace
+from ..store.memory import Store
+from ..store.table import Table
+
+
+class Inspected(NamedTuple):
+    """The world to check. `budget` limits how many records of a table a costly law parses."""
+
+    sandbox: Sandbox
+    store: Store
+    budget: int
+
+    def rows(self, table: Table) -> Iterator[Row]:
+        """The parsed records of a table: all, or every n-th so that `budget` is kept."""
+        step = max(1, -(-len(table) // self.budget))
+        keys = list(table.order)
+        for key in keys[::step]:
+            yield table.parse(table.rows[key])
+
+
+PAUSE = None
+"""What a law yields where it has looked at something and judges nothing yet: others may be served."""
+
+
+class Law(NamedTuple):
+    """`look` yields one text per record looked at, empty when it keeps the law, and PAUSE in between.
+
+    `of_files`: a world that breaks it cannot come from a file. Others users may break, by what they write or by flags.
+    """
+
+    name: str
+    look: Callable[[Inspected], Iterator[str | None]]
+    seeds_only: bool = False
+    of_files: bool = True
+
 
 SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
 
@@ -55,11 +88,11 @@ def _revenue(world: Inspected) -> Iterator[str | None]:
 
 
 def _subscribers(world: Inspected) -> Iterator[str | None]:
-    held, running = world.store.subscriptions, world.sandbox.rules.lifecycles["Subscription"].sets["running"]
+    table, running = world.store.subscriptions, world.sandbox.rules.lifecycles["Subscription"].sets["running"]
     for project in world.store.projects.all_rows():
         ever: set[str] = set()
         live: set[str] = set()
-        for row in held.rows_of("projectId", project.id):
+        for row in table.rows_of("projectId", project.id):
             ever.add(row.public["customerId"])
             if row.public["status"] in running:
                 live.add(row.public["customerId"])
@@ -198,7 +231,7 @@ def _strings_only(world: Inspected) -> Iterator[str | None]:
             maps += [value for name, value in row.hidden.items() if name == "metadata" or name.endswith("_settings")]
             if table.name == "orders":
                 maps += [row.public["customer"]["phones"], row.public["customer"]["address"]]
-            good = all(isinstance(value, str) for held in maps for value in (held or {}).values())
+            good = all(isinstance(value, str) for each in maps for value in (each or {}).values())
             yield "" if good else f"{table.name} {row.id} has a map with a value that is no string"
 
 
@@ -216,7 +249,7 @@ def _one_log_each(world: Inspected) -> Iterator[str | None]:
         else:
             yield ""
         seen.add(pair)
-    if may_have_dropped(logs):
+    if logs.may_have_dropped():
         return  # the oldest have made room
     for row in world.store.webhooks.all_rows():
         subscriber = subscriber_of(row.record.public)
@@ -235,8 +268,8 @@ def _one_log_each(world: Inspected) -> Iterator[str | None]:
                 and event.type != "webhook.test"
                 and subscriber.wants(event.type, event.project_id)
             ):
-                missing = (event.id, row.id) not in seen
-                yield f"event {event.id} has no delivery to webhook {row.id}" if missing else ""
+                absent = (event.id, row.id) not in seen
+                yield f"event {event.id} has no delivery to webhook {row.id}" if absent else ""
 
 
 def _changed(row: Row) -> int:
@@ -272,6 +305,160 @@ def _contract(world: Inspected) -> Iterator[str | None]:
                 yield ""
 
 
+def order_trace(row: Row, lifecycle: Lifecycle, now: int) -> str:
+    """What contradicts an order's status; empty if nothing does."""
+    order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
+    status = order["status"]
+    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}.get(status, (status,))
+    if payment["status"] not in expected:
+        return f"is {status}, its payment {payment['status']}"
+    settled = status in lifecycle.sets["settled"]
+    if settled != (hidden["paid_at"] is not None) or settled != ("paid_at" in payment):
+        return f"is {status} and was paid at {hidden['paid_at']}"
+    if settled and not date_time_ms(order["createdAt"]) <= hidden["paid_at"] <= now:
+        return "was paid before it was placed, or will be"
+    if settled and hidden["paid_cents"] != cents(order["totalAmount"]):
+        return f"was paid with {hidden['paid_cents']} cents"
+    back = hidden["refunded_cents"]
+    if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (back > 0 and back == hidden["paid_cents"]):
+        return f"is {status} with {back} cents given back"
+    return ""
+
+
+def subscription_trace(store: Store, row: Row, lifecycles: Mapping[str, Lifecycle], now: int) -> str:
+    """What contradicts a subscription's status; empty if nothing does."""
+    public, hidden = row.public, row.hidden
+    status = public["status"]
+    ended = status not in lifecycles["Subscription"].sets["running"]
+    if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
+        return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
+    order = store.orders.open(public["orderId"])
+    if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
+        return "has no first order that refers to it"
+    end = period_end(public, hidden)
+    in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
+    if not in_trial and public["current_period_end"] != iso(end):
+        return f"its period ends at {public['current_period_end']}, not at {iso(end)}"
+    paid, left = public["cycle"] + 1, len(hidden["paid_by"])
+    if not 1 <= left <= paid or ("ends" in hidden and len(hidden["ends"]) != left):
+        return f"has {paid} paid periods, {left} of them not over yet"
+    if "ends" not in hidden and hidden["periods"] != paid:  # after a suspension the count begins again
+        return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
+    for ident in hidden["dispute"]["orders"] if is_held(hidden) else ():
+        disputed = store.orders.open(ident)
+        if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
+            return f"waits for the dispute of order {ident}, which is none of its disputed ones"
+    project = store.projects.peek(public["projectId"])
+    paused = project is not None and project["status"] in lifecycles["Project"].sets["paused"]
+    if status == "trialing" and date_time_ms(public["trial_end"]) < now and not paused:
+        return "is trialing after its trial"
+    if status == "past_due" and end > now:
+        return "is past due before its period is over"
+    customer = store.customers.find(public["customerId"])
+    if customer is None or public["customer"]["id"] != public["customerId"]:
+        return "has no customer"
+    return ""
+
+
+def _period_runs(world: Inspected) -> Iterator[str | None]:
+    now = iso(world.sandbox.clock.now)
+    store = world.store
+    for row in world.rows(store.subscriptions):
+        found = row.public
+        project = store.projects.peek(found["projectId"])
+        if found["status"] != "active" or is_held(row.hidden) or project is None or project["status"] != "active":
+            yield PAUSE
+            continue
+        start, end = found["current_period_start"], found["current_period_end"]
+        yield "" if start <= now < end else f"subscription {row.id} is active from {start} to {end}, now is {now}"
+
+
+def _ended_without_bills(world: Inspected) -> Iterator[str | None]:
+    store, lifecycles = world.store, world.sandbox.rules.lifecycles
+    running, payable = lifecycles["Subscription"].sets["running"], lifecycles["Order"].sets["payable"]
+    for status in payable:
+        for row in store.orders.rows_of("status", status):
+            ident = row.hidden["subscriptionId"]
+            found = None if ident is None else store.subscriptions.peek(ident)
+            wrong = found is not None and found["status"] not in running
+            yield f"order {row.id} is {status}, its subscription {ident} is over" if wrong else ""
+
+
+def _pending_in_time(world: Inspected) -> Iterator[str | None]:
+    now = world.sandbox.clock.now
+    lifecycles = world.sandbox.rules.lifecycles
+    stopped = lifecycles["Project"].sets["paused"]
+    paused = {row.id for row in world.store.projects.all_rows() if row.public["status"] in stopped}
+    for status in lifecycles["Order"].sets["payable"]:
+        for row in world.store.orders.rows_of("status", status):
+            end = row.public["last_transaction"].get("expires_at")
+            if end is None:
+                yield f"order {row.id} is {status} and has no end"
+            else:
+                # The renewals of a suspended project, and of a disputed subscription, wait with it.
+                found = world.store.subscriptions.open(row.hidden["subscriptionId"]) if row.hidden["renewal"] else None
+                waits = found is not None and (is_held(found.hidden) or row.hidden["projectId"] in paused)
+                over = date_time_ms(end) <= now and not waits
+                yield f"order {row.id} is {status} since it ended at {end}" if over else ""
+
+
+def _one_each(world: Inspected) -> Iterator[str | None]:
+    seen: dict[tuple[str, str], str] = {}
+    table = world.store.subscriptions
+    for status in world.sandbox.rules.lifecycles["Subscription"].sets["running"]:
+        for row in table.rows_of("status", status):
+            pair = row.public["customerId"], row.public["planId"]
+            other = seen.setdefault(pair, row.id)
+            yield "" if other == row.id else f"subscriptions {other} and {row.id} are of one customer and one plan"
+
+
+def _moved_on(world: Inspected) -> Iterator[str | None]:
+    """While its project is active, the clock moves a subscription on as soon as its trial or its grace is over."""
+    now = world.sandbox.clock.now
+    active = {row.id for row in world.store.projects.all_rows() if row.public["status"] == "active"}
+    for row in world.rows(world.store.subscriptions):
+        public = row.public
+        if public["projectId"] not in active:
+            yield ""
+        elif public["status"] == "trialing" and date_time_ms(public["trial_end"]) <= now:
+            yield f"subscription {row.id} is trialing, though its trial was over at {public['trial_end']}"
+        elif public["status"] == "past_due" and not is_held(row.hidden) and grace_end(public, row.hidden) <= now:
+            yield f"subscription {row.id} is past due after its grace"
+        else:
+            yield ""
+
+
+def _after_its_plan(world: Inspected) -> Iterator[str | None]:
+    """A plan that was deleted has left its orders behind."""
+    store = world.store
+    plans = {row.id: row.public["createdAt"] for row in store.plans.all_rows()}
+    for row in world.rows(store.orders):
+        created, plan = date_time_ms(row.public["createdAt"]), plans.get(row.hidden["planId"])
+        customer = store.customers.peek(row.hidden["customerId"])
+        if plan is not None and created < date_time_ms(plan):
+            yield f"order {row.id} is older than its plan"
+        elif customer is None or created < date_time_ms(customer["createdAt"]):
+            yield f"order {row.id} is older than its customer, or has none"
+        else:
+            yield ""
+
+
+def _attempts_listed(world: Inspected) -> Iterator[str | None]:
+    open_ = world.sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]
+    for row in world.rows(world.store.webhook_logs):
+        public, attempts = row.public, row.hidden["attempts"]
+        waits = public["status"] in open_ and not public["is_test"]
+        numbers, count = [attempt["number"] for attempt in attempts], public["attempt_count"]
+        if numbers != [*range(max(1, count + 1 - MOST_TOLD), count + 1)]:
+            yield f"delivery {row.id} counts {count} attempts and tells of {len(attempts)}"
+        elif waits != (public["next_attempt_at"] is not None):
+            yield f"delivery {row.id} is {public['status']}, its next attempt at {public['next_attempt_at']}"
+        elif public["status"] == "delivered" and (not attempts or attempts[-1]["error"] is not None):
+            yield f"delivery {row.id} is delivered, and its last attempt was none"
+        else:
+            yield ""
+
+
 LAWS = (
     Law("Every project counts its orders", _orders_counted),
     Law("Every project's revenue is what was paid less what was refunded", _revenue),
@@ -289,5 +476,11 @@ LAWS = (
     Law("Every event has one delivery for each webhook that wants it", _one_log_each, of_files=False),
     Law("Ids are unique, and nothing is older than its creation or younger than now", _times),
     Law("Every record keeps the contract", _contract),
-    *MEMBERSHIPS,
+    Law("The period of an active subscription contains now, where its project is active", _period_runs),
+    Law("No subscription that is over has an order that can be paid", _ended_without_bills),
+    Law("No order is pending past its end", _pending_in_time),
+    Law("No customer has two running subscriptions of one plan", _one_each),
+    Law("No trial and no grace lasts longer than it should, where its project is active", _moved_on),
+    Law("Nothing is bought before its plan and its buyer are there", _after_its_plan),
+    Law("A delivery tells of the newest of the attempts that it counts", _attempts_listed),
 )

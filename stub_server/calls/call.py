@@ -14,7 +14,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
-from ..kernel.problem import Forbidden, Malformed, Missing, TooLarge, detail, gone
+from ..kernel.problem import BadRequest, Forbidden, NotFound, TooLarge, detail, gone
 from ..kernel.record import Body, Record, Row
 from ..persistence.commits import unwritten
 from ..store.memory import Store
@@ -229,9 +229,9 @@ class Call:
         """The target of the request, parsed. Raises Missing."""
         return table.parse(self.find(table, ident, what))
 
-    def missing(self, what: str) -> Missing:
+    def missing(self, what: str) -> NotFound:
         """404 for the id in the path."""
-        return Missing(f"There is no {what} with this id. List them to see the ids that exist.")
+        return NotFound(f"There is no {what} with this id. List them to see the ids that exist.")
 
     def sees_customer(self, ident: str) -> bool:
         """Whether the caller sees a customer: a key with `allowed_projects` sees those of its projects."""
@@ -266,7 +266,7 @@ class Call:
             message = await receive()
             body += message.get("body", b"")
         if message["type"] == "http.disconnect":  # half a request is not executed
-            raise Malformed("The client left before its body was complete.")
+            raise BadRequest("The client left before its body was complete.")
         if len(body) > most:
             raise _too_large(most)
         return body

@@ -13,10 +13,10 @@ from ..contract.formats import is_uuid
 from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
-from ..kernel.hosts import unmapped
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
+from ..kernel.text import unmapped
 from ..store.memory import Store
 from .call import Call, Caller
 

@@ -186,7 +186,7 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
             continue
         if name in table.spec.search:
             found.contains[name] = finder(value)
-        elif name in table.indexes or name in table.unique:
+        elif name in table.spec.indexes or name in table.unique:
             found.equal[name] = _PLAIN.get(name, _same)(value)
         elif name not in handled:
             call.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
@@ -215,7 +215,7 @@ def restrict(call: Call, table: Table, query: Query) -> None:
         query.ids = sorted(projects)
     elif table.name == "customers":
         query.ids = call.store.customers_of(projects)
-    elif "projectId" in table.indexes:
+    elif "projectId" in table.spec.indexes:
         query.within = ("projectId", sorted(projects))
 
 

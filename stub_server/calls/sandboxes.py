@@ -5,7 +5,7 @@ from json import dumps, loads
 from ..contract.formats import date_time_ms
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_ms
-from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.problem import Conflict, NotFound, detail
 from ..kernel.record import Body
 from ..persistence.commits import records_of
 from ..persistence.rows import Kept
@@ -43,7 +43,7 @@ def checked_scenario(call: Call, scenario: str | None) -> str | None:
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
         message += f"Known ones are {', '.join(sandboxes.scenarios)}."
         details = [detail("scenario", "scenario_not_found", message)]
-        raise Missing(message, code="scenario_not_found", details=details)
+        raise NotFound(message, code="scenario_not_found", details=details)
     return scenario
 
 

@@ -114,11 +114,11 @@ def _about_others(draft: Draft, event: Event, entry: Body, project: str | None) 
         return
     query = Query(limit=RECORDS)
     if project is not None:
-        if "projectId" not in table.indexes:
+        if "projectId" not in table.spec.indexes:
             return
         query.equal["projectId"] = project
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
-    if lifecycle is not None and lifecycle.field in table.indexes:
+    if lifecycle is not None and lifecycle.field in table.spec.indexes:
         state = next((move.to for move in lifecycle.moves if event.type in move.events), None)
         if state is not None:
             query.equal[lifecycle.field] = state

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from ..kernel.hosts import is_local
+from ..kernel.text import is_local
 from .options import BaseUrl, Number, Unusable, of_overlays, printable, write_private
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from ..http.pages import Page
 from ..http.refusals import Headers
 from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
-from ..kernel.slices import Lane
+from ..kernel.slices import BackgroundWorker
 from .client import ASK
 from .contract_files import File
 from .sessions import Sessions, Visitor
@@ -71,7 +71,7 @@ class Threads:
     """A few threads for views. None keeps the process alive, even one that waits for an event loop that has ended."""
 
     def __init__(self) -> None:
-        self._lanes = [Lane() for _ in range(_THREADS)]
+        self._lanes = [BackgroundWorker() for _ in range(_THREADS)]
         self._busy = [0] * _THREADS
 
     async def run(self, work: Callable[[], T]) -> T:

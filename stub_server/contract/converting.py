@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..kernel.sizes import has_more_values
+from ..kernel.record import has_more_values
 from .document import JSON, Document
 from .schema import MOST_TOLD, Schemas, Validator
 from .source import Json

@@ -18,7 +18,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from ..kernel.sizes import has_more_values
+from ..kernel.record import has_more_values
 from .formats import STRICT, UUID, Format, Formats
 from .source import Json
 

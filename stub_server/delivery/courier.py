@@ -18,7 +18,7 @@ from ..engine.deliveries import is_kept_back, is_silent, is_waiting, keeps_waiti
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import pass_on, tick
 from ..events.sender import Sender
-from ..kernel.slices import SLICE, Lane
+from ..kernel.slices import SLICE, BackgroundWorker
 from ..kernel.timers import SENDING, Timer
 from .posting import Posting
 
@@ -45,9 +45,9 @@ class Courier:
     It works on the event loop on which it was started; before `start` and after `stop` nothing is sent.
     """
 
-    def __init__(self, sender: Sender, abroad: Sender, lane: Lane | None = None) -> None:
+    def __init__(self, sender: Sender, abroad: Sender, lane: BackgroundWorker | None = None) -> None:
         """`abroad` sends to addresses that were set by pages of other machines; long work takes its turn in `lane`."""
-        self.sender, self.lane = sender, lane or Lane()
+        self.sender, self.lane = sender, lane or BackgroundWorker()
         self.posting = Posting(sender, abroad, self.lane, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queues: dict[tuple[int, str], Queue] = {}
@@ -221,7 +221,7 @@ class Courier:
     def queue(self, world: Sandbox) -> dict[str, int]:
         """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
         timers, now = world.timers, world.clock.now
-        due, held = timers.attempts_due(now), len(timers.held) + sum(map(len, timers.parked.values()))
+        due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
         if is_silent(world):
             return {"due": 0, "in_flight": 0, "held": held + due}
         return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}

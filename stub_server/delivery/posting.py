@@ -25,7 +25,7 @@ from ..events.sender import Delivery, Sender
 from ..faults.rule import Disturbance
 from ..kernel.clock import SECOND
 from ..kernel.problem import Unavailable
-from ..kernel.slices import Lane
+from ..kernel.slices import BackgroundWorker
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
 
@@ -156,7 +156,9 @@ class Flying:
 class Posting:
     """One per server."""
 
-    def __init__(self, sender: Sender, abroad: Sender, lane: Lane, try_again: Callable[[Sandbox, Timer], None]) -> None:
+    def __init__(
+        self, sender: Sender, abroad: Sender, lane: BackgroundWorker, try_again: Callable[[Sandbox, Timer], None]
+    ) -> None:
         """`try_again` is called with an attempt that failed by a defect of the server."""
         self._sender, self._abroad, self._lane, self._try_again = sender, abroad, lane, try_again
         self._places = Places()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..contract.formats import date_time_ms
 from ..kernel.clock import iso
-from ..kernel.problem import Conflict, Forbidden, detail, reference_missing
+from ..kernel.problem import Conflict, Forbidden, detail, reference_not_found
 from ..kernel.record import Body, Row
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
@@ -90,7 +90,7 @@ def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
     projects = list(dict.fromkeys(ident.lower() for ident in asked))
     for index, ident in enumerate(projects):
         if ident not in known:
-            raise reference_missing(f"allowed_projects[{index}]", "project")
+            raise reference_not_found(f"allowed_projects[{index}]", "project")
     return projects
 
 

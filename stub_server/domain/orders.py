@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.money import cents, text
-from ..kernel.problem import Conflict, detail, reference_missing
+from ..kernel.problem import Conflict, detail, reference_not_found
 from ..kernel.record import Body, Extras, moved_from
 from . import boleto
 from .brcode import BASE, encode
@@ -126,7 +126,7 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
 def check_plan(project_id: str, plan: Body | None) -> Body:
     """The plan of the project. Raises Missing for an unknown plan and for one of another project alike."""
     if plan is None or plan["projectId"] != project_id:
-        raise reference_missing("planId", "plan of this project")
+        raise reference_not_found("planId", "plan of this project")
     return plan
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from ..kernel.problem import reference_missing
+from ..kernel.problem import reference_not_found
 from ..kernel.record import Body
 
 
@@ -35,6 +35,6 @@ def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str
     for index, ident in enumerate(asked):
         plan_id = ident.lower()
         if project_of(plan_id) != project_id:
-            raise reference_missing(f"planIds[{index}]", "plan")
+            raise reference_not_found(f"planIds[{index}]", "plan")
         plans[plan_id] = None
     return list(plans)

@@ -14,7 +14,6 @@ from ..kernel.ids import Cutter
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
-from ..store.ring import outgoing
 from ..store.table import Table
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
@@ -211,7 +210,7 @@ class Draft:
         if saved is None and not versions and self.is_empty:
             return None
         for table, made in (self._rings or {}).items():  # rings drop records for the new ones
-            for record in outgoing(table, made):
+            for record in table.outgoing(made):
                 versions.pop(record.id, None)
                 self._drop(table, record)
         puts = tuple(map(_put_of, versions.values()))
@@ -244,7 +243,7 @@ class Draft:
             forgotten_events,
             tuple(self._later),
             timers.last,
-            (*(fired or ()), *timers.aside.values()) if fired or timers.aside else (),
+            (*(fired or ()), *timers.skipped.values()) if fired or timers.skipped else (),
             self._used() if store.unrecorded or drops else (),
             saved,
             forgotten,

@@ -17,8 +17,9 @@ from ..domain.api_keys import state
 from ..kernel.clock import iso
 from ..kernel.problem import Conflict, Unavailable
 from ..kernel.record import Row
-from ..kernel.slices import Lane, at_once
+from ..kernel.slices import BackgroundWorker, at_once
 from ..kernel.timers import Timer
+from ..store.memory import Store
 from . import attempts, billing, renewals
 from .draft import Draft
 from .sandbox import Sandbox
@@ -62,7 +63,7 @@ def tick(sandbox: Sandbox) -> int | None:
     return None
 
 
-async def pass_on(sandbox: Sandbox, lane: Lane, until: int) -> None:
+async def pass_on(sandbox: Sandbox, lane: BackgroundWorker, until: int) -> None:
     """Do what is due until an instant, while requests to other sandboxes are served.
 
     While the clock advances, it does the jobs itself, and requests are served between them.
@@ -72,7 +73,7 @@ async def pass_on(sandbox: Sandbox, lane: Lane, until: int) -> None:
             await lane.in_slices(ticking(sandbox, until))
 
 
-async def caught_up(sandbox: Sandbox, lane: Lane) -> None:
+async def caught_up(sandbox: Sandbox, lane: BackgroundWorker) -> None:
     """Do everything that is due by now, and latch the time."""
     until = tick(sandbox)
     if until is not None:
@@ -153,7 +154,7 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
             if step is not None:
                 fired.append(Fired(timer.due, timer.job, timer.subject, tuple(event.type for event in step.events)))
             yield
-        if timers.aside and goes_on():
+        if timers.skipped and goes_on():
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
             last.fired()
             last.clock = clock.at(now)
@@ -163,13 +164,18 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
         raise
 
 
+def _has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
+    """Whether a timer's order has left the states for its job, as most are paid when their time is over."""
+    if timer.job not in ON_ORDERS:
+        return False
+    order = store.orders.peek(timer.subject)
+    return order is None or order["status"] not in sandbox.rules.lifecycles["Order"].sets[ON_ORDERS[timer.job][0]]
+
+
 def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     """Do the job of the next timer; None where its moment has passed, which the next step records."""
     store = sandbox.stores.get(timer.merchant_id)
-    if store is not None and (
-        timer.job not in ON_ORDERS
-        or store.orders.may_be(timer.subject, sandbox.rules.lifecycles["Order"].sets[ON_ORDERS[timer.job][0]])
-    ):
+    if store is not None and not _has_moved_on(sandbox, store, timer):
         _, _, job, _, subject = timer
         draft = Draft(sandbox, store, Cause("job", subject, job), now)
         try:
@@ -179,7 +185,7 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
         if not draft.is_empty:
             draft.fired(timer)
             return draft.record()
-    sandbox.timers.set_aside(timer)
+    sandbox.timers.skip(timer)
     return None
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import httpcore2
 import httpx2
 
-from ..kernel.slices import Lane
+from ..kernel.slices import BackgroundWorker
 from .sender import Delivery, Failed, Resolve, joined
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -103,7 +103,7 @@ async def resolve(host: str, port: int) -> list[str]:
         finally:
             _lookups.release()
 
-    return await Lane().beside(look_up)
+    return await BackgroundWorker().beside(look_up)
 
 
 class _Stream(httpcore2.AsyncNetworkStream):

@@ -235,7 +235,7 @@ class _Filling:
         rows, named, state = self.store.tables[table], fixed.get("id"), fixed.get("status")
         public = rows.peek(named) if isinstance(named, str) else None
         if public is None or public.get("status") != state:
-            alike = rows.bucket("status", state) if state is not None and "status" in rows.indexes else ()
+            alike = rows.bucket("status", state) if state is not None and "status" in rows.spec.indexes else ()
             if alike:
                 return rows.rows[alike[-1]].id
         return next(self._newest(table), None) if public is None else named

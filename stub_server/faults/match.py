@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..kernel.globs import glob
 from ..kernel.record import Body
+from ..kernel.text import glob
 
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
 _PATH = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch

@@ -8,7 +8,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.problem import Conflict, NotFound, detail
 from ..kernel.record import Body
 from .match import Request, Sending
 from .rule import Disturbance, Effect, Fault, out_of_place
@@ -83,7 +83,7 @@ class Faults:
         """A rule. Raises Missing."""
         found = self.rules.get(ident)
         if found is None:
-            raise Missing("There is no fault rule of this id in the sandbox.")
+            raise NotFound("There is no fault rule of this id in the sandbox.")
         return found
 
     def drop(self, ident: str) -> None:

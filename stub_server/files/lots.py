@@ -12,7 +12,7 @@ from typing import Any
 from ..events.log import Event
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record
 from ..store.table import parted, place, whole
-from ..store.tables import APART
+from ..store.tables import SHARED
 from .parts import Unreadable
 from .writing import CREATED
 
@@ -21,12 +21,12 @@ def records_in(lot: Body, known: dict[bytes, bytes]) -> list[Record]:
     """The records of a line; `known` is as for `parted`."""
     keys = list(map(place, lot["created"], lot["ids"]))
     public, hidden = map(str.encode, lot["public"]), map(str.encode, lot["hidden"])
-    if lot["table"] in APART:
+    if lot["table"] in SHARED:
         parts = [parted(lot["table"], part, known) for part in hidden]
         rows = zip(lot["ids"], keys, lot["versions"], public, parts, strict=True)
         return [Record(ident, key, version, shown, *part) for ident, key, version, shown, part in rows]
-    apart = repeat(b"", len(keys))
-    return list(map(Record._make, zip(lot["ids"], keys, lot["versions"], public, hidden, apart, strict=True)))
+    shared = repeat(b"", len(keys))
+    return list(map(Record._make, zip(lot["ids"], keys, lot["versions"], public, hidden, shared, strict=True)))
 
 
 def events_in(lot: list[list[Any]], shown: Sequence[bytes]) -> Iterator[Event]:

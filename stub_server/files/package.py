@@ -13,8 +13,7 @@ from typing import IO, Any
 
 import orjson
 
-from ..kernel.record import Body
-from ..kernel.sizes import has_more_values, is_deeper_than
+from ..kernel.record import Body, has_more_values, is_deeper_than
 from ..version import __version__
 
 FORMAT, VERSION = "stub.sandbox", 2

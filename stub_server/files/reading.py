@@ -28,7 +28,7 @@ class Reader:
         self._rewrite, self._keep, self.fitting = rewrite, keep, fitting
         self._owned: Owned | None = None
         self._state: WorldState | None = None
-        self._apart: dict[bytes, bytes] = {}  # what records share of their hidden parts
+        self._shared: dict[bytes, bytes] = {}  # what records share of their hidden parts
         self._shown: list[bytes] = []  # what the records of the state show, in their order
         self._steps: list[Step] = []
 
@@ -111,7 +111,7 @@ class Reader:
 
     def _version(self, body: Body) -> Record:
         ident = body["id"]
-        parts = parted(body["table"], part_of(body["hidden"]), self._apart)
+        parts = parted(body["table"], part_of(body["hidden"]), self._shared)
         record = Record(ident, key_in(body), body["version"], part_of(body["public"]), *parts)
         return self._fitted(body["table"], record)
 
@@ -130,7 +130,7 @@ class Reader:
     def _take_records(self, lot: Body) -> None:
         if self._owned is None:
             raise Unreadable("records that belong to nobody")
-        table, records = lot["table"], records_in(lot, self._apart)
+        table, records = lot["table"], records_in(lot, self._shared)
         if self._rewrite is not None or self.fitting is not None:
             records = [self._fitted(table, record) for record in records]
         self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})

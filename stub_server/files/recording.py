@@ -168,7 +168,7 @@ def step_for(world: Sandbox, told: Body) -> Step:
         if put["table"] == "webhooks" and before is not None:
             own = orjson.loads(before.public)
             public, hidden = public | {"headers": own["headers"]}, orjson.loads(before.hidden)
-        known = {} if before is None else {before.apart: before.apart}
+        known = {} if before is None else {before.shared: before.shared}
         parts = parted(put["table"], encoded(hidden), known)
         record = Record(put["id"], key, put["version"], encoded(public), *parts)
         puts.append((put["table"], record, before))

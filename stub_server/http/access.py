@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, PERMITTED, Call
 from ..engine.deliveries import INBOX
-from ..kernel.hosts import is_local
-from ..kernel.problem import Forbidden, Malformed, NotBuilt
+from ..kernel.problem import BadRequest, Forbidden, NotBuilt
+from ..kernel.text import is_local
 from .refusals import Headers
 
 METRICS = f"{CONTROL}/metrics"
@@ -111,11 +111,11 @@ class HostPolicy:
         """Raises Malformed, NotBuilt and Forbidden."""
         head = call.head
         if not head.has_host and version == "1.1":
-            raise Malformed("An HTTP/1.1 request has a Host header.", code="malformed_request")
+            raise BadRequest("An HTTP/1.1 request has a Host header.", code="malformed_request")
         if head.coding:
             raise NotBuilt("The transfer coding is not known. Send the body whole, or with Transfer-Encoding: chunked.")
         if head.repeated is not None:
-            raise Malformed(f"The request has more than one {head.repeated} header.", code="malformed_request")
+            raise BadRequest(f"The request has more than one {head.repeated} header.", code="malformed_request")
         path = call.path
         if path.startswith("/s/"):
             path = path[path.find("/", 3) :]
@@ -218,7 +218,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     control_key = headers.get(CONTROL_KEY)
     if control_key is not None:
         if b"x-sandbox-admin-key" in headers:
-            raise Malformed("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.", code="malformed_request")
+            raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.", code="malformed_request")
         own = "" if sandbox is None else server.sandboxes.control_key(sandbox)
         if not (own and hmac.compare_digest(control_key, own.encode())):
             raise _closed("This X-Sandbox-Control-Key does not open the controls of this sandbox.")

@@ -12,7 +12,7 @@ from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call, Head
 from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
-from ..kernel.problem import Missing, Unavailable, gone
+from ..kernel.problem import NotFound, Unavailable, gone
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
@@ -98,7 +98,7 @@ class RequestContext:
         """Have a refusal be the answer."""
         if not call.has_begun:
             call.begin()
-        if isinstance(error, Missing) and call.sandbox.is_gone and not call.is_of_none and self._persistence.is_shared:
+        if isinstance(error, NotFound) and call.sandbox.is_gone and not call.is_of_none and self._persistence.is_shared:
             error = gone()  # another server may have it
         if call.stream is not None:
             await call.stream.chunks.aclose()

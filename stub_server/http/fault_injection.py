@@ -21,7 +21,7 @@ from ..contract.document import JSON, Document, Operation
 from ..faults.match import Request
 from ..faults.rule import AFTER, BEFORE, Effect
 from ..faults.rules import LONGEST_DELAY
-from ..kernel.problem import Malformed, Refusal, detail
+from ..kernel.problem import BadRequest, Refusal, detail
 from ..kernel.text import nearest, warning_of
 from .connection import has_left
 from .refusals import Headers
@@ -226,7 +226,7 @@ class Injection:
         if (delay or self._delay_after) and self._place is None and self._call.server.waits:
             self._place = self._call.server.waiting.take(self._call)
         if not await self._wait(delay):
-            raise Malformed("The client left while the request was delayed: it is not done.", code="malformed_request")
+            raise BadRequest("The client left while the request was delayed: it is not done.", code="malformed_request")
         if self._effect is not None and self._effect.is_answer:
             raise self._effects.refusal(self._effect, self._operation_id)
 
@@ -274,7 +274,7 @@ def _delay(header: bytes) -> Effect:
     if not is_number or (mark and when.lower() != AFTER):
         message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800; after."
         details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
-        raise Malformed(message, code="malformed_request", details=details)
+        raise BadRequest(message, code="malformed_request", details=details)
     return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
 
 
@@ -295,8 +295,8 @@ def _preferences(header: str) -> dict[str, str]:
     return {name.strip().lower(): value.strip().strip('"') for name, _, value in reversed(members) if name.strip()}
 
 
-def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> Malformed:
+def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> BadRequest:
     """400 of a header that asks for what the operation cannot answer, with all that it can."""
     listed = ", ".join(str(one) for one in possible)
     message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
-    return Malformed(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])
+    return BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..calls.server import Server
-from ..kernel.problem import Malformed, Refusal, Unavailable
+from ..kernel.problem import BadRequest, Refusal, Unavailable
 from .connection import REFUSED, SendWhole, hang_up
 from .hop import HOP, Hops, Word, target_of
 from .peers import Connection
@@ -51,7 +51,7 @@ class Forwarding:
         call: Call = scope[CALL]
         if HOP in call.headers:
             message = f"{HOP.decode()} is a header of servers among themselves, and this one is forged or old."
-            raise Malformed(message, code="malformed_request")
+            raise BadRequest(message, code="malformed_request")
         if call.is_hop and self._server.closing.is_set():
             call.is_kept = False
             raise NotThere(receive, self._hops.said[Word.LEAVING])

@@ -14,7 +14,7 @@ from ..delivery.inbox import Answer as Told
 from ..delivery.inbox import Message, is_name
 from ..engine.deliveries import INBOX
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Missing, NotAllowed
+from ..kernel.problem import NotAllowed, NotFound
 from .access import CONSOLE, inbox_at
 from .refusals import Headers
 from .selection import create_pending
@@ -81,7 +81,7 @@ async def _show(page: Page, call: Call, allow: str = ALLOW) -> None:
 async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     """Keep a request in the inbox of this name. It is no operation: senders decide what they post. Raises Missing."""
     if is_name(name) is None:
-        raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
+        raise NotFound("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
     call: Call = scope[CALL]
     body = bytes(await call.read(receive))
     await create_pending(call)

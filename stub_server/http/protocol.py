@@ -14,9 +14,9 @@ from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, HttpTo
 
 from ..engine.journal import Trace
 from ..kernel.problem import (
+    BadRequest,
     Busy,
     HeadTooLarge,
-    Malformed,
     NotBuilt,
     NotThisVersion,
     Refusal,
@@ -137,10 +137,10 @@ class HttpProtocol(HttpToolsProtocol):
         scope = self.cycle.scope
         headers = {name: value.lower() for name, value in scope["headers"]}
         if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-            scope[REFUSED] = refusal = Malformed(_NO_BODY, code="malformed_request")  # type: ignore[literal-required]
+            scope[REFUSED] = refusal = BadRequest(_NO_BODY, code="malformed_request")  # type: ignore[literal-required]
             self._refuse(refusal)  # whatever comes after it
         elif headers.get(b"upgrade") == b"websocket":
-            scope[REFUSED] = Malformed(  # type: ignore[literal-required]
+            scope[REFUSED] = BadRequest(  # type: ignore[literal-required]
                 "There are no WebSockets here. Ask in plain HTTP.",
                 advice="GET /_sandbox/stream tells what happens as it happens.",
                 code="malformed_request",
@@ -297,13 +297,13 @@ def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
         unknown = [method for method in map(bytes.decode, _REQUEST_LINES(data)) if method not in _METHODS]
         if unknown:
             return NotBuilt(f"The method {unknown[0][:20]} is not known. Methods are written in capital letters.")
-        return Malformed(_NO_METHOD, code="malformed_request")
+        return BadRequest(_NO_METHOD, code="malformed_request")
     if isinstance(error, HttpParserInvalidURLError) or isinstance(error.__context__, HttpParserInvalidURLError):
-        return Malformed(_NO_TARGET, code="malformed_request")
+        return BadRequest(_NO_TARGET, code="malformed_request")
     if str(error) == "Invalid HTTP version":
         return NotThisVersion(_VERSION)
     text = _UNREADABLE.get(str(error), f"This cannot be read as HTTP/1.1: {error}.")
-    return Malformed(text, code="malformed_request")
+    return BadRequest(text, code="malformed_request")
 
 
 class _Form(NamedTuple):

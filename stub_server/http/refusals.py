@@ -46,7 +46,7 @@ def _envelope(refusal: Refusal, trace: Trace, sandbox: str) -> bytes:
     return orjson.dumps(
         {
             "error": True,
-            "message": refusal.told(prefix),
+            "message": refusal.shown(prefix),
             "code": refusal.code,
             "status": refusal.status,
             "request_id": trace.id,

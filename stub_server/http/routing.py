@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
 from ..contract.bundle import METHODS
-from ..kernel.problem import Missing, NotAllowed
+from ..kernel.problem import NotAllowed, NotFound
 from ..kernel.text import nearest
 
 DOCS = "/docs"
@@ -98,7 +98,7 @@ class Routing(SpecMiddleware):
         scope["extensions"][ROUTING_CONTEXT] = routed
         return self.app(scope, receive, send)
 
-    def _no_route(self, method: str, path: str) -> Missing:
+    def _no_route(self, method: str, path: str) -> NotFound:
         """404 for an unknown path, with the path that was probably meant."""
         if path.startswith(f"{DOCS}/"):
             return self._no_page(path.removeprefix(f"{DOCS}/"))
@@ -106,17 +106,17 @@ class Routing(SpecMiddleware):
         what = "control surface" if below else "API"
         meant = self._meant(method, path)
         hint = f"Did you mean {meant}? " if meant else ""
-        return Missing(
+        return NotFound(
             f"The {what} has no path {path[:200]}.",
             advice=f"{hint}{below}/openapi.json lists every path.",
             code="route_not_found",
         )
 
-    def _no_page(self, name: str) -> Missing:
+    def _no_page(self, name: str) -> NotFound:
         """404 for the page of an unknown operation, with the one that was probably meant."""
         meant = nearest(name, self._ids)
         advice = f"Did you mean {DOCS}/{meant}? " if meant else ""
-        return Missing(
+        return NotFound(
             f"There is no operation {name[:200]}.",
             advice=f"{advice}/ lists every operation.",
             code="route_not_found",

@@ -16,7 +16,7 @@ from ..calls.call import CALL, CONTROL, Call
 from ..calls.server import Server
 from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..kernel.problem import Missing, Unavailable
+from ..kernel.problem import NotFound, Unavailable
 from ..worlds.names import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
 from .connection import REFUSED
@@ -124,7 +124,7 @@ class SandboxSelection:
         headers = call.headers
         # A page from elsewhere must not make sandboxes in a developer's server: their number is limited.
         if self._loopback and (is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
-            raise Missing("There is no such sandbox.", code="sandbox_not_found")
+            raise NotFound("There is no such sandbox.", code="sandbox_not_found")
         path = call.path if rest is None else rest
         is_control = path.startswith(CONTROL)
         if is_control and call.method != "OPTIONS":

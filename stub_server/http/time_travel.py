@@ -14,7 +14,7 @@ from ..calls.call import CALL, Call
 from ..engine.history import check_kept, state_at, step_at
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import parse_iso
-from ..kernel.problem import Malformed, detail
+from ..kernel.problem import BadRequest, detail
 
 AS_OF = b"x-sandbox-as-of"
 NAME = "X-Sandbox-As-Of"
@@ -77,6 +77,6 @@ def _asked(text: str) -> tuple[int | None, int]:
         raise _impossible(asked) from None
 
 
-def _impossible(why: str) -> Malformed:
+def _impossible(why: str) -> BadRequest:
     message = f"{NAME}: {why}."
-    return Malformed(message, code="malformed_request", details=[detail(NAME, "as_of", message, "header")])
+    return BadRequest(message, code="malformed_request", details=[detail(NAME, "as_of", message, "header")])

@@ -24,8 +24,8 @@ from ..contract.formats import READ, is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..domain.documents import checks_digits
-from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
-from ..kernel.sizes import has_more_values, is_deeper_than
+from ..kernel.problem import BadRequest, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
+from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import nearest, warning_of
 from ..resolver import Takes, relied_on, takes_of
 from .connection import Uploads, compressed
@@ -282,12 +282,12 @@ class OperationRequests:
         try:
             value = orjson.loads(raw)
         except ValueError as error:
-            raise Malformed(unread(raw, error)) from None
+            raise BadRequest(unread(raw, error)) from None
         if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
             told = f"The body has more than {MOST_VALUES:,} values, the most that is read."
             raise Invalid(told, details=[detail("body", "max", told)])
         if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
-            raise Malformed(f"The body is nested deeper than {DEEPEST} levels.")
+            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.")
         return value
 
     def _is_json(self, media: bytes) -> bool:
@@ -326,12 +326,12 @@ class OperationRequests:
         for place, (value, is_id, pattern) in enumerate(zip(values, self._ids_are_uuids, self._patterns, strict=True)):
             if is_id:
                 if is_uuid(value) is None:
-                    raise Missing("The path's id is not a UUID, so nothing can have it.", code=self._missing_code)
+                    raise NotFound("The path's id is not a UUID, so nothing can have it.", code=self._missing_code)
                 value = value.lower()
             elif pattern.search(value) is None:
                 value = shown(value.encode(errors="replace").decode())
                 told = f"Nothing is called {value}: every {self._id_names[place]} matches {pattern.pattern}"
-                raise Missing(told, code=self._missing_code)
+                raise NotFound(told, code=self._missing_code)
             checked.append(value)
         return tuple(checked)
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPMethod
 
 from ..contract.document import Document, Operation
-from ..kernel.globs import glob
 from ..kernel.record import Body
-from ..kernel.text import nearest
+from ..kernel.text import glob, nearest
 from .showing import plain
 
 _METHODS = tuple(method.value for method in HTTPMethod)

@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterable
 from ..calls.call import CONTROL
 from ..contract.formats import range_end_ms
 from ..engine.journal import Trace
-from ..kernel.globs import glob
 from ..kernel.record import Body
+from ..kernel.text import glob
 
 AT_ONCE = 16  # requests that are looked at before others may be served
 

@@ -11,9 +11,9 @@ import orjson
 from ..calls.call import CONTROL
 from ..contract.formats import range_end_ms
 from ..engine.journal import Trace
-from ..kernel.globs import glob
 from ..kernel.problem import Invalid, detail
 from ..kernel.record import Body
+from ..kernel.text import glob
 from .filters import has_status
 from .showing import body_of, joined, plain
 

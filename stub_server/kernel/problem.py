@@ -1,24 +1,4 @@
-"""The exceptions that refuse a request. Nothing else refuses one; `http/refusals.py` renders them.
-
-Refusal
-├── Malformed        400  cannot be parsed
-├── Unauthenticated  401  credential missing or invalid
-├── Forbidden        403  scope, address or project is not allowed
-├── Missing          404  the target in the path does not exist
-├── NotAllowed       405  the path does not have this method
-├── Conflict         409  duplicate value, wrong state, or contradiction to a stored value
-├── TimedOut         408  the request did not arrive in time
-├── TooLarge         413  the body is too large
-├── TargetTooLong    414  the request's target is too long
-├── Unsupported      415  the body is not JSON
-├── Invalid          422  against the contract's schema
-├── Limited          429  too many requests
-├── HeadTooLarge     431  the headers are too large
-├── NotBuilt         501  in the contract without a handler, or a method or transfer coding that is not known
-├── Busy             503  all connections are in use
-├── Unavailable      503  this sandbox is broken and must be reset, or the store cannot be written
-└── NotThisVersion   505  another version than HTTP/1.1 and 1.0
-"""
+"""The exceptions that refuse a request. Nothing else refuses one; `http/refusals.py` renders them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,6 +17,9 @@ class Refusal(Exception):
     status = 500
     code = "internal_error"
 
+    def __init_subclass__(cls, status: int | None = None, code: str | None = None) -> None:
+        cls.status, cls.code = status or cls.status, code or cls.code
+
     def __init__(
         self,
         message: str,
@@ -52,132 +35,81 @@ class Refusal(Exception):
         self.details = tuple(details)
         self.headers = dict(headers or {})
 
-    def told(self, prefix: str) -> str:
+    def shown(self, prefix: str) -> str:
         """The message with its advice; `prefix` is put before each path of it."""
         return f"{self.message} {_A_PATH.sub(prefix + '/', self.advice)}" if self.advice else self.message
 
 
-class Malformed(Refusal):
-    """400."""
-
-    status = 400
-    code = "malformed_json"
+class BadRequest(Refusal, status=400, code="malformed_json"):
+    """Cannot be parsed."""
 
 
-class Unauthenticated(Refusal):
-    """401."""
-
-    status = 401
-    code = "invalid_token"
+class Unauthenticated(Refusal, status=401, code="invalid_token"):
+    """Credential missing or invalid."""
 
 
-class Forbidden(Refusal):
-    """403."""
-
-    status = 403
-    code = "insufficient_scope"
+class Forbidden(Refusal, status=403, code="insufficient_scope"):
+    """Scope, address or project is not allowed."""
 
 
-class Missing(Refusal):
-    """404."""
-
-    status = 404
-    code = "not_found"
+class NotFound(Refusal, status=404, code="not_found"):
+    """The target in the path does not exist."""
 
 
-class NotAllowed(Refusal):
-    """405."""
-
-    status = 405
-    code = "method_not_allowed"
+class NotAllowed(Refusal, status=405, code="method_not_allowed"):
+    """The path does not have this method."""
 
 
-class Conflict(Refusal):
-    """409."""
-
-    status = 409
-    code = "invalid_state_transition"
+class Conflict(Refusal, status=409, code="invalid_state_transition"):
+    """Duplicate value, wrong state, or contradiction to a stored value."""
 
 
-class TimedOut(Refusal):
-    """408."""
-
-    status = 408
-    code = "request_timeout"
+class TimedOut(Refusal, status=408, code="request_timeout"):
+    """The request did not arrive in time."""
 
 
-class TooLarge(Refusal):
-    """413."""
-
-    status = 413
-    code = "payload_too_large"
+class TooLarge(Refusal, status=413, code="payload_too_large"):
+    """The body is too large."""
 
 
-class TargetTooLong(Refusal):
-    """414."""
-
-    status = 414
-    code = "uri_too_long"
+class TargetTooLong(Refusal, status=414, code="uri_too_long"):
+    """The request's target is too long."""
 
 
-class Unsupported(Refusal):
-    """415."""
-
-    status = 415
-    code = "unsupported_media_type"
+class Unsupported(Refusal, status=415, code="unsupported_media_type"):
+    """The body is not JSON."""
 
 
-class Invalid(Refusal):
-    """422."""
-
-    status = 422
-    code = "validation_error"
+class Invalid(Refusal, status=422, code="validation_error"):
+    """Against the contract's schema."""
 
 
-class Limited(Refusal):
-    """429."""
-
-    status = 429
-    code = "rate_limited"
+class Limited(Refusal, status=429, code="rate_limited"):
+    """Too many requests."""
 
 
-class HeadTooLarge(Refusal):
-    """431."""
-
-    status = 431
-    code = "headers_too_large"
+class HeadTooLarge(Refusal, status=431, code="headers_too_large"):
+    """The headers are too large."""
 
 
-class NotBuilt(Refusal):
-    """501."""
-
-    status = 501
-    code = "not_implemented"
+class NotBuilt(Refusal, status=501, code="not_implemented"):
+    """In the contract without a handler, or a method or transfer coding that is not known."""
 
 
-class NotThisVersion(Refusal):
-    """505."""
-
-    status = 505
-    code = "http_version_not_supported"
+class NotThisVersion(Refusal, status=505, code="http_version_not_supported"):
+    """Another version than HTTP/1.1 and 1.0."""
 
 
-class Busy(Refusal):
-    """503."""
-
-    status = 503
-    code = "too_many_connections"
+class Busy(Refusal, status=503, code="too_many_connections"):
+    """All connections are in use."""
 
 
-class Unavailable(Refusal):
-    """503."""
-
-    status = 503
-    code = "sandbox_unavailable"
+class Unavailable(Refusal, status=503, code="sandbox_unavailable"):
+    """This sandbox is broken and must be reset, or the store cannot be written."""
 
 
 def broken(name: str) -> Unavailable:
-    """503 for a world that a defect has left unusable."""
+    """503 for a sandbox that a defect has left unusable."""
     message = f"A defect has left the sandbox {name} half changed; the server's log names it."
     return Unavailable(message, advice="POST /_sandbox/reset seeds it anew.")
 
@@ -193,7 +125,7 @@ def detail(field: str, code: str, message: str, where: str = "body") -> Detail:
     return {"field": field, "in": where, "code": code, "message": message}
 
 
-def reference_missing(field: str, what: str) -> Conflict:
+def reference_not_found(field: str, what: str) -> Conflict:
     """409 for an id in the body that no record has: 404 is the target in the path."""
     message = f"No {what} of this merchant has this {field}."
     return Conflict(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])

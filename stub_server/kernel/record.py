@@ -1,4 +1,4 @@
-"""Records: how they are stored, how rules get them, and what events carry beside them."""
+"""Records: how they are stored, how rules get them, what events carry beside them, and how large a body is."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ Body = dict[str, Any]
 class Record(NamedTuple):
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
-    `key` sorts records by creation. `apart` is a long member of the hidden part that is kept outside its JSON, because
-    several records have it in common.
+    `key` sorts records by creation. `shared` is a long member of the hidden part that is stored outside its JSON,
+    because several records have it in common.
     """
 
     id: str
@@ -18,7 +18,7 @@ class Record(NamedTuple):
     version: int
     public: bytes
     hidden: bytes
-    apart: bytes = b""
+    shared: bytes = b""
 
     @property
     def created(self) -> int:
@@ -28,7 +28,7 @@ class Record(NamedTuple):
     @property
     def size(self) -> int:
         """How many bytes it has, with all that it shares."""
-        return len(self.public) + len(self.hidden) + len(self.apart)
+        return len(self.public) + len(self.hidden) + len(self.shared)
 
 
 class Row(NamedTuple):
@@ -81,3 +81,32 @@ NO_EXTRAS = Extras()
 def moved_from(previous: str | None, *names: str) -> Extras:
     """Extras of a move: the hidden members `names`, then `previous_status`."""
     return Extras(names, (("previous_status", previous),))
+
+
+def has_more_values(value: Any, most: int) -> bool:
+    """Whether a body is made of more values: to hold half a million to a schema takes a second."""
+    count = 0
+    pending: list[Any] = [[value]]
+    while pending:
+        node = pending.pop()
+        count += len(node)
+        if count > most:
+            return True
+        inner = node.values() if isinstance(node, dict) else node
+        pending += [child for child in inner if isinstance(child, (dict, list))]
+    return False
+
+
+def is_deeper_than(value: Any, levels: int) -> bool:
+    """Whether lists and objects stand in each other for more than so many levels."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [
+            child
+            for node in layer
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not layer:
+            return False
+    return any(isinstance(node, (dict, list)) for node in layer)

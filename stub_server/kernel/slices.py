@@ -15,7 +15,7 @@ SLICE = 0.005  # seconds
 T = TypeVar("T")
 
 
-class Lane:
+class BackgroundWorker:
     """Long work takes turns here: many slices side by side would be a long one again."""
 
     __slots__ = ("__weakref__", "_line", "_thread", "_turn", "_work")
@@ -51,7 +51,7 @@ class Lane:
     async def beside(self, work: Callable[[], T]) -> T:
         """Run a function in a thread, after those that came before: for work on what nobody else can reach yet."""
         if self._thread is None:  # one for all, for whoever starts a thread waits for it
-            # A daemon: a server that is told to stop does not wait for a world that nobody will see.
+            # A daemon: a server that is told to stop does not wait for a sandbox that nobody will see.
             self._thread = threading.Thread(target=_serve, args=(self._work,), name="long work", daemon=True)
             self._thread.start()
             finalize(self, self._work.put, None)

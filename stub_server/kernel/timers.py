@@ -1,4 +1,4 @@
-"""The timers of a world: jobs that the clock will run, in the order of their time."""
+"""The timers of a sandbox: jobs that the clock will run, in the order of their time."""
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
@@ -30,19 +30,19 @@ class Timers:
     that is taken out before its time stays in its heap until it is the first; what is not in `_live` is not there.
     `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
     Attempts are claimed from their heap. `claimed` ones are under way or wait for
-    their turn, `held` ones are kept back, and `parked` ones, by merchant and webhook, wait for an earlier one there.
+    their turn, those `on_hold` wait for `unhold`, and `parked` ones, by merchant and webhook, for an earlier one there.
     """
 
-    __slots__ = ("_attempts", "_live", "aside", "claimed", "held", "jobs", "last", "parked")
+    __slots__ = ("_attempts", "_live", "claimed", "jobs", "last", "on_hold", "parked", "skipped")
 
     def __init__(self) -> None:
         self.jobs: list[TimerData] = []
         self._attempts: list[TimerData] = []
         self.claimed: dict[int, TimerData] = {}
-        self.held: dict[int, TimerData] = {}
+        self.on_hold: dict[int, TimerData] = {}
         self.parked: dict[tuple[str, str], dict[int, TimerData]] = {}
         self._live: dict[int, TimerData] = {}
-        self.aside: dict[int, Timer] = {}  # skipped, and not yet removed by a step
+        self.skipped: dict[int, Timer] = {}  # skipped, and not yet removed by a step
         self.last = 0  # the number of the newest timer ever set
 
     def put(self, timer: TimerData) -> None:
@@ -57,9 +57,9 @@ class Timers:
     def discard(self, timer: TimerData) -> None:
         """Remove a timer, if it is there."""
         self._live.pop(timer[1], None)
-        self.aside.pop(timer[1], None)
+        self.skipped.pop(timer[1], None)
         self.claimed.pop(timer[1], None)
-        self.held.pop(timer[1], None)
+        self.on_hold.pop(timer[1], None)
         for group in self.parked.values():
             group.pop(timer[1], None)
 
@@ -82,18 +82,18 @@ class Timers:
         first = self.first()
         return Timer._make(first) if first is not None and first[0] <= until else None
 
-    # -- timers whose job had nothing to do are set aside until a step records that they were removed
+    # -- timers whose job had nothing to do are skipped until a step records that they were removed
 
-    def set_aside(self, timer: Timer) -> None:
+    def skip(self, timer: Timer) -> None:
         """Skip the next timer."""
         heappop(self.jobs)
-        self.aside[timer.seq] = timer
+        self.skipped[timer.seq] = timer
 
     def put_back(self) -> None:
         """Put the skipped timers back."""
-        for timer in self.aside.values():
+        for timer in self.skipped.values():
             heappush(self._attempts if timer.job == SENDING else self.jobs, timer)
-        self.aside.clear()
+        self.skipped.clear()
 
     # -- attempts to send
 
@@ -109,10 +109,9 @@ class Timers:
     def _is_waiting(self, timer: TimerData) -> bool:
         """Whether an attempt in the heap is one: a timer that was taken out and put back stands there twice."""
         number = timer[1]
-        taken = number in self.claimed or number in self.held or number in self.aside
-        if self.parked:
-            taken = taken or any(number in group for group in self.parked.values())
-        return not taken and self._live.get(number) == timer
+        if number in self.claimed or number in self.on_hold or number in self.skipped:
+            return False
+        return self._live.get(number) == timer and not any(number in group for group in self.parked.values())
 
     def claim(self, until: int) -> Timer | None:
         """The attempt that is due first, if it is at `until` or before; nobody else is given it."""
@@ -128,7 +127,7 @@ class Timers:
         return self.claimed.get(timer.seq) == timer
 
     def is_set(self, timer: Timer) -> bool:
-        """Whether a timer is there, be it claimed, held or waiting."""
+        """Whether a timer is there, be it claimed, on hold or waiting."""
         return self._live.get(timer.seq) == timer
 
     def release(self, timer: Timer) -> None:
@@ -139,14 +138,14 @@ class Timers:
     def hold(self, timer: Timer) -> None:
         """Keep a claimed attempt back: it is due again after `unhold`."""
         if self.is_claimed(timer):
-            self.held[timer.seq] = self.claimed.pop(timer.seq)
+            self.on_hold[timer.seq] = self.claimed.pop(timer.seq)
 
     def unhold(self) -> int:
         """Have the attempts due again that were kept back; answers how many."""
-        for timer in self.held.values():
+        for timer in self.on_hold.values():
             heappush(self._attempts, timer)
-        count = len(self.held)
-        self.held.clear()
+        count = len(self.on_hold)
+        self.on_hold.clear()
         return count
 
     def park(self, timer: Timer, webhook: str) -> None:
@@ -164,10 +163,10 @@ class Timers:
         """Nothing is to be sent: the next step takes a claimed attempt along."""
         if self.is_claimed(timer):
             del self.claimed[timer.seq]
-            self.aside[timer.seq] = timer
+            self.skipped[timer.seq] = timer
 
     def attempts_due(self, until: int) -> int:
-        """How many attempts are due at `until` or before, those under way included and those held not."""
+        """How many attempts are due at `until` or before, with those under way and without those on hold."""
         due = {timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)}
         return len(self.claimed) + len(due)
 
@@ -201,8 +200,8 @@ class Timers:
         twin.last = self.last
         twin._live = dict(self._live)
         parked = chain.from_iterable(group.values() for group in self.parked.values())
-        twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values(), *parked]
+        twin._attempts = [*self._attempts, *self.claimed.values(), *self.on_hold.values(), *parked]
         heapify(twin._attempts)
-        for timer in self.aside.values():
+        for timer in self.skipped.values():
             heappush(twin._attempts if timer.job == SENDING else twin.jobs, timer)
         return twin

@@ -5,7 +5,7 @@ from ..calls.call import LARGEST_BODY, Call
 from ..calls.reply import Reply, list_reply
 from ..domain import api_keys as rules
 from ..engine import resources
-from ..kernel.problem import Missing
+from ..kernel.problem import NotFound
 from ..kernel.record import Body
 
 WARNING = "Store the private key now: it is shown this once and never again."
@@ -65,7 +65,7 @@ def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
             "created_at": store.merchant.created_at,
         }
         return reply.message("Merchant found.", merchant=merchant)
-    raise Missing("No merchant can be found by this public key.", code="merchant_not_found")
+    raise NotFound("No merchant can be found by this public key.", code="merchant_not_found")
 
 
 def list_api_keys(call: Call, query: Body) -> Reply:

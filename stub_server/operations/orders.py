@@ -8,7 +8,7 @@ from ..domain import orders as rules
 from ..domain.documents import normalise
 from ..domain.places import warnings_for
 from ..engine import billing, resources
-from ..kernel.problem import reference_missing
+from ..kernel.problem import reference_not_found
 from ..kernel.record import Body
 
 SIMULATED = b"x-sandbox-simulated"
@@ -43,7 +43,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     call.allow_project(project_id)
     project = store.projects.peek(project_id)
     if project is None:
-        raise reference_missing("projectId", "project")
+        raise reference_not_found("projectId", "project")
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
     draft = call.draft

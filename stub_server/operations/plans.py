@@ -7,7 +7,7 @@ from ..domain import plans as rules
 from ..domain.products import without_plan
 from ..domain.projects import check_open
 from ..engine import resources
-from ..kernel.problem import reference_missing
+from ..kernel.problem import reference_not_found
 from ..kernel.record import Body, Row
 
 
@@ -24,7 +24,7 @@ def create_plan(call: Call, body: Body) -> Reply:
     call.allow_project(public["projectId"])
     project = store.projects.open(public["projectId"])
     if project is None:
-        raise reference_missing("projectId", "project")
+        raise reference_not_found("projectId", "project")
     check_open(project.public, "projectId")
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add_plan(call.draft, public)

@@ -8,7 +8,7 @@ from ..calls.reply import Reply, list_reply, listed, page_of, query_of
 from ..domain import products as rules
 from ..domain.projects import check_open
 from ..engine import resources
-from ..kernel.problem import reference_missing
+from ..kernel.problem import reference_not_found
 from ..kernel.record import Body, Row
 
 
@@ -35,7 +35,7 @@ def create_product(call: Call, body: Body) -> Reply:
     call.allow_project(public["projectId"])
     project = store.projects.open(public["projectId"])
     if project is None:
-        raise reference_missing("projectId", "project")
+        raise reference_not_found("projectId", "project")
     public["planIds"] = _plans(call, public)
     check_open(project.public, "projectId")
     ident = public["id"] = call.draft.ids.uuid()

@@ -112,11 +112,11 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     archived = store.projects.parse(record).public["status"] == "archived"
     now = {
         "subscribers": {
-            "total": subscriptions.members("subscribers", ident),
+            "total": len(subscriptions.members("subscribers", ident)),
             **{state: subscriptions.count("projectId+status", (ident, state)) for state in states},
         },
         # Nothing is renewed in an archived project.
-        "mrr": 0.0 if archived else monthly_revenue(subscriptions.tally("active_terms", ident)),
+        "mrr": 0.0 if archived else monthly_revenue(subscriptions.members("active_terms", ident)),
         "plans_count": len(names),
         "products_count": store.products.count("projectId", ident),
     }
@@ -164,9 +164,9 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     for state in lifecycle.states:
         whole.states[state] = orders.count("projectId+status", (ident, state))
     whole.paid = sum(whole.states[state] for state in lifecycle.sets["settled"])
-    whole.renewals.update(orders.tally("renewals", ident))
+    whole.renewals.update(orders.members("renewals", ident))
     whole.gross, whole.refunded = orders.total("gross", ident), orders.total("refunded", ident)
-    for plan, number in orders.tally("plans", ident).items():
+    for plan, number in orders.members("plans", ident).items():
         whole.plan_orders[plan] = number
         whole.plan_net[plan] = orders.total("plan_gross", plan) - orders.total("plan_refunded", plan)
     return whole

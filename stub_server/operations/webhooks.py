@@ -13,7 +13,7 @@ from ..engine.samples import nothing_happened, sample
 from ..engine.scheduler import caught_up
 from ..events.signing import new_key
 from ..kernel.clock import SECOND, iso
-from ..kernel.problem import reference_missing
+from ..kernel.problem import reference_not_found
 from ..kernel.record import NO_EXTRAS, Body, Row
 
 WARNING = "Store the signing key now. It is not shown again."
@@ -189,4 +189,4 @@ def _check_project(call: Call, project_id: str | None) -> None:
     """The project that a body names. Raises Forbidden for a key without it, and `reference_missing`."""
     call.allow_project(project_id)
     if project_id is not None and project_id not in call.store.projects.keys:
-        raise reference_missing("projectId", "project")
+        raise reference_not_found("projectId", "project")

@@ -20,7 +20,7 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
 from ..files.writing import step_line
 from ..kernel.problem import Refusal, Unavailable
-from ..kernel.slices import Lane
+from ..kernel.slices import BackgroundWorker
 from ..worlds.entry import Entry
 from .rows import Kept, KeptState, chained, line_of, place_of
 from .store import Batch, Head, Session, Statement, Store
@@ -92,7 +92,7 @@ class Commits:
 
     store: Store  # unless nothing is stored
 
-    def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
+    def __init__(self, store: Store | None, contract: str, lane: BackgroundWorker) -> None:
         self.has_store, self.contract, self.lane = store is not None, contract, lane
         self.is_shared, self.epoch = False, 0
         if store is not None:

@@ -15,7 +15,7 @@ from ..files.pinned import Snapshot
 from ..files.state import WorldState, capture
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
-from ..kernel.slices import Lane
+from ..kernel.slices import BackgroundWorker
 from ..worlds.entry import Entry
 from ..worlds.names import too_many
 from . import store as sql
@@ -38,7 +38,7 @@ Written: TypeAlias = tuple[int, Sequence[KeptState]]
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and nothing is asked of it for a step."""
 
-    def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
+    def __init__(self, store: Store | None, contract: str, lane: BackgroundWorker) -> None:
         """`contract` is the digest of the served contract: records that were stored under another are validated again.
 
         What takes long is done beside the requests, in `lane`.

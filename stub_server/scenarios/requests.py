@@ -35,12 +35,12 @@ class RequestSchemas:
         if compiled is None:
             compiled = self._compiled[name] = self._schemas.component(name, request=True)
         for found in compiled.iter_errors(body):
-            error = _told(found)
+            error = _nearest(found)
             where = ".".join(str(step) for step in error.instance_path)
             raise fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
 
 
-def _told(error: Any) -> Any:
+def _nearest(error: Any) -> Any:
     """Of a choice that nothing fits, the violation that is nearest to a member; any other as it is."""
     choices = [each for branch in getattr(error.kind, "context", ()) for each in branch]
     return max(choices, key=lambda each: len(each.instance_path)) if choices else error

@@ -1,4 +1,4 @@
-"""A scenario: what a world is seeded with, parsed from YAML and checked against its schema."""
+"""A scenario: what a sandbox is seeded with, parsed from YAML and checked against its schema."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from ..drawing.draw import stream
 from ..drawing.people import People, seeded_faker
 from ..drawing.purchases import Offer
 from ..drawing.rhythm import Rhythm, office_hour
-from ..engine.step import SandboxSettings
 from ..engine.sandbox import Sandbox
+from ..engine.step import SandboxSettings
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..scenarios.files import Files, Node

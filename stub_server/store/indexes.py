@@ -1,285 +1,91 @@
-"""What a table keeps beside its records, brought up to date with every write: sorted keys, views, counters.
+"""What a table keeps beside its records, updated with every write: indexes, sort orders, counters, views.
 
-Keys are sorted in a plain list while it is short or changed at its end alone, else in a SortedList. So a page costs the
-same at any depth and size, and so does a change.
+Keys stay sorted in plain lists. So a page costs the same at any depth and size, and a write to a list of 100,000 keys
+moves less than a megabyte: some microseconds.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from sortedcontainers import SortedList
+from ..kernel.record import Body, Record
+from .tables import Extract, Parts, TableSpec
 
-from ..kernel.record import Body
-from .tables import Member, Parts, TableSpec, plain
-
-LONG = 32_768  # a change so far from the end moves a quarter of a megabyte: some microseconds, and no more
-_FEW = 16  # so many keys at the end are looked through first
-_MERGED = 100  # to merge goes through all keys, as many of them as it takes to find a hundredth of their places
-MOST = 24  # views of a table
-MOST_NOTED = 2_000  # changes; a view that nobody has read for so long is forgotten
-# `type(...) is list` is the fastest test of which it is; mypy does not narrow the other half of the union by it, and
-# wherever that half is used it has to be told so.
-_GET: Callable[[dict[Hashable, Any], Hashable], Any] = dict.get
-Keys: TypeAlias = "list[Any] | SortedList[Any]"
+MOST_VIEWS = 16  # of a table; the one that was not read for longest is dropped
+_FEW = 20  # one new pair in so many old ones is put in its place alone; more are merged
+Keys: TypeAlias = list[Any]
+Values: TypeAlias = Sequence[Hashable]
+"""A record's value in each index."""
 Conditions: TypeAlias = frozenset[tuple[str, frozenset[Hashable]]]
 """Names of indexes and, for each, the values of which a record has one."""
 
 
-# -- sorted keys
+def add(keys: Keys, key: Any) -> None:
+    """Put a key in its place."""
+    if not keys or key > keys[-1]:
+        keys.append(key)
+    else:
+        insort(keys, key)
 
 
-def add(keys: Keys, key: Any) -> Keys:
-    """Put a key in its place; answers the container to keep, which changes once when a long list needs a better one."""
-    if type(keys) is list:
-        if not keys or key > keys[-1]:
-            keys.append(key)
-            return keys
-        size = len(keys)
-        if size <= LONG or key > keys[-LONG]:
-            insort(keys, key)
-            return keys
-        keys = SortedList(keys)
-    keys.add(key)  # type: ignore[union-attr]
-    return keys
+def remove(keys: Keys, key: Any) -> None:
+    """Take a key out. Raises KeyError if it is not there."""
+    at = bisect_left(keys, key)
+    if at == len(keys) or keys[at] != key:
+        raise KeyError(key)
+    del keys[at]
 
 
-def remove(keys: Keys, key: Any) -> Keys:
-    """Take a key out; it must be there. Answers the container to keep."""
-    if type(keys) is list:
-        at = bisect_left(keys, key)
-        if at == len(keys) or keys[at] != key:
-            raise KeyError(key)
-        if len(keys) - at <= LONG:
-            del keys[at]
-            return keys
-        keys = SortedList(keys)
-    keys.remove(key)
-    return keys
-
-
-def position(keys: Keys, key: Any) -> int:
-    """How many keys are smaller."""
-    return bisect_left(keys, key) if type(keys) is list else keys.bisect_left(key)  # type: ignore[union-attr]
-
-
-def holds(keys: Keys, key: Any) -> bool:
+def contains(keys: Keys, key: Any) -> bool:
     """Whether the key is there."""
-    if type(keys) is list:
-        at = bisect_left(keys, key)
-        return at < len(keys) and keys[at] == key
-    return key in keys
+    at = bisect_left(keys, key)
+    return at < len(keys) and keys[at] == key
 
 
-def enter(order: Keys, indexes: Sequence[dict[Hashable, Keys]], values: Sequence[Hashable], key: Any) -> Keys:
-    """Put a new record's key in its place: in the order of creation, and in the bucket of its value in each index.
+class SortOrder:
+    """All records as sorted pairs of a value and the key.
 
-    Answers the container to keep for the order. Few keys are larger: of records that came within a millisecond.
-    """
-    later = 0  # so many keys are larger, and of each bucket no more
-    if type(order) is not list:
-        later = len(order) - position(order, key)
-        order.add(key)  # type: ignore[union-attr]
-    elif not order or key > order[-1]:
-        order.append(key)
-    else:
-        size = len(order)
-        at = bisect_left(order, key, size - _FEW if size > _FEW and key > order[-_FEW] else 0)
-        later = size - at
-        if later > LONG:
-            order = add(order, key)
-        else:
-            order.insert(at, key)
-    if later > LONG:
-        for index, value in zip(indexes, values, strict=True):
-            if value is not None:
-                index[value] = add(index.get(value) or [], key)
-        return order
-    missing = 0
-    for bucket in map(_GET, indexes, values):  # called for every new record: a loop without more than it needs
-        if bucket is None:
-            missing += 1
-        elif type(bucket) is not list:
-            bucket.add(key)
-        elif later:
-            size = len(bucket)
-            insort(bucket, key, size - later if size > later else 0)
-        else:
-            bucket.append(key)
-    if missing > values.count(None):
-        for index, value in zip(indexes, values, strict=True):
-            if value is not None and value not in index:
-                index[value] = [key]
-    return order
-
-
-def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:
-    """The sorted pairs and others, which come in any order and are the container's own from now on."""
-    if len(pairs) <= _FEW or len(pairs) * _MERGED < len(keys):
-        for pair in pairs:
-            keys = add(keys, pair)
-        return keys
-    pairs.sort()
-    if not keys:
-        return pairs
-    if type(keys) is list:
-        keys.extend(pairs)
-        keys.sort()  # of two runs: it only merges them
-    else:
-        keys.update(pairs)  # type: ignore[union-attr]
-    return keys
-
-
-# -- further sort orders
-
-
-class Sorts:
-    """Pairs of value and key, by the value, for each of `sorts` of a table's spec.
-
-    A new record is noted at the end of a list and goes to its place with the first reading after. So nobody who only
-    writes pays for an order, and somebody who reads pays for what has come since.
+    A new record's pair is put in its place by the next reading: writing alone costs nothing.
     """
 
-    __slots__ = ("_extracts", "_kept", "_new")
+    __slots__ = ("_extract", "_new", "_pairs")
 
-    def __init__(self, spec: TableSpec) -> None:
-        self._extracts = {name: plain(extract) for name, extract in spec.sorts.items()}
-        self._kept: dict[str, Keys] = {name: [] for name in spec.sorts}
-        self._new: dict[str, list[Any]] = {name: [] for name in spec.sorts}
+    def __init__(self, extract: Extract) -> None:
+        self._extract = extract
+        self._pairs: Keys = []
+        self._new: Keys = []
 
-    def values(self, public: Body, hidden: Body) -> dict[str, Any]:
-        """A record's value in each order."""
-        return {name: extract(public, hidden) for name, extract in self._extracts.items()}
+    def enter(self, key: int, parts: Parts) -> None:
+        """Add a record."""
+        self._new.append((self._extract(*parts), key))
 
-    def enter(self, key: int, public: Body, hidden: Body) -> None:
-        """A record has come."""
-        for name, extract in self._extracts.items():
-            self._new[name].append((extract(public, hidden), key))
+    def move(self, key: int, old: Parts, new: Parts | None) -> None:
+        """Replace a record's version; without a new one, remove the record."""
+        value, changed = self._extract(*old), None if new is None else self._extract(*new)
+        if changed != value:
+            remove(self.read(), (value, key))
+            if changed is not None:
+                add(self._pairs, (changed, key))
 
-    def move(self, key: int, before: tuple[Body, Body], after: tuple[Body, Body] | None) -> None:
-        """A record has another version now; without any, it has gone."""
-        for name, extract in self._extracts.items():
-            value = extract(*before)
-            changed = None if after is None else extract(*after)
-            if changed != value:
-                self._kept[name] = remove(self.read(name), (value, key))
-                if changed is not None:
-                    self._kept[name] = add(self._kept[name], (changed, key))
-
-    def read(self, name: str) -> Keys:
+    def read(self) -> Keys:
         """All pairs in order; not to be changed."""
-        new = self._new[name]
-        if new:
-            self._kept[name] = joined(self._kept[name], new)
-            self._new[name] = []
-        return self._kept[name]
+        if self._new:
+            if len(self._new) * _FEW < len(self._pairs):
+                for pair in self._new:
+                    add(self._pairs, pair)
+            else:
+                self._pairs += self._new
+                self._pairs.sort()
+            self._new = []
+        return self._pairs
 
-    def copy(self) -> Sorts:
+    def copy(self) -> SortOrder:
         """An independent copy."""
-        twin = Sorts.__new__(Sorts)
-        twin._extracts = self._extracts
-        twin._kept = {name: keys.copy() for name, keys in self._kept.items()}
-        twin._new = {name: pairs.copy() for name, pairs in self._new.items()}
+        twin = SortOrder(self._extract)
+        twin._pairs, twin._new = self._pairs.copy(), self._new.copy()
         return twin
-
-
-# -- views
-
-
-class Noted(NamedTuple):
-    """A change of one record: its values in the indexes before and after, None where there is no such version.
-
-    `ranks` are its values in the further sort orders, before and after.
-    """
-
-    key: int
-    before: Sequence[Hashable] | None
-    after: Sequence[Hashable] | None
-    ranks: tuple[Mapping[str, Any], Mapping[str, Any]]
-
-
-class View:
-    """The records that keep some conditions, by creation or, with `sort`, by its value.
-
-    `conditions` name the positions of index values. `seen` is how many of the noted changes the view has taken over.
-    """
-
-    __slots__ = ("conditions", "keys", "seen", "sort")
-
-    def __init__(self, conditions: list[tuple[int, frozenset[Hashable]]], sort: str | None, keys: Keys) -> None:
-        self.conditions, self.sort, self.keys, self.seen = conditions, sort, keys, 0
-
-    def catch_up(self, noted: Sequence[Noted]) -> None:
-        """Take over what has changed since the view was last read."""
-        for key, before, after, (rank, next_rank) in noted[self.seen :]:
-            was = self._place(key, before, rank)
-            now = self._place(key, after, next_rank)
-            if was != now:
-                if was is not None:
-                    self.keys = remove(self.keys, was)
-                if now is not None:
-                    self.keys = add(self.keys, now)
-        self.seen = len(noted)
-
-    def _place(self, key: int, values: Sequence[Hashable] | None, ranks: Mapping[str, Any]) -> Any:
-        """Where a record of these values stands; None when it does not belong here."""
-        if values is None:
-            return None
-        for position, wanted in self.conditions:
-            if values[position] not in wanted:
-                return None
-        return key if self.sort is None else (ranks[self.sort], key)
-
-
-class Views:
-    """The views of one table, `held` by what was asked."""
-
-    __slots__ = ("_noted", "_positions", "held")
-
-    def __init__(self, positions: Mapping[str, int]) -> None:
-        """`positions` says where each index's value stands among a record's values."""
-        self._positions = positions
-        self.held: dict[tuple[Conditions, str | None], View] = {}
-        self._noted: list[Noted] = []
-
-    def note(self, change: Noted) -> None:
-        """Remember a change for the views that are read later."""
-        self._noted.append(change)
-        if len(self._noted) >= MOST_NOTED:
-            self.held = {asked: view for asked, view in self.held.items() if view.seen}
-            self._rebase()
-
-    def find(self, conditions: Conditions, sort: str | None) -> Keys | None:
-        """The keys of a view that is kept, up to date."""
-        view = self.held.pop((conditions, sort), None)
-        if view is None:
-            return None
-        view.catch_up(self._noted)
-        self.held[conditions, sort] = view  # the one last asked for goes last
-        self._rebase()
-        return view.keys
-
-    def keep(self, conditions: Conditions, sort: str | None, keys: list[Any]) -> Keys:
-        """Keep a view from now on; `keys` are in order."""
-        named = [(self._positions[name], wanted) for name, wanted in conditions]
-        view = self.held[conditions, sort] = View(named, sort, keys)
-        view.seen = len(self._noted)
-        if len(self.held) > MOST:
-            del self.held[next(iter(self.held))]
-        self._rebase()
-        return view.keys
-
-    def _rebase(self) -> None:
-        """Forget the changes that every view has taken over."""
-        common = min((view.seen for view in self.held.values()), default=len(self._noted))
-        del self._noted[:common]
-        for view in self.held.values():
-            view.seen -= common
-
-
-# -- counters
 
 
 class Counters:
@@ -291,79 +97,213 @@ class Counters:
         """`positions` says where each index's value stands among a record's values."""
         self.sums: dict[str, dict[Hashable, int]] = {name: {} for name in spec.sums}
         self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {name: {} for name in spec.distinct}
-        added: dict[Member, list[tuple[dict[Hashable, int], int]]] = {}
-        for name, rule in spec.sums.items():
-            added.setdefault(rule.member, []).append((self.sums[name], positions[rule.group]))
-        self._sums = [(member.side, member.name, targets) for member, targets in added.items()]
+        self._sums = [(self.sums[name], positions[rule.group], rule.member) for name, rule in spec.sums.items()]
         self._distinct = [
-            (self.distinct[name], positions[rule.group], plain(rule.member)) for name, rule in spec.distinct.items()
+            (self.distinct[name], positions[rule.group], rule.member) for name, rule in spec.distinct.items()
         ]
 
-    def enter(self, values: Sequence[Any], public: Body, hidden: Body) -> None:
-        """A record has come; `values` are its values in the indexes."""
-        for side, name, targets in self._sums:
-            value = (hidden if side else public).get(name)
-            if value:
-                for sums, position in targets:
-                    _add(sums, values[position], value)
-        for groups, position, member_of in self._distinct:
-            member, group = member_of(public, hidden), values[position]
-            if member is not None and group is not None:
-                members = groups.get(group)
-                if members is None:
-                    groups[group] = {member: 1}
-                else:
-                    members[member] = members.get(member, 0) + 1
-
-    def move(self, was: Sequence[Any], old: Parts, now: Sequence[Any], new: Parts | None) -> None:
-        """A record has another version now; without any, it has gone. What counts the same in both is left alone."""
-        public, hidden = old
-        after, hidden_after = new or ({}, {})
-        for side, name, targets in self._sums:
-            before = (hidden if side else public).get(name) or 0
-            value = (hidden_after if side else after).get(name) or 0
-            if before or value:
-                for sums, position in targets:
-                    group, group_now = was[position], now[position]
-                    if group == group_now:
-                        if before != value:
-                            _add(sums, group, value - before)
-                    else:
-                        _add(sums, group, -before)
-                        _add(sums, group_now, value)
-        for groups, position, member_of in self._distinct:
-            member, member_now = member_of(public, hidden), None if new is None else member_of(after, hidden_after)
-            group, group_now = was[position], now[position]
-            if member != member_now or group != group_now:
-                _count(groups, group, member, -1)
-                _count(groups, group_now, member_now, +1)
+    def change(self, was: Values, old: Parts | None, now: Values, new: Parts | None) -> None:
+        """Count a record's new version in place of the old one; None where there is none."""
+        for sums, position, member in self._sums:
+            before, after = 0 if old is None else member(*old), 0 if new is None else member(*new)
+            group, next_group = was[position], now[position]
+            if before != after or group != next_group:
+                _add(sums, group, -before)
+                _add(sums, next_group, after)
+        for groups, position, member in self._distinct:
+            before, after = None if old is None else member(*old), None if new is None else member(*new)
+            group, next_group = was[position], now[position]
+            if before != after or group != next_group:
+                if before is not None and group is not None:
+                    _add(groups[group], before, -1)
+                if after is not None and next_group is not None:
+                    _add(groups.setdefault(next_group, {}), after, +1)
 
     def copy_to(self, twin: Counters) -> None:
-        """Give another one, of the same spec and empty, the same figures."""
+        """Give an empty one of the same spec the same figures."""
         for name, sums in self.sums.items():
             twin.sums[name].update(sums)
         for name, groups in self.distinct.items():
             twin.distinct[name].update((group, members.copy()) for group, members in groups.items())
 
 
-def _add(sums: dict[Hashable, int], group: Hashable, amount: int) -> None:
-    """A group whose sum is nothing takes no room."""
-    if group is not None and amount:
-        total = sums.get(group, 0) + amount
+def _add(totals: dict[Hashable, int], name: Hashable, amount: int) -> None:
+    """Add to a total; one that is zero is not stored."""
+    if name is not None and amount:
+        total = totals.get(name, 0) + amount
         if total:
-            sums[group] = total
+            totals[name] = total
         else:
-            del sums[group]
+            del totals[name]
 
 
-def _count(groups: dict[Hashable, dict[Hashable, int]], group: Hashable, member: Hashable, sign: int) -> None:
-    if member is None or group is None:
-        return
-    members = groups.get(group)
-    if members is None:
-        members = groups[group] = {}
-    left = members.get(member, 0) + sign
-    if left:
-        members[member] = left
-    else:
-        del members[member]
+class Weight:
+    """How many bytes some records take together. Bytes that several of them share count once."""
+
+    __slots__ = ("_base", "_users", "size")
+
+    def __init__(self, base: Weight | None = None) -> None:
+        """With `base`: what its weight would be after changes; the base itself is not changed."""
+        self._base = base
+        self.size: int = 0 if base is None else base.size
+        self._users: dict[int, int] = {}  # how many records share some bytes, by the identity of these
+
+    def add(self, record: Record, sign: int = +1) -> None:
+        """Count a record; with the sign -1 count the same record no longer."""
+        self.size += sign * (len(record.public) + len(record.hidden))
+        if record.shared:
+            shared = id(record.shared)
+            before = self._users.get(shared)
+            if before is None:
+                before = 0 if self._base is None else self._base._users.get(shared, 0)
+            self._users[shared] = before + sign
+            if before == 0 or before + sign == 0:
+                self.size += sign * len(record.shared)
+            if before + sign == 0 and self._base is None:
+                del self._users[shared]
+
+    def copy(self) -> Weight:
+        """An independent one of the same records."""
+        twin = Weight()
+        twin.size, twin._users = self.size, self._users.copy()
+        return twin
+
+
+class View(NamedTuple):
+    """The keys of the records that meet some conditions, or pairs with a value of a sort order.
+
+    `conditions` are positions among a record's values, each with the values that are allowed there.
+    """
+
+    conditions: Sequence[tuple[int, frozenset[Hashable]]]
+    extract: Extract | None
+    keys: Keys
+
+    def move(self, key: int, was: Values, old: Parts | None, now: Values, new: Parts | None) -> None:
+        """Follow a write to a record."""
+        before, after = self._place(key, was, old), self._place(key, now, new)
+        if before != after:
+            if before is not None:
+                remove(self.keys, before)
+            if after is not None:
+                add(self.keys, after)
+
+    def _place(self, key: int, values: Values, parts: Parts | None) -> Any:
+        if parts is None:
+            return None
+        for position, allowed in self.conditions:
+            if values[position] not in allowed:
+                return None
+        return key if self.extract is None else (self.extract(*parts), key)
+
+
+class Indexes:
+    """Everything that is derived from a table's records.
+
+    `order` has all keys by creation, `buckets` by index and value, `texts` what is searched by search and key.
+    """
+
+    def __init__(self, spec: TableSpec) -> None:
+        self.spec = spec
+        self.order: Keys = []
+        self.buckets: dict[str, dict[Hashable, Keys]] = {name: {} for name in (*spec.indexes, *spec.pairs)}
+        self.sorts = {name: SortOrder(extract) for name, extract in spec.sorts.items()}
+        self.texts: dict[str, dict[int, str]] = {name: {} for name in spec.search}
+        self._positions = {name: number for number, name in enumerate(self.buckets)}
+        self.counters = Counters(spec, self._positions)
+        self.weight = Weight()  # of the records of a ring; of other tables nobody asks
+        self.views: dict[tuple[Conditions, str | None], View] = {}
+        self._extracts = list(spec.indexes.values())
+        self._pairs = [[self._positions[name] for name in pair.split("+")] for pair in spec.pairs]
+        self._nothing: Values = [None] * len(self.buckets)
+
+    def enter(self, record: Record, public: Body, hidden: Body) -> None:
+        """Add a new record."""
+        key, parts, values = record.key, (public, hidden), self._values(public, hidden)
+        add(self.order, key)
+        if self.spec.ring:
+            self.weight.add(record)
+        for index, value in zip(self.buckets.values(), values, strict=True):
+            if value is not None:
+                bucket = index.get(value)
+                if bucket is None:
+                    index[value] = [key]
+                else:
+                    add(bucket, key)
+        for order in self.sorts.values():
+            order.enter(key, parts)
+        self._follow(key, self._nothing, None, values, parts)
+
+    def put(self, record: Record, before: Record, old: Parts, new: Parts) -> None:
+        """Replace a record's version."""
+        if self.spec.ring:
+            self.weight.add(before, -1)
+            self.weight.add(record)
+        self._move(record.key, old, new)
+
+    def drop(self, record: Record, old: Parts) -> None:
+        """Remove a record."""
+        if self.spec.ring:
+            self.weight.add(record, -1)
+        remove(self.order, record.key)
+        self._move(record.key, old, None)
+
+    def view(self, conditions: Conditions, sort: str | None) -> Keys | None:
+        """The keys of a view that is kept."""
+        view = self.views.pop((conditions, sort), None)
+        if view is None:
+            return None
+        self.views[conditions, sort] = view  # the last one read is the last one
+        return view.keys
+
+    def keep(self, conditions: Conditions, sort: str | None, keys: Keys) -> Keys:
+        """Keep a view from now on; `keys` are in order."""
+        named = [(self._positions[name], allowed) for name, allowed in conditions]
+        self.views[conditions, sort] = View(named, None if sort is None else self.spec.sorts[sort], keys)
+        if len(self.views) > MOST_VIEWS:
+            del self.views[next(iter(self.views))]
+        return keys
+
+    def copy(self) -> Indexes:
+        """An independent copy, without views."""
+        twin = Indexes(self.spec)
+        twin.order, twin.weight = self.order.copy(), self.weight.copy()
+        twin.buckets = {name: {v: keys.copy() for v, keys in index.items()} for name, index in self.buckets.items()}
+        twin.sorts = {name: order.copy() for name, order in self.sorts.items()}
+        twin.texts = {name: texts.copy() for name, texts in self.texts.items()}
+        self.counters.copy_to(twin.counters)
+        return twin
+
+    def _values(self, public: Body, hidden: Body) -> Values:
+        """A record's value in each index, and both values in each pair."""
+        values: list[Any] = [extract(public, hidden) for extract in self._extracts]
+        for first, second in self._pairs:
+            a, b = values[first], values[second]
+            values.append(None if a is None or b is None else (a, b))
+        return values
+
+    def _move(self, key: int, old: Parts, new: Parts | None) -> None:
+        was, now = self._values(*old), self._nothing if new is None else self._values(*new)
+        if was != now:
+            for index, before, after in zip(self.buckets.values(), was, now, strict=True):
+                if before != after:
+                    if before is not None:
+                        remove(index[before], key)
+                        if not index[before]:
+                            del index[before]
+                    if after is not None:
+                        add(index.setdefault(after, []), key)
+        for order in self.sorts.values():
+            order.move(key, old, new)
+        self._follow(key, was, old, now, new)
+
+    def _follow(self, key: int, was: Values, old: Parts | None, now: Values, new: Parts | None) -> None:
+        """Change what new and replaced records have in common: search texts, counters and views."""
+        for name, extract in self.spec.search.items():
+            if new is None:
+                del self.texts[name][key]
+            else:
+                self.texts[name][key] = extract(*new)
+        self.counters.change(was, old, now, new)
+        for view in self.views.values():
+            view.move(key, was, old, now, new)

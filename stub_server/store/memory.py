@@ -10,8 +10,7 @@ import orjson
 
 from ..kernel.money import reais
 from ..kernel.record import Body, Record, Row
-from . import indexes
-from .bulk import BulkTable, rebuilt
+from .indexes import contains
 from .table import Table, encoded
 from .tables import Layout
 
@@ -60,15 +59,12 @@ class Store:
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
-        """Writes that nobody watches: see BulkTable. When it fails the store is of no use any more."""
-        self.tables = {name: BulkTable(table) for name, table in self.tables.items()}
-        self._name_tables()
+        """Have all tables in bulk mode. When the block fails, the store must not be used any more."""
+        for table in self.tables.values():
+            table.begin_bulk()
         yield
-        for name, table in self.tables.items():
-            if isinstance(table, BulkTable):
-                self.tables[name] = table.finished()
-                table.end()
-        self._name_tables()
+        for table in self.tables.values():
+            table.end_bulk()
 
     # -- reading what a caller sees
 
@@ -121,9 +117,9 @@ class Store:
         It does if one of them has an order of theirs, or if a key with the same restriction created them.
         """
         orders, customers = self.orders, self.customers
-        return any(ident in orders.tally("customers", project) for project in projects) or (
+        return any(ident in orders.members("customers", project) for project in projects) or (
             ident in customers.keys
-            and indexes.holds(customers.bucket("made_by", restriction(projects)), customers.keys[ident])
+            and contains(customers.bucket("made_by", restriction(projects)), customers.keys[ident])
         )
 
     def customers_of(self, projects: Collection[str]) -> Iterable[str]:
@@ -131,7 +127,7 @@ class Store:
         customers = self.customers
         made = (customers.rows[key].id for key in customers.bucket("made_by", restriction(projects)))
         # A dict keeps their order, nearly that of their creation, in which they are soon sorted: a set would not.
-        return dict.fromkeys(chain(made, *(self.orders.tally("customers", project) for project in projects)))
+        return dict.fromkeys(chain(made, *(self.orders.members("customers", project) for project in projects)))
 
     def has_copy_only(self, subscription: Body) -> bool:
         """Whether keys of a subscription's project see no more of its customer than what its first order says."""
@@ -140,7 +136,7 @@ class Store:
             return True
         if not order.hidden["copy_only"]:
             return False
-        return subscription["customerId"] not in self.orders.tally("customers", subscription["projectId"])
+        return subscription["customerId"] not in self.orders.members("customers", subscription["projectId"])
 
     def counters(self, table: str, ident: str, public: Body) -> Body:
         """The live members of a record: what other records add up to."""
@@ -149,14 +145,14 @@ class Store:
             return {"usage_count": count, "last_used_at": last or None}
         if table == "plans":
             if public["billing_type"] == "one_time":
-                return {"subscribers_count": self.orders.members("plan_buyers", ident)}
+                return {"subscribers_count": len(self.orders.members("plan_buyers", ident))}
             return {"subscribers_count": self.running("planId", ident)}
         return {
             "plans_count": self.plans.count("projectId", ident),
             "orders_count": self.orders.count("projectId", ident),
             "total_revenue": reais(self.orders.total("gross", ident) - self.orders.total("refunded", ident)),
-            "total_subscribers": self.subscriptions.members("subscribers", ident),
-            "active_subscribers": self.subscriptions.members("active_subscribers", ident),
+            "total_subscribers": len(self.subscriptions.members("subscribers", ident)),
+            "active_subscribers": len(self.subscriptions.members("active_subscribers", ident)),
         }
 
     def running(self, index: str, ident: str) -> int:
@@ -174,14 +170,12 @@ class Store:
         if most is None:
             return False
         once = plan["billing_type"] == "one_time"
-        seated = (
-            self.orders.tally("plan_buyers", ident) if once else self.subscriptions.tally("plan_subscribers", ident)
-        )
-        waiting = self.orders.tally("plan_waiting", ident)
+        table, counter = (self.orders, "plan_buyers") if once else (self.subscriptions, "plan_subscribers")
+        seated = table.members(counter, ident)
+        waiting = self.orders.members("plan_waiting", ident)
         if customer_id in seated or customer_id in waiting:
             return False
-        taken = len(seated) + sum(customer not in seated for customer in waiting)
-        return bool(taken >= most)
+        return bool(len(seated) + sum(customer not in seated for customer in waiting) >= most)
 
     def use_key(self, ident: str, at: str) -> None:
         """Count one authenticated request of an API key: a counter beside the record, which the next step records."""
@@ -202,7 +196,7 @@ class Store:
             table.put(record, public, hidden, before)
         if table.spec.live:
             self.remembered[name].pop(record.id, None)
-        for fed, ident_of in table.invalidates:
+        for fed, ident_of in table.spec.invalidates.items():
             remembered = self.remembered[fed]
             if remembered:  # of records that this one feeds, and is out of date now
                 remembered.pop(ident_of(public, hidden), None)
@@ -215,7 +209,7 @@ class Store:
         table = self._own(name) if name in self._shared else self.tables[name]
         table.drop(row)
         self.remembered[name].pop(row.id, None)
-        for fed, ident_of in table.invalidates:
+        for fed, ident_of in table.spec.invalidates.items():
             self.remembered[fed].pop(ident_of(row.public, row.hidden), None)
 
     def _own(self, name: str) -> Table:
@@ -246,8 +240,9 @@ class Store:
         self._name_tables()
 
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
-        """Have these records, and make anew all that is derived from them: after a defect has left it half done."""
-        self.tables = {name: rebuilt(table, rows[name]) for name, table in self.tables.items()}
+        """Have these records, and build anew all that is derived from them."""
+        for name, table in self.tables.items():
+            self.tables[name] = Table(name, table.spec, table.check, rows[name])
         self._shared.clear()
         for remembered in self.remembered.values():
             remembered.clear()

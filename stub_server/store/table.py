@@ -1,26 +1,21 @@
-"""One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
+"""One table in memory: the records of one kind by id, with their unique keys, and in bulk mode while a past is made."""
 
+from __future__ import annotations
+
+from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+from heapq import merge
+from typing import Any, TypeAlias, cast
 
 import orjson
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row
-from . import indexes
-from .indexes import Counters, Keys, Noted, Sorts, Views
-from .ring import Weight
-from .tables import APART, Check, Parts, TableSpec, UniqueViolation, plain
+from .indexes import Indexes, Keys, Weight
+from .tables import SHARED, Check, TableSpec, UniqueViolation
 
 PEEKED = 256  # so many records of a table stay parsed
-COPIED = 2_000  # so many records' lists of indexes are copied at once: to look who owns them costs every write
-
-
-@lru_cache(maxsize=64)
-def _marks(states: tuple[str, ...]) -> tuple[bytes, ...]:
-    """How a record in one of these states shows it."""
-    return tuple(b'"status":"%b"' % state.encode() for state in states)
+MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
 
 
 def encoded(value: Any) -> bytes:
@@ -34,67 +29,107 @@ def place(created: int, ident: str) -> int:
 
 
 def written(hidden: Body, member: str | None) -> tuple[bytes, bytes]:
-    """A hidden part as it is stored: the JSON, and the member that is kept apart from it, the very bytes given."""
-    apart = b""
+    """A hidden part as it is stored: its JSON, and the bytes of the shared member, which the JSON leaves out."""
+    shared = b""
     if member is not None and member in hidden:
-        apart = hidden[member]
+        shared = hidden[member]
         hidden = {name: value for name, value in hidden.items() if name != member}
-    return encoded(hidden) if hidden else b"{}", apart
+    return encoded(hidden) if hidden else b"{}", shared
 
 
 def whole(table: str, record: Record) -> bytes:
     """The hidden part of a record as one JSON."""
-    if table not in APART:
+    if table not in SHARED:
         return record.hidden
     others = record.hidden[1:-1]
-    text = orjson.dumps({APART[table]: record.apart.decode()})
+    text = orjson.dumps({SHARED[table]: record.shared.decode()})
     return b"{%b,%b" % (others, text[1:]) if others else text
 
 
 def parted(table: str, hidden: bytes, known: dict[bytes, bytes]) -> tuple[bytes, bytes]:
-    """A hidden part that is one JSON as it is stored. `known` are the members read so far: equal ones are shared.
+    """The reverse of `whole`. `known` are the shared members read so far: equal ones become the same object.
 
     Raises KeyError and AttributeError where the member is no text.
     """
-    if table not in APART:
+    if table not in SHARED:
         return hidden, b""
-    member, parsed = APART[table], orjson.loads(hidden)
-    apart = parsed[member].encode()
-    return written(parsed | {member: known.setdefault(apart, apart)}, member)
+    member, parsed = SHARED[table], orjson.loads(hidden)
+    shared = parsed[member].encode()
+    return written(parsed | {member: known.setdefault(shared, shared)}, member)
+
+
+_Unwritten: TypeAlias = "tuple[str, int, int, Body, Body, Table]"
+
+
+class UnwrittenRecord(Record):
+    """A version in bulk mode. It has its parsed parts and its table in place of bytes, which are written when read."""
+
+    @property
+    def public(self) -> bytes:
+        """The bytes of the public part."""
+        return self.written().public
+
+    @property
+    def hidden(self) -> bytes:
+        """The bytes of the hidden part."""
+        return self.written().hidden
+
+    @property
+    def shared(self) -> bytes:
+        """The bytes that it shares with other records."""
+        return self.written().shared
+
+    def row(self) -> Row:
+        """Its parts, which must not be changed."""
+        _, _, _, public, hidden, table = cast("_Unwritten", self)
+        return Row(self, public, table.completed(hidden))
+
+    def written(self) -> Record:
+        """The version as it is stored, the same object each time."""
+        made: Record | None = self.__dict__.get("_made")
+        if made is None:
+            ident, key, version, public, hidden, table = cast("_Unwritten", self)
+            made = self.__dict__["_made"] = table.write(ident, key, version, public, hidden)
+        return made
 
 
 class Table:
-    """All records of one kind of one merchant."""
+    """All records of one kind of one merchant.
 
-    def __init__(self, name: str, spec: TableSpec, check: Check) -> None:
-        """`check` holds the public part of every new version against the contract."""
+    `indexes` are built from the records when they are first read, and updated from then on. In bulk mode versions are
+    checked against the contract as they are at the end, and the newest ones stay parsed until then.
+    """
+
+    def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
+        """`check` validates the public part of every new version against the contract; `rows` are its first records."""
         self.name, self.spec, self.check = name, spec, check
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
-        self.order: Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        self.indexes: dict[str, dict[Hashable, Keys]] = {key: {} for key in (*spec.indexes, *spec.pairs)}
-        self.sorts = Sorts(spec)
-        self.texts: dict[str, dict[int, str]] = {key: {} for key in spec.search}
-        positions = {name: number for number, name in enumerate(self.indexes)}
-        self.counters = Counters(spec, positions)
-        self.is_ring, self._counts = spec.ring is not None, bool(spec.sums or spec.distinct)
-        self.weight = Weight()  # of the records of a ring; of other tables nobody asks
-        self.views = Views(positions)
+        self.is_ring = spec.ring is not None
+        self._indexes: Indexes | None = None
+        self._recent: OrderedDict[int, None] | None = None  # in bulk mode, the keys of the records that stay parsed
         self._peeked: dict[str, tuple[Record, Body]] = {}
-        # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
-        self._own: list[set[Hashable]] | None = None
-        self._defaults, self.apart = dict(spec.defaults), APART.get(name)
-        # What every write walks through, side by side with the containers that it fills.
-        self._buckets = list(self.indexes.values())
-        self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
-        self._searches = [(self.texts[name], extract) for name, extract in spec.search.items()]
-        self._members = [member.name for member in spec.indexes.values() if not member.side]
-        self._hidden_members = [member.name for member in spec.indexes.values() if member.side]
-        self.invalidates = [(name, plain(extract)) for name, extract in spec.invalidates.items()]
-        self._pairs = [tuple(positions[name] for name in pair.split("+")) for pair in spec.pairs]
+        self._defaults, self._shared_member = dict(spec.defaults), SHARED.get(name)
+        self._uniques = [(self.unique[key], extract) for key, extract in spec.unique.items()]
+        for _, record in sorted((rows or {}).items()):
+            self.enter(*self.parse(record))
+
+    @property
+    def indexes(self) -> Indexes:
+        """What is derived from the records."""
+        if self._indexes is None:
+            self._indexes = Indexes(self.spec)
+            for record in self.rows.values():
+                self._indexes.enter(*self.parse(record))
+        return self._indexes
 
     # -- reading
+
+    @property
+    def order(self) -> Keys:
+        """The keys of all records, oldest first; not to be changed."""
+        return self.indexes.order
 
     def find(self, ident: str) -> Record | None:
         """The present version of a record, or None."""
@@ -102,9 +137,9 @@ class Table:
         return None if key is None else self.rows[key]
 
     def open(self, ident: str) -> Row | None:
-        """A record parsed for a rule, or None. Its dicts are the caller's own."""
-        record = self.find(ident)
-        return None if record is None else self.parse(record)
+        """A record parsed for a rule, or None. Its dicts are the caller's own, but in bulk mode."""
+        key = self.keys.get(ident)
+        return None if key is None else self.parse(self.rows[key])
 
     def peek(self, ident: str) -> Body | None:
         """A record's public part for reading alone: parsed once for each version, never to be changed."""
@@ -113,21 +148,20 @@ class Table:
             return None
         record, known = self.rows[key], self._peeked.get(ident)
         if known is None or known[0] is not record:
+            if self._recent is not None:
+                return self.parse(record).public
             if len(self._peeked) >= PEEKED:
                 self._peeked.clear()
             known = self._peeked[ident] = record, orjson.loads(record.public)
         return known[1]
 
-    def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
-        """Whether a record may have one of these states; its bytes tell that none of them stands anywhere in it."""
-        record = self.find(ident)
-        return record is not None and any(mark in record.public for mark in _marks(states))
-
     def parse(self, record: Record) -> Row:
-        """A record's two parts as fresh dicts."""
+        """A record's two parts."""
+        if type(record) is UnwrittenRecord:
+            return record.row()
         hidden = orjson.loads(record.hidden)
-        if self.apart is not None:
-            hidden[self.apart] = record.apart
+        if self._shared_member is not None:
+            hidden[self._shared_member] = record.shared
         return Row(record, orjson.loads(record.public), self._defaults | hidden if self._defaults else hidden)
 
     def completed(self, hidden: Body) -> Body:
@@ -135,11 +169,11 @@ class Table:
         return self._defaults | hidden if self._defaults else hidden
 
     def holder(self, name: str, value: Hashable) -> str | None:
-        """The id of the record that holds a unique value."""
+        """The id of the record that has a unique value."""
         return self.unique[name].get(value)
 
     def is_free(self, name: str, public: Body) -> bool:
-        """Whether a record may be stored as far as this unique key goes, which an overlay may have taken away."""
+        """Whether no record has this one's value of a unique key; an overlay may have removed the key."""
         extract = self.spec.unique.get(name)
         return extract is None or extract(public, {}) not in self.unique[name]
 
@@ -155,12 +189,12 @@ class Table:
         return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
 
     def bucket(self, index: str, value: Hashable) -> Keys:
-        """The places of the records with this value in an index, oldest first; not to be changed."""
-        return self.indexes[index].get(value) or []
+        """The keys of the records with this value in an index, oldest first; not to be changed."""
+        return self.indexes.buckets[index].get(value) or []
 
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""
-        return len(self.indexes[index].get(value) or ())
+        return len(self.indexes.buckets[index].get(value) or ())
 
     def rows_of(self, index: str, value: Hashable) -> Iterator[Row]:
         """The records with this value in an index, parsed, oldest first; safe against writes meanwhile."""
@@ -174,166 +208,144 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
-        return self.counters.sums[name].get(group, 0)
+        return self.indexes.counters.sums[name].get(group, 0)
 
-    def members(self, name: str, group: Hashable) -> int:
-        """How many different members a group has."""
-        return len(self.counters.distinct[name].get(group, ()))
-
-    def tally(self, name: str, group: Hashable) -> Mapping[Any, int]:
-        """How many records each member of a group has; not to be changed."""
-        return self.counters.distinct[name].get(group, {})
+    def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
+        """The different members of a group, with the number of records of each; not to be changed."""
+        return self.indexes.counters.distinct[name].get(group, {})
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    # -- writing: first prepare (may refuse), then put (never does)
+    # -- writing: first prepare (may refuse), then enter, put or drop (never do)
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the contract and the unique keys, and write its bytes."""
-        self.check(public)
-        self._claim(ident, public, hidden)
+        if self._recent is None:
+            self.check(public)
+        for owners, extract in self._uniques:
+            value = extract(public, hidden)
+            if value is not None and owners.get(value, ident) != ident:
+                name = next(name for name, values in self.unique.items() if values is owners)
+                raise UniqueViolation(self.spec, name, value, owners[value])
         if before is None:
             key, version = place(parse_iso(public[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
-            hidden = self._shortened(hidden)
-        return Record(ident, key, version, encoded(public), *written(hidden, self.apart))
+        if self._recent is not None:
+            return UnwrittenRecord._make((ident, key, version, public, hidden, self))
+        return self.write(ident, key, version, public, hidden)
 
-    def _claim(self, ident: str, public: Body, hidden: Body) -> None:
-        """Whether the unique values of a version are nobody else's. Raises UniqueViolation."""
-        for held, extract in self._uniques:
-            value = extract(public, hidden)
-            if value is not None and held.get(value, ident) != ident:
-                name = next(name for name, values in self.unique.items() if values is held)
-                raise UniqueViolation(self.spec, name, value, held[value])
-
-    def _shortened(self, hidden: Body) -> Body:
-        """A hidden part without what has its default: an opened record has them all, a new one need not name them."""
+    def write(self, ident: str, key: int, version: int, public: Body, hidden: Body) -> Record:
+        """The bytes of a version, without members of the hidden part that have their default."""
         defaults = self._defaults
-        if not defaults:
-            return hidden
-        return {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
-
-    def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
-        """Store a prepared version in place of the one before."""
-        key = record.key
-        if self.is_ring:
-            self.weight.remove(self.rows[key])
-            self.weight.add(record)
-        self.rows[key] = record
-        self._move(key, record.id, (before.public, before.hidden), (public, hidden))
-
-    def drop(self, row: Row) -> None:
-        """Take a record out."""
-        key = row.record.key
-        if self.is_ring:
-            self.weight.remove(self.rows[key])
-        del self.rows[key], self.keys[row.id]
-        self.order = indexes.remove(self.order, key)
-        self._move(key, row.id, (row.public, row.hidden), None)
-
-    def _values(self, public: Body, hidden: Body) -> list[Any]:
-        """A record's value in each index."""
-        values: list[Any] = [*map(public.get, self._members), *map(hidden.get, self._hidden_members)]
-        for first, second in self._pairs:
-            a, b = values[first], values[second]
-            values.append(None if a is None or b is None else (a, b))
-        return values
+        if defaults and version > 1:  # an opened record has them all, a new one need not name them
+            hidden = {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
+        return Record(ident, key, version, encoded(public), *written(hidden, self._shared_member))
 
     def enter(self, record: Record, public: Body, hidden: Body) -> None:
         """Store a prepared new record."""
-        ident, key = record.id, record.key
-        self.rows[key] = record
-        self.keys[ident] = key
-        if self.is_ring:
-            self.weight.add(record)
-        values = self._values(public, hidden)
-        if self._own is not None:
-            self._take_over(values)
-        if self.views.held:
-            self.views.note(Noted(key, None, values, ({}, self._ranks((public, hidden)))))
-        self.order = indexes.enter(self.order, self._buckets, values, key)
-        self.sorts.enter(key, public, hidden)
-        for held, extract in self._uniques:
+        ident = record.id
+        self.rows[record.key] = record
+        self.keys[ident] = record.key
+        for owners, extract in self._uniques:
             value = extract(public, hidden)
             if value is not None:
-                held[value] = ident
-        for texts, extract in self._searches:
-            texts[key] = extract(public, hidden)
-        if self._counts:
-            self.counters.enter(values, public, hidden)
+                owners[value] = ident
+        if self._indexes is not None:
+            self._indexes.enter(record, public, hidden)
+        if self._recent is not None:
+            self._keep_parsed(record.key)
 
-    def _move(self, key: int, ident: str, old: Parts, new: Parts | None) -> None:
-        """The indexes of a record that changes or, without a new version, goes."""
-        was = self._values(*old)
-        now = [None] * len(was) if new is None else self._values(*new)
-        if self.views.held:
-            after = None if new is None else now
-            self.views.note(Noted(key, was, after, (self._ranks(old), self._ranks(new))))
-        if was != now:
-            self._reindex(key, was, now)
-        self.sorts.move(key, old, new)
-        for held, extract in self._uniques:
-            value, claimed = extract(*old), None if new is None else extract(*new)
+    def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
+        """Store a prepared version in place of the one before."""
+        replaced, self.rows[record.key] = self.rows[record.key], record
+        self._claim(record.id, before, (public, hidden))
+        if self._indexes is not None:
+            self._indexes.put(record, replaced, (before.public, before.hidden), (public, hidden))
+        if self._recent is not None:
+            self._keep_parsed(record.key)
+
+    def drop(self, row: Row) -> None:
+        """Remove a record."""
+        key = row.record.key
+        replaced = self.rows.pop(key)
+        del self.keys[row.id]
+        self._claim(row.id, row, None)
+        if self._indexes is not None:
+            self._indexes.drop(replaced, (row.public, row.hidden))
+        if self._recent is not None:
+            self._recent.pop(key, None)
+
+    def _claim(self, ident: str, before: Row, new: tuple[Body, Body] | None) -> None:
+        """Give up the unique values of a version for those of the next one."""
+        for owners, extract in self._uniques:
+            value, claimed = extract(before.public, before.hidden), None if new is None else extract(*new)
             if value != claimed:
-                if value is not None:
-                    held.pop(value, None)
+                owners.pop(value, None)
                 if claimed is not None:
-                    held[claimed] = ident
-        for texts, extract in self._searches:
-            if new is None:
-                texts.pop(key, None)
-            else:
-                texts[key] = extract(*new)
-        if self._counts:
-            self.counters.move(was, old, now, new)
+                    owners[claimed] = ident
 
-    def _take_over(self, values: Sequence[Any]) -> None:
-        """Have lists of one's own for these values, before one of them is changed."""
-        for index, value, own in zip(self._buckets, values, self._own or (), strict=True):
-            if value is not None and value not in own:
-                own.add(value)
-                bucket = index.get(value)
-                if bucket is not None:
-                    index[value] = bucket.copy()
-
-    def _reindex(self, key: int, was: list[Any], now: list[Any]) -> None:
-        if self._own is not None:
-            self._take_over(was)
-            self._take_over(now)
-        for index, before, after in zip(self._buckets, was, now, strict=True):
-            if before == after:
-                continue
-            if before is not None:
-                bucket = indexes.remove(index[before], key)
-                if bucket:
-                    index[before] = bucket
-                else:
-                    del index[before]
-            if after is not None:
-                index[after] = indexes.add(index.get(after) or [], key)
-
-    def _ranks(self, parts: Parts | None) -> dict[str, Any]:
-        """A record's values in the further sort orders."""
-        return {} if parts is None else self.sorts.values(*parts)
-
-    def blank(self) -> "Table":
-        """An empty table of the same kind."""
-        return Table(self.name, self.spec, self.check)
-
-    def copy(self) -> "Table":
-        """An independent copy. Records are shared, for they never change, and a large table's lists until one does."""
-        twin, is_large = self.blank(), len(self.rows) > COPIED
-        if is_large:
-            self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
-        for name, index in self.indexes.items():
-            twin.indexes[name].update(index if is_large else {value: bucket.copy() for value, bucket in index.items()})
-        twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
-        twin.sorts, twin.weight = self.sorts.copy(), self.weight.copy()
-        for name, held in self.unique.items():
-            twin.unique[name].update(held)
-        for name, texts in self.texts.items():
-            twin.texts[name].update(texts)
-        self.counters.copy_to(twin.counters)
+    def copy(self) -> Table:
+        """An independent copy. Records are shared, as they never change."""
+        twin = Table(self.name, self.spec, self.check)
+        twin.rows, twin.keys, twin._indexes = self.rows.copy(), self.keys.copy(), self.indexes.copy()
+        for name, owners in self.unique.items():
+            twin.unique[name].update(owners)
         return twin
+
+    # -- bulk mode
+
+    def begin_bulk(self) -> None:
+        """Begin to store versions without bytes and checks."""
+        self._recent, self._indexes = OrderedDict(), None
+
+    def end_bulk(self) -> None:
+        """Write and check the versions that records have now, and build the indexes anew."""
+        made = Indexes(self.spec)
+        for key, record in list(self.rows.items()):
+            _, public, hidden = self.parse(record)
+            self.check(public)
+            self.rows[key] = stored = record.written() if type(record) is UnwrittenRecord else record
+            made.enter(stored, public, hidden)
+        for order in made.sorts.values():
+            order.read()  # sorts it once for all copies
+        self._indexes, self._recent = made, None
+
+    def _keep_parsed(self, key: int) -> None:
+        """Have a record be the newest of those that stay parsed, and write the oldest."""
+        recent = cast("OrderedDict[int, None]", self._recent)
+        recent[key] = None
+        recent.move_to_end(key)
+        if len(recent) > self.spec.parsed:
+            oldest, _ = recent.popitem(last=False)
+            record = self.rows[oldest]
+            self.rows[oldest] = record.written() if type(record) is UnwrittenRecord else record
+
+    # -- a ring, which drops its oldest records for new ones
+
+    def outgoing(self, coming: Sequence[Record]) -> list[Record]:
+        """The records of a ring that are dropped when new ones come: the oldest, first of those that need not stay.
+
+        Where many can go at once, as when tens of thousands of deliveries are over, the rest goes with the next ones.
+        """
+        ring, buckets = self.spec.ring, self.indexes.buckets
+        assert ring is not None
+        count, weight, going = len(self.rows) + len(coming), Weight(self.indexes.weight), list[Record]()
+        for record in coming:
+            weight.add(record)
+        if count <= ring.rows and weight.size <= ring.size:
+            return going
+        for stay, most, size in ((False, ring.rows, ring.size), (True, ring.most, ring.most_size)):
+            for key in merge(*(keys for value, keys in buckets[ring.by].items() if (value in ring.kept) == stay)):
+                if len(going) >= len(coming) + MORE_AT_ONCE or (count <= most and weight.size <= size):
+                    break
+                going.append(self.rows[key])
+                weight.add(self.rows[key], -1)
+                count -= 1
+        return going
+
+    def may_have_dropped(self) -> bool:
+        """Whether records of a ring may have been dropped for others."""
+        ring = self.spec.ring
+        return ring is not None and (len(self) >= ring.rows or self.indexes.weight.size >= ring.size // 2)

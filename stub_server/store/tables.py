@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -19,9 +18,9 @@ Parts: TypeAlias = tuple[Body, Body]
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
-APART: Mapping[str, str] = MappingProxyType({"webhook_logs": "request_body"})
-"""By table a long member of the hidden part that several records share, so that it is kept apart from the JSON around
-it, once for all: bytes in a parsed row, text in JSON.
+SHARED: Mapping[str, str] = MappingProxyType({"webhook_logs": "request_body"})
+"""By table a long member of the hidden part that several records have in common. It is stored outside the JSON around
+it, once for all of them: as bytes in a parsed row, as text in JSON.
 """
 _PUNCTUATION = str.maketrans("", "", " ()+-./")
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
@@ -39,47 +38,24 @@ class UniqueViolation(Exception):
         self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A member of the public part (side 0) or the hidden part (side 1); a table reads it without a call."""
-
-    side: int
-    name: str
-
-    def __call__(self, public: Body, hidden: Body) -> Any:
-        return (hidden if self.side else public).get(self.name)
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-def plain(extract: Extract) -> Extract:
-    """The same as a plain function, whose call costs half of a Member's."""
-    if not isinstance(extract, Member):
-        return extract
-    name = extract.name
-    return (lambda public, hidden: hidden.get(name)) if extract.side else (lambda public, hidden: public.get(name))
-
-
-def _none() -> Mapping[str, Any]:
-    return MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(NamedTuple):
     """A running total of a whole number, updated with every write: added under the record's value of an index."""
 
     group: str
-    member: Member
+    member: Extract
 
 
-@dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(NamedTuple):
     """How many different members each value of an index has; a record with member None does not count."""
 
     group: str
     member: Extract
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(NamedTuple):
     """A member that shows part of another table's record as that is now; `reference` is the member with its id."""
 
     table: str
@@ -99,8 +75,7 @@ class Ring(NamedTuple):
     kept: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableSpec:
+class TableSpec(NamedTuple):
     """One kind of record.
 
     `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder;
@@ -111,40 +86,35 @@ class TableSpec:
     `invalidates` names records of other tables whose live members (counters) this record feeds.
     `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
-    `lived` are the indexes that rules read at every turn while a past is lived.
+    `parsed` is how many of the newest versions stay parsed in bulk mode.
     """
 
     schema: str
     created: str = "createdAt"
-    unique: Mapping[str, Extract] = field(default_factory=_none)
-    keys: Mapping[str, UniqueKey] = field(default_factory=_none)
-    indexes: Mapping[str, Member] = field(default_factory=_none)
+    unique: Mapping[str, Extract] = NONE
+    keys: Mapping[str, UniqueKey] = NONE
+    indexes: Mapping[str, Extract] = NONE
     pairs: tuple[str, ...] = ()
-    sorts: Mapping[str, Extract] = field(default_factory=_none)
-    search: Mapping[str, Extract] = field(default_factory=_none)
-    sums: Mapping[str, Sum] = field(default_factory=_none)
-    distinct: Mapping[str, Distinct] = field(default_factory=_none)
-    invalidates: Mapping[str, Extract] = field(default_factory=_none)
-    defaults: Mapping[str, str | int | None] = field(default_factory=_none)
-    mirrors: Mapping[str, Mirror] = field(default_factory=_none)
+    sorts: Mapping[str, Extract] = NONE
+    search: Mapping[str, Extract] = NONE
+    sums: Mapping[str, Sum] = NONE
+    distinct: Mapping[str, Distinct] = NONE
+    invalidates: Mapping[str, Extract] = NONE
+    defaults: Mapping[str, str | int | None] = NONE
+    mirrors: Mapping[str, Mirror] = NONE
     live: bool = False
     ring: Ring | None = None
-    lived: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Indexes of the public part come first: a record's values are read side by side."""
-        in_order = sorted(self.indexes.items(), key=lambda index: index[1].side)
-        object.__setattr__(self, "indexes", MappingProxyType(dict(in_order)))
+    parsed: int = 4_096
 
 
-def public(name: str) -> Member:
+def public(name: str) -> Extract:
     """A member of the public part."""
-    return Member(0, name)
+    return lambda public, hidden: public.get(name)
 
 
-def hidden(name: str) -> Member:
+def hidden(name: str) -> Extract:
     """A member of the hidden part."""
-    return Member(1, name)
+    return lambda public, hidden: hidden.get(name)
 
 
 class Layout(NamedTuple):
@@ -387,12 +357,11 @@ def table_specs(
             },
             invalidates={"projects": _project, "plans": _plan},
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
-            lived=("customerId+planId",),
+            parsed=32_768,  # rules open them again each month
         ),
         "webhooks": TableSpec(
             "Webhook",
             indexes={"is_active": public("is_active"), "projectId": _project},
-            live=False,
         ),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
@@ -412,4 +381,4 @@ def table_specs(
 
 def _with_keys(spec: TableSpec, keys: Sequence[UniqueKey]) -> TableSpec:
     public = {key.name: extract_of(key) for key in keys}
-    return replace(spec, unique={**public, **spec.unique}, keys={key.name: key for key in keys})
+    return spec._replace(unique={**public, **spec.unique}, keys={key.name: key for key in keys})

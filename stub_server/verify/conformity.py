@@ -15,7 +15,7 @@ from ..contract.formats import formats
 from ..contract.schema import MOST_TOLD, Schemas, Validator
 from ..contract.wording import shape
 from ..domain.documents import is_document_unchecked
-from ..kernel.sizes import has_more_values, is_deeper_than
+from ..kernel.record import has_more_values, is_deeper_than
 from .exchange import Answer, Exchange
 from .findings import Finding, Said
 from .places import Place, Places, Unnamed, below, distinct

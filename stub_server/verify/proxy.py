@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import orjson
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
 
-from ..kernel.hosts import is_local
+from ..kernel.text import is_local
 from .exchange import Answer, Exchange, Headers, Request
 
 JUDGED = 2 * 1024 * 1024  # bytes of a body that is looked at

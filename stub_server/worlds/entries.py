@@ -7,8 +7,8 @@ from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
-from ..kernel.globs import glob
-from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.problem import Conflict, NotFound, detail
+from ..kernel.text import glob
 from ..persistence.commits import keys_of
 from ..persistence.persistence import Persistence
 from .entry import Entry
@@ -46,7 +46,7 @@ class Entries:
         """What is known of a world that exists. Raises Missing."""
         entry = self._entries.get(folded(name))
         if entry is None or self._has_expired(entry):
-            raise Missing(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
+            raise NotFound(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
         return entry
 
     def entries(self, pattern: str = "*") -> list[Entry]:

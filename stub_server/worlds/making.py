@@ -12,8 +12,8 @@ from ..engine.journal import Journal
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
-from ..kernel.problem import Missing
-from ..kernel.slices import Lane
+from ..kernel.problem import NotFound
+from ..kernel.slices import BackgroundWorker
 from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
 from ..seeding.keys import derive_keys, mark_seeded
 from .entry import Origin
@@ -26,7 +26,7 @@ log = logging.getLogger("stub_server")
 class Maker:
     """One per server. Its budgets are shared by the logs, journals, inboxes and snapshots of all sandboxes."""
 
-    def __init__(self, origin: Origin, lane: Lane) -> None:
+    def __init__(self, origin: Origin, lane: BackgroundWorker) -> None:
         self.origin, self._lane = origin, lane
         self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
         self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
@@ -69,11 +69,11 @@ class Maker:
                 return self._own(sandbox)
             return await self._lane.beside(lambda: self.make(name, scenario, seed, now))
         except UnknownScenario as error:
-            raise Missing(str(error), code="scenario_not_found") from None
+            raise NotFound(str(error), code="scenario_not_found") from None
         except ScenarioError as error:
             log.warning("sandbox %s was not made: %s", name, error)
             message = "The scenario cannot be used any more. The log of the server says why."
-            raise Missing(message, code="scenario_not_found") from None
+            raise NotFound(message, code="scenario_not_found") from None
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A world that has just been filled, with seeded keys of its own."""

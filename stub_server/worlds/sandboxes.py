@@ -20,11 +20,10 @@ from ..files.package import BadFile
 from ..files.pinned import Snapshot
 from ..files.requests import traces_of
 from ..kernel.clock import SECOND, iso, wall_ms
-from ..kernel.globs import glob
-from ..kernel.problem import Conflict, Missing, Refusal, detail, gone
+from ..kernel.problem import Conflict, NotFound, Refusal, detail, gone
 from ..kernel.record import Body
 from ..kernel.slices import at_once
-from ..kernel.text import nearest
+from ..kernel.text import glob, nearest
 from ..persistence import store as sql
 from ..persistence.commits import records_of
 from ..persistence.opening import Opener
@@ -127,7 +126,7 @@ class Sandboxes(Entries):
             return world
         name = folded(name)
         if is_name(name) is None:
-            raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
+            raise NotFound(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
         if not (self.settings.loopback and creates):
             similar = nearest(name, [*self._entries]) if suggests else None
             hint = f" Did you mean {similar}?" if similar else ""
@@ -136,10 +135,10 @@ class Sandboxes(Entries):
                 if self.settings.loopback
                 else "POST /_sandbox/sandboxes makes one."
             )
-            raise Missing(f"There is no sandbox {name}.{hint} {how}", code="sandbox_not_found")
+            raise NotFound(f"There is no sandbox {name}.{hint} {how}", code="sandbox_not_found")
         try:
             return await self.maker.begin(name, self.scenario, self.seed, None)
-        except Missing as error:
+        except NotFound as error:
             raise _none(name, error) from None
 
     async def let_in(self, meant: Sandbox) -> Sandbox:
@@ -392,9 +391,9 @@ def _begin_with(world: Sandbox, settings: SandboxSettings, changes: Body | None)
     world.settings = world.first_settings = settings._replace(**(changes or {}))
 
 
-def _none(name: str, error: Refusal) -> Missing:
+def _none(name: str, error: Refusal) -> NotFound:
     """No operation was asked to make a world: there is none of this name."""
-    return Missing(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found")
+    return NotFound(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found")
 
 
 def _check_room(before: Snapshots, brought: Sequence[Snapshot]) -> None:

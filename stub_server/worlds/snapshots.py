@@ -10,7 +10,7 @@ from ..engine.sandbox import Sandbox
 from ..files.carrying import MOST_SNAPSHOTS
 from ..files.pinned import Snapshot
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.problem import Conflict, NotFound, detail
 
 MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
 MOST_BYTES = 256 * 1024 * 1024
@@ -34,7 +34,7 @@ class Snapshots:
         """A snapshot. Raises Missing."""
         found = self._snapshots.get(name)
         if found is None:
-            raise Missing(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")
+            raise NotFound(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")
         return found
 
     def oldest(self) -> list[Snapshot]:

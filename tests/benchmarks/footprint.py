@@ -3,7 +3,6 @@
 import os
 import resource
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +29,21 @@ def table_bytes(table: Table) -> int:
     total += size(table.rows) + size(table.keys) + _keys(table.order)
     for held in table.unique.values():
         total += size(held) + sum(map(size, held))
-    for index in table.indexes.values():
+    for index in table.indexes.buckets.values():
         total += size(index) + sum(_value(value) + _keys(keys) for value, keys in index.items())
-    for order in map(table.sorts.read, table.spec.sorts):
+    for order in (order.read() for order in table.indexes.sorts.values()):
         total += _keys(order) + sum(_TRACKED + size(pair) + size(pair[0]) for pair in order)
     kept: list[dict[Any, Any]] = [
-        *table.counters.sums.values(),
-        *table.counters.distinct.values(),
-        *table.texts.values(),
+        *table.indexes.counters.sums.values(),
+        *table.indexes.counters.distinct.values(),
+        *table.indexes.texts.values(),
     ]
     return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)
 
 
 def _keys(keys: Keys) -> int:
-    """The containers alone: the keys are the records'."""
-    parts: Iterable[Any] = getattr(keys, "_lists", (keys,))  # a SortedList is made of lists
-    return sum(_TRACKED + sys.getsizeof(part) for part in parts)
+    """The container alone: the keys are the records'."""
+    return _TRACKED + sys.getsizeof(keys)
 
 
 def _value(value: Any) -> int:

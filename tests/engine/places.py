@@ -15,7 +15,7 @@ from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.timers import Timers
 from stub_server.store import indexes
-from stub_server.store.indexes import Counters, Sorts, Views
+from stub_server.store.indexes import Counters, Indexes, SortOrder, View
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 
@@ -32,7 +32,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     },
     **{Place(Cutter, name): Planted for name in ("uuid", "code", "event", "alnum", "secret")},
     **{Place(Clock, name): Planted for name in ("moved", "stopped")},
-    Place(draft_module, "outgoing"): Planted,
+    Place(Table, "outgoing"): Planted,
     Place(Replies, "outgoing"): Planted,
     Place(Table, "prepare"): ContractViolation,
     Place(Table, "prepare", True): Planted,
@@ -55,10 +55,11 @@ FOLDING = tuple(
         (Sandbox, ("fold",)),
         (Store, ("put", "drop", "set_usage")),
         (Table, ("enter", "put", "drop")),
-        (Sorts, ("enter", "move", "values")),
-        (Counters, ("enter", "move")),
-        (Views, ("note",)),
-        (indexes, ("enter", "add", "remove")),
+        (Indexes, ("enter", "put", "drop")),
+        (SortOrder, ("enter", "move")),
+        (Counters, ("change",)),
+        (View, ("move",)),
+        (indexes, ("add", "remove")),
         (Timers, ("put", "discard")),
         (EventLog, ("append",)),
         (Replies, ("put", "drop")),
@@ -74,7 +75,8 @@ COPYING = tuple(
         (Sandbox, ("fold",)),
         (Store, ("put", "drop")),
         (Table, ("copy", "enter", "put", "drop")),
-        (Sorts, ("copy",)),
+        (Indexes, ("copy",)),
+        (SortOrder, ("copy",)),
         (Counters, ("copy_to",)),
     )
     for name in names

@@ -13,7 +13,7 @@ from stub_server.events import log as events
 from stub_server.http.application import Application
 from stub_server.kernel.clock import Clock
 from stub_server.persistence.commits import keys_of
-from stub_server.store import indexes, query, tables
+from stub_server.store import query, tables
 
 from ..support.live import FROZEN
 
@@ -26,7 +26,6 @@ BOUNDS = (
     (scheduler, "SLICE", 2),
     (query, "SMALL", 1),
     (query, "FEW", 1),
-    (indexes, "LONG", 8),
     (logs, "MOST_BYTES", 1 << 30),  # a sequence is undone to its origin: nothing of it may go
 )
 

@@ -8,7 +8,6 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.http import due_jobs
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
-from stub_server.store.bulk import rebuilt
 from stub_server.store.indexes import Conditions
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
@@ -86,20 +85,26 @@ def derived(table: Table) -> Facts:
         "order": list(table.order),
         "unique": {name: dict(held) for name, held in table.unique.items()},
         "indexes": {
-            name: {value: list(bucket) for value, bucket in index.items()} for name, index in table.indexes.items()
+            name: {value: list(bucket) for value, bucket in index.items()}
+            for name, index in table.indexes.buckets.items()
         },
-        "sort orders": {name: list(table.sorts.read(name)) for name in table.spec.sorts},
-        "texts": {name: dict(texts) for name, texts in table.texts.items()},
+        "sort orders": {name: list(table.indexes.sorts[name].read()) for name in table.spec.sorts},
+        "texts": {name: dict(texts) for name, texts in table.indexes.texts.items()},
         # A sum that has come back to nothing may stand there as 0.
         "sums": {
             name: {group: amount for group, amount in sums.items() if amount}
-            for name, sums in table.counters.sums.items()
+            for name, sums in table.indexes.counters.sums.items()
         },
         "distinct": {
             name: {group: dict(members) for group, members in groups.items() if members}
-            for name, groups in table.counters.distinct.items()
+            for name, groups in table.indexes.counters.distinct.items()
         },
     }
+
+
+def rebuilt(table: Table) -> Table:
+    """A table of the same records, with everything else derived anew."""
+    return Table(table.name, table.spec, table.check, table.rows)
 
 
 def differences(expected: Facts, actual: Facts) -> dict[str, tuple[Any, Any]]:
@@ -130,8 +135,8 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
         for name, table in store.tables.items():
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
-            for (conditions, sort), view in list(table.views.held.items()):
-                kept = table.views.find(conditions, sort)
+            for (conditions, sort), view in list(table.indexes.views.items()):
+                kept = table.indexes.view(conditions, sort)
                 assert kept is view.keys
                 fresh_keys = _matching(table, conditions, sort)
                 if fresh_keys != list(kept):

@@ -227,9 +227,9 @@ def patiently(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
 def hold_to_steps(shop: Shop) -> None:
     """A world is what its steps make of its origin, and undone to it what the origin is."""
     inside, world = shop.inside, shop.world
-    if world.timers.aside:  # attempts that a retry by hand made needless: the next step takes them along
+    if world.timers.skipped:  # attempts that a retry by hand made needless: the next step takes them along
         assert 200 == inside.ask("POST", "/_sandbox/clock/freeze", {}).status
-    assert not world.timers.aside
+    assert not world.timers.skipped
     kept = list(world.log)
     expected, begun = whole(inside, world), state(origin(inside.app))
     folded = origin(inside.app)

@@ -115,10 +115,10 @@ def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pyte
         assert 201 == inside.ask("POST", "/v2/projects", body, token).status
         logs = world.store.webhook_logs
         rows = logs.rows.values()
-        payloads = {record.apart for record in rows}
+        payloads = {record.shared for record in rows}
         sizes.append(sum(len(record.public) + len(record.hidden) for record in rows) + sum(map(len, payloads)))
-        assert sizes[-1] == logs.weight.size <= 200_000
-        assert len(payloads) == len({id(record.apart) for record in rows})
+        assert sizes[-1] == logs.indexes.weight.size <= 200_000
+        assert len(payloads) == len({id(record.shared) for record in rows})
     assert 100_000 < sizes[-1]
     newest = {json.loads(record.public)["event_id"] for record in logs.rows.values()}
     assert {event.id for event in list(world.events)[-3:]} <= newest
@@ -126,7 +126,7 @@ def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pyte
     for step in list(reversed(world.log))[:-5]:
         world.unfold(step)
     logs = world.store.webhook_logs
-    assert (0, 0) == (len(logs), logs.weight.size)
+    assert (0, 0) == (len(logs), logs.indexes.weight.size)
 
 
 def test_a_step_counts_what_it_keeps_alive(start: Start) -> None:

@@ -117,7 +117,7 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
         patched.setattr(scheduler, "JOBS", failing("order.expire", turn=1))
         is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000}))
         assert was + 1 == expired(world)
-        assert {} == world.timers.aside
+        assert {} == world.timers.skipped
         middle = state(world)
         is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 30 * HOUR / 1000}))
         same(middle, state(world))

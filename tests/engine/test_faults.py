@@ -8,7 +8,6 @@ from typing import ClassVar
 import pytest
 
 from stub_server.http.dispatch import OperationHandler
-from stub_server.store import table
 
 from .faults import NEVER, Fault, Place
 from .inside import Inside
@@ -20,12 +19,6 @@ from .trial import NEWCOMERS, OF_THE_CLOCK, REQUESTS, SETTING, Outcome, Trial, a
 MOST = 60
 """Calls of one function in one request: a place that is called more often than that is planted no further."""
 SHARING = [name for name in (*REQUESTS, *OF_THE_CLOCK) if name not in NEWCOMERS]
-
-
-@pytest.fixture(autouse=True)
-def _shared_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies share the lists of indexes, as those of large tables do: there is more to go wrong."""
-    monkeypatch.setattr(table, "COPIED", -1)
 
 
 @pytest.fixture(scope="module")

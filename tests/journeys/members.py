@@ -3,8 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from stub_server.audit.inspection import Inspected
-from stub_server.audit.laws import LAWS
+from stub_server.audit.laws import LAWS, Inspected
 from stub_server.engine.sandbox import Sandbox
 
 from ..support.make import Json, created, fresh_cpf, make_plan, order_body

@@ -13,7 +13,7 @@ import pytest
 from stub_server.calls import server as places
 from stub_server.contract.document import Operation
 from stub_server.faults.rules import MOST, PRESETS
-from stub_server.kernel.globs import LONGEST
+from stub_server.kernel.text import LONGEST
 
 from ..conftest import Serve
 from ..support import make

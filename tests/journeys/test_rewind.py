@@ -337,7 +337,7 @@ def test_what_names_no_place_is_refused(control: httpx2.Client) -> None:
     assert 0 == step_of(control)
 
 
-async def _one_by_one(lane: slices.Lane, work: Generator[None, None, Any]) -> Any:
+async def _one_by_one(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
     """As the lane does it, with a rest after every piece: long enough for others to come in each."""
     while True:
         try:
@@ -359,7 +359,7 @@ def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
     served = []
-    monkeypatch.setattr(slices.Lane, "in_slices", _one_by_one)
+    monkeypatch.setattr(slices.BackgroundWorker, "in_slices", _one_by_one)
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(rewind, control, to_step=step)
         with httpx2.Client(base_url=api.base_url, headers=dict(api.headers), timeout=30, verify=NO_TLS) as other:
@@ -381,7 +381,7 @@ def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
 ) -> None:
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
-    monkeypatch.setattr(slices.Lane, "in_slices", _one_by_one)
+    monkeypatch.setattr(slices.BackgroundWorker, "in_slices", _one_by_one)
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(control.post, "/rewind", json={"to_step": step_of(control) - 30})
         with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:

@@ -97,7 +97,7 @@ def open_orders_hold_no_seat(patch: Patch) -> None:
     def is_sold_out(store: Store, plan: Any, customer_id: str | None) -> bool:
         once, most = plan["billing_type"] == "one_time", plan["max_subscribers"]
         table, count = (store.orders, "plan_buyers") if once else (store.subscriptions, "plan_subscribers")
-        seated = table.tally(count, plan["id"])
+        seated = table.members(count, plan["id"])
         return most is not None and customer_id not in seated and len(seated) >= most
 
     patch.setattr(Store, "is_sold_out", is_sold_out)

@@ -91,7 +91,7 @@ def test_the_default_sandbox_that_stays_is_named_in_what_begins_it_anew(control:
     [("", "No. Ask POST /a/b or (/c), not d/e."), ("/s/q", "No. Ask POST /s/q/a/b or (/s/q/c), not d/e.")],
 )
 def test_the_paths_of_advice_get_the_prefix(prefix: str, expected: str) -> None:
-    assert Conflict("No.", advice="Ask POST /a/b or (/c), not d/e.").told(prefix) == expected
+    assert Conflict("No.", advice="Ask POST /a/b or (/c), not d/e.").shown(prefix) == expected
 
 
 @pytest.mark.check

@@ -25,7 +25,7 @@ from stub_server.http.application import Application
 from stub_server.http.connection import REFUSED
 from stub_server.http.context import HeaderReader
 from stub_server.http.monitor import Limits
-from stub_server.kernel.problem import Malformed, Refusal
+from stub_server.kernel.problem import BadRequest, Refusal
 from stub_server.settings import Settings
 
 from ..support.live import FROZEN, NO_TLS, serving
@@ -120,7 +120,7 @@ def test_request_context_sends_what_the_layers_leave(app: Application) -> None:
     async def answer(call: Call) -> None:
         call.begin()
         if call.path == "/refused":
-            raise Malformed("No.", code="malformed_request")
+            raise BadRequest("No.", code="malformed_request")
         call.answer = 200, [(b"content-length", b"2")], (b"{}",), b"{}"
 
     layer = Alone(app, "RequestContext", answer)
@@ -321,8 +321,8 @@ def test_dispatch_records_change_and_answer(app: Application) -> None:
 
 def test_what_the_protocol_refused_is_refused_in_the_chosen_sandbox(app: Application) -> None:
     layer = Alone(app, "SandboxSelection")
-    with pytest.raises(Malformed):
-        layer.ask("GET", "/v2/plans", begun=False, scope={REFUSED: Malformed("No.", code="malformed_request")})
+    with pytest.raises(BadRequest):
+        layer.ask("GET", "/v2/plans", begun=False, scope={REFUSED: BadRequest("No.", code="malformed_request")})
 
 
 # -- one left out

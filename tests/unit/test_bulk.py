@@ -1,8 +1,7 @@
 """Writing in bulk: what a lived past leaves out must not show in the world that comes of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,18 +9,32 @@ from hypothesis import given, settings
 
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
-from stub_server.store import bulk
-from stub_server.store.bulk import BulkTable, rebuilt
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 from stub_server.store.tables import TableSpec, UniqueViolation, public
 
-from ..engine.state import derived, differences, stale
+from ..engine.state import derived, differences, rebuilt, stale
 from ..support.worlds import lines, world
 from .test_query import SPEC, accept, play, run, steps
 
 AT = "2026-11-20T12:00:00.000Z"
 IDENT = "00000000-0000-0000-0000-000000000001"
+
+
+begin_bulk = Table.begin_bulk
+
+
+def begin_with_few(table: Table) -> None:
+    """Begin bulk mode in which eight versions stay parsed."""
+    table.spec = table.spec._replace(parsed=8)
+    begin_bulk(table)
+
+
+def in_bulk_mode(spec: TableSpec, check: Callable[[Body], None]) -> Table:
+    """An empty table in bulk mode."""
+    table = Table("things", spec, check)
+    table.begin_bulk()
+    return table
 
 
 @contextmanager
@@ -40,8 +53,9 @@ def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
     It is all the same how many of them are kept at hand.
     """
     in_bulk = world(scenario)
-    monkeypatch.setattr(bulk, "MOST", 8)
-    with_few = world(scenario)
+    with monkeypatch.context() as patched:
+        patched.setattr(Table, "begin_bulk", begin_with_few)
+        with_few = world(scenario)
     monkeypatch.setattr(Store, "in_bulk", one_by_one)
     expected = list(lines(world(scenario)))
     for sandbox in (in_bulk, with_few):
@@ -51,30 +65,28 @@ def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
 
 @pytest.mark.check
 @pytest.mark.parametrize("at_hand", [2, 8])
-@pytest.mark.parametrize("kept", [(), ("kind+color",)])
 @given(moves=steps)
 @settings(max_examples=100, deadline=None)
 def test_what_was_written_in_bulk_is_what_was_written_one_by_one(
-    kept: tuple[str, ...], at_hand: int, moves: list[tuple[str, Body, int]]
+    at_hand: int, moves: list[tuple[str, Body, int]]
 ) -> None:
     """With everything that follows from the records, read at the end or now and then."""
-    spec = replace(SPEC, lived=kept)
     expected, plain = play(moves)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bulk, "MOST", at_hand)
-        unread, read = BulkTable(Table("things", spec, accept)), BulkTable(Table("things", spec, accept))
-        run(moves, unread, {})
-        some = len(moves) // 2
-        known: dict[str, tuple[Body, Body]] = {}
-        run(moves[:some], read, known)
-        whole = play(moves[:some])[0]
-        assert whole.count("kind+color", ("a", "red")) == read.count("kind+color", ("a", "red"))
-        assert list(whole.bucket("kind", "a")) == list(read.bucket("kind", "a"))
-        assert whole.total("weight", "red") == read.total("weight", "red")
-        run(moves[some:], read, known)
-        assert plain == known
-        for table in (unread, read):
-            assert {} == differences(derived(expected), derived(table.finished()))
+    spec = SPEC._replace(parsed=at_hand)
+    unread, read = in_bulk_mode(spec, accept), in_bulk_mode(spec, accept)
+    run(moves, unread, {})
+    some = len(moves) // 2
+    known: dict[str, tuple[Body, Body]] = {}
+    run(moves[:some], read, known)
+    whole = play(moves[:some])[0]
+    assert whole.count("kind+color", ("a", "red")) == read.count("kind+color", ("a", "red"))
+    assert list(whole.bucket("kind", "a")) == list(read.bucket("kind", "a"))
+    assert whole.total("weight", "red") == read.total("weight", "red")
+    run(moves[some:], read, known)
+    assert plain == known
+    for table in (unread, read):
+        table.end_bulk()
+        assert {} == differences(derived(expected), derived(table))
 
 
 class Broken(Exception):
@@ -100,37 +112,37 @@ def write(table: Table, name: str, ident: str = IDENT) -> None:
 
 def written_in_bulk(*names: str) -> Table:
     """A table after several versions of one record were written while a past was lived."""
-    table = BulkTable(Table("things", TableSpec("Thing"), short))
+    table = in_bulk_mode(TableSpec("Thing"), short)
     for name in names:
         write(table, name)
-    return table.finished()
+    table.end_bulk()
+    return table
 
 
-def test_a_unique_value_goes_from_one_record_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_unique_value_goes_from_one_record_to_another() -> None:
     """Whoever had it when the records were written for the first time."""
-    monkeypatch.setattr(bulk, "MOST", 2)
-    table = BulkTable(Table("things", TableSpec("Thing", unique={"name": public("name")}), short))
+    table = in_bulk_mode(TableSpec("Thing", unique={"name": public("name")}, parsed=2), short)
     for number, name in ((1, "a"), (2, "b"), (3, "c"), (1, "d"), (4, "a"), (5, "e"), (6, "f"), (7, "g")):
         write(table, name, uuid_text(number))
     with pytest.raises(UniqueViolation):
         write(table, "a", uuid_text(8))
-    made = table.finished()
-    assert {"a": uuid_text(4), "d": uuid_text(1)}.items() <= made.unique["name"].items()
-    assert {} == differences(derived(rebuilt(made)), derived(made))
+    table.end_bulk()
+    assert {"a": uuid_text(4), "d": uuid_text(1)}.items() <= table.unique["name"].items()
+    assert {} == differences(derived(rebuilt(table)), derived(table))
 
 
-def test_a_version_that_was_written_broken_and_mended_is_none_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_was_written_broken_and_mended_is_none_of_its_record() -> None:
     """What counts is how it stands at the end, however early it left those at hand."""
-    monkeypatch.setattr(bulk, "MOST", 2)
-    table = BulkTable(Table("things", TableSpec("Thing"), short))
+    table = in_bulk_mode(TableSpec("Thing", parsed=2), short)
     for number in range(1, 6):
         write(table, "too long", uuid_text(number))
     for number in range(1, 5):
         write(table, "short", uuid_text(number))
     with pytest.raises(Broken, match="too long"):
-        table.finished()
+        table.end_bulk()
     write(table, "short", uuid_text(5))
-    assert 5 == len(table.finished())
+    table.end_bulk()
+    assert 5 == len(table)
 
 
 def test_the_last_version_of_a_record_is_held_to_the_contract() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stub_server.kernel.globs import LONGEST, glob
+from stub_server.kernel.text import LONGEST, glob
 
 PATTERNS = st.text("ab?*", max_size=12)
 TEXTS = st.text("abc", max_size=16)

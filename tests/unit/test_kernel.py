@@ -93,7 +93,7 @@ def test_timers_are_what_was_put_and_not_taken(moves: list[tuple[str, int]]) -> 
             timers.discard(timer)
             held.discard(timer)
         elif move == "aside" and (first := timers.next(9)) is not None:
-            timers.set_aside(first)
+            timers.skip(first)
         elif move == "back":
             timers.put_back()
     assert (sorted(held), len(held)) == (timers.pending(), len(timers))

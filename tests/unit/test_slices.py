@@ -6,7 +6,7 @@ from weakref import ref
 
 import pytest
 
-from stub_server.kernel.slices import Lane
+from stub_server.kernel.slices import BackgroundWorker
 
 
 class Large:
@@ -20,7 +20,7 @@ def test_what_work_was_given_is_let_go_at_once(*, fails: bool) -> None:
     held: list[ref[Large]] = []
 
     async def run() -> None:
-        lane, given = Lane(), Large()
+        lane, given = BackgroundWorker(), Large()
         held.append(ref(given))
 
         def work(given: Large = given) -> bool:

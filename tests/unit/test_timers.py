@@ -73,13 +73,13 @@ def test_what_is_set_aside_is_still_there_and_can_be_put_back() -> None:
     timers, first, second = Timers(), timer(5, 1), timer(6, 2)
     timers.put(first)
     timers.put(second)
-    timers.set_aside(first)
+    timers.skip(first)
     assert (6, 2, [first, second]) == (timers.next_due(), len(timers), timers.pending())
     timers.put_back()
-    assert (5, {}) == (timers.next_due(), timers.aside)
-    timers.set_aside(first)
+    assert (5, {}) == (timers.next_due(), timers.skipped)
+    timers.skip(first)
     timers.discard(first)
-    assert ({}, [second]) == (timers.aside, timers.pending())
+    assert ({}, [second]) == (timers.skipped, timers.pending())
 
 
 def attempt(due: int, seq: int) -> Timer:
@@ -143,6 +143,6 @@ def test_an_attempt_with_nothing_to_send_rides_on_the_next_step() -> None:
     timers.put(one)
     taken(timers, 5, 1)
     timers.pass_over(one)
-    assert ({1: one}, None, 0) == (timers.aside, timers.next_attempt(), timers.attempts_due(5))
+    assert ({1: one}, None, 0) == (timers.skipped, timers.next_attempt(), timers.attempts_due(5))
     timers.put_back()
     assert (5, None) == (timers.next_attempt(), timers.next_due())

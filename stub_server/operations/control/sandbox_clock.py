@@ -81,7 +81,7 @@ async def list_timers(call: Call, query: Body) -> Reply:
     page, limit = query["page"], query["limit"]
     chosen = await call.server.sandboxes.lane.in_slices(_due_first(found, (page - 1) * limit, page * limit))
     shown = [
-        {"due": iso(due), "job": job, "resource": table_of(job), "id": subject, "held": number in timers.held}
+        {"due": iso(due), "job": job, "resource": table_of(job), "id": subject, "held": number in timers.on_hold}
         for due, number, job, _, subject in chosen
     ]
     return reply.value({"timers": shown, "pagination": Page(page, limit, len(found)).body()})

@@ -11,7 +11,7 @@ from ...contract.formats import date_time_ms
 from ...engine.history import check_kept, rewind, step_at, step_before
 from ...engine.scheduler import check_standing
 from ...engine.step import Step
-from ...kernel.problem import Missing
+from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
 
@@ -35,7 +35,7 @@ def list_steps(call: Call, query: Body) -> Reply:
 def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Reply:
     """200 with a page of the versions of a record, of any merchant of the sandbox."""
     if resource not in call.store.tables:
-        raise Missing("There is no such kind of record.", advice="GET /_sandbox/steps names those that there are.")
+        raise NotFound("There is no such kind of record.", advice="GET /_sandbox/steps names those that there are.")
     tables = (store.tables[resource] for store in call.sandbox.stores.values())
     present = next(filter(None, (table.find(ident) for table in tables)), None)
     found = versions(call.sandbox.log, resource, ident, present)

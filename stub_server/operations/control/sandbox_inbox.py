@@ -5,7 +5,7 @@ from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...delivery.inbox import SHOWN_BODY, Answer, Box, Inbox, Message
 from ...kernel.clock import iso
-from ...kernel.problem import Missing
+from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
 
@@ -41,7 +41,7 @@ def get_inbox_message(call: Call, name: str, number: str) -> Reply:
     for message in _inbox(call).messages(name):
         if str(message.number) == number:
             return reply.value({"message": _shown(message, len(message.body))})
-    raise Missing("There is no such message. The oldest go when there are too many.")
+    raise NotFound("There is no such message. The oldest go when there are too many.")
 
 
 def clear_inbox(call: Call, name: str) -> Reply:

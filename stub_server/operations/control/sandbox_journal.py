@@ -8,7 +8,7 @@ from ...journal import har, matching
 from ...journal.doubts import doubts, is_of, unknown
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
-from ...kernel.problem import Missing
+from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
 
@@ -42,7 +42,9 @@ async def get_request(call: Call, ident: str) -> Reply:
     """200 with all that is kept of a request, and of a refused one what would have helped."""
     trace = call.sandbox.journal.find(ident)
     if trace is None:
-        raise Missing("The journal has no request of this id: it keeps the newest (--journal), and a reset empties it.")
+        raise NotFound(
+            "The journal has no request of this id: it keeps the newest (--journal), and a reset empties it."
+        )
     server = call.server
     explanation = await server.explain(server, call.sandbox, trace)
     return reply.value({"request": whole(trace, explanation, curl(server, call.sandbox, trace))})

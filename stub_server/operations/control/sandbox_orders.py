@@ -12,7 +12,7 @@ from ...domain.brcode import BrCodeError, parse
 from ...domain.disputes import can_be_disputed
 from ...engine import billing, renewals
 from ...kernel.money import cents
-from ...kernel.problem import Missing, detail
+from ...kernel.problem import NotFound, detail
 from ...kernel.record import Body, Record, Row
 
 
@@ -37,7 +37,7 @@ def pay_pix_code(call: Call, body: Body) -> Reply:
     except BrCodeError as error:
         # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no order.
         message = f"This is no PIX code: {error}"
-        raise Missing(message, details=[detail("qr_code", error.reason, message)]) from None
+        raise NotFound(message, details=[detail("qr_code", error.reason, message)]) from None
     return _paid(call, _with_code(call, code), body)
 
 
@@ -110,7 +110,7 @@ def _with_code(call: Call, code: str) -> Row:
                 if mark in table.rows[key].public:
                     call.store = store
                     return table.parse(table.rows[key])
-    raise Missing("No order of this sandbox shows this PIX code.")
+    raise NotFound("No order of this sandbox shows this PIX code.")
 
 
 def _changed(call: Call, record: Record) -> Reply:

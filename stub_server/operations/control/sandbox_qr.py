@@ -6,7 +6,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...domain import qr
 from ...domain.brcode import HOST, BrCodeError, parse
-from ...kernel.problem import Missing
+from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
 
@@ -24,7 +24,7 @@ def _image(code: str, draw: Callable[[str], bytes], media: bytes) -> Reply:
     try:
         url = parse(code).url
     except BrCodeError as error:
-        raise Missing(f"This is no PIX code of the sandbox: {error}") from None
+        raise NotFound(f"This is no PIX code of the sandbox: {error}") from None
     if url is None or not url.startswith(HOST + "/"):
-        raise Missing("This PIX code is of another issuer; the sandbox draws only its own.")
+        raise NotFound("This PIX code is of another issuer; the sandbox draws only its own.")
     return Reply(200, (draw(code),), media=media, headers=((b"cache-control", b"max-age=86400"),))

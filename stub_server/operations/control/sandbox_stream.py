@@ -19,7 +19,7 @@ from ...engine.scheduler import caught_up
 from ...engine.step import Step
 from ...journal.showing import row
 from ...kernel.clock import iso
-from ...kernel.problem import Limited, Missing, Unavailable
+from ...kernel.problem import Limited, NotFound, Unavailable
 from ...worlds.entry import Entry
 
 PAUSE = 0.05  # seconds between two looks
@@ -126,7 +126,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
         while not server.closing.is_set():
             try:
                 entry = server.sandboxes.entry(name)
-            except Missing:
+            except NotFound:
                 return
             if entry.incarnation != place.incarnation:
                 return
