@@ -69,7 +69,7 @@ class Head:
     `by_name` has the names in lower case. `sandbox` is the one that X-Sandbox names. A `repeated` header came more than
     once and must not. `has_host` is False where there is no Host, and `coding` is a transfer coding that is not known.
     `warnings` are those that follow from the headers alone. `origin` is the page that sent the request, as its browser
-    says, and `is_foreign` whether that page is of another machine. `is_ordinary` is False where something about the
+    says, and `is_foreign` whether that page is of another machine. `needs_no_checks` is False where something about the
     host, a webhook's delivery, a coding or a repeated header is to be looked at, `is_special` True where a header asks
     for a failure, a delay or the past, `is_coded` where the body is compressed.
 
@@ -85,7 +85,7 @@ class Head:
     warnings: tuple[str, ...] = ()
     origin: bytes | None = None
     is_foreign: bool = False
-    is_ordinary: bool = True
+    needs_no_checks: bool = True
     is_special: bool = False
     is_coded: bool = False
     is_suspect: bool = False
@@ -108,7 +108,7 @@ class Call:
     """The `/s/{name}` that was taken off the path, or empty."""
     holder: str | None = None
     """The address of the server that has the sandbox, where it is another one."""
-    held = ""
+    holder_sandbox = ""
     """The name of that sandbox."""
     # Forwarding
     passage: Any = None
@@ -139,8 +139,8 @@ class Call:
     """The ids in its path, checked."""
     arguments: Mapping[str, Any] = MappingProxyType({})
     """Its query and body, as far as its handler takes them."""
-    has_odd_names = False
-    """Whether a map in its body may have a key that no map may have."""
+    suspect_maps: tuple[tuple[str, ...], ...] = ()
+    """Where its body has maps one of which has an invalid key."""
     # FirstUse
     created: Entry | None = None
     """The sandbox that this request created: if the request fails after all, it is deleted again."""

@@ -1,4 +1,5 @@
-"""HostPolicy and AccessPolicy: by which names the server is called, which pages read its answers, who controls it.
+"""HostPolicy, AccessPolicy, RateLimit: by which host names the server is called, which pages read its answers, who
+may use the control surface, and how many requests a caller may send (`--rate-limit`).
 
 With DNS rebinding, a foreign page whose host name resolves to this machine is same-origin with the server. Only the
 Host header, which holds the foreign name, shows it.
@@ -12,16 +13,20 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from ipaddress import IPv6Address
-from typing import Any
+from math import ceil
+from time import monotonic
+from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, PERMITTED, Call
 from ..engine.deliveries import INBOX
 from ..kernel.hosts import is_local
-from ..kernel.problem import Forbidden, Malformed, NotBuilt
-from .refusals import Headers
+from ..kernel.problem import Forbidden, Limited, Malformed, NotBuilt
+from ..kernel.text import counted
+from .answers import Headers
 
 METRICS = f"{CONTROL}/metrics"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
@@ -41,6 +46,7 @@ _PAGES = "The control surface answers pages of this machine alone. Start with --
 CONSOLE = ("/console/", "/pay/")
 """What pages that act begin with: only pages of the same origin may read them."""
 CONTROL_KEY = b"x-sandbox-control-key"
+MOST_CALLERS = 10_000  # whose requests are counted
 _KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))
 _NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
 _EXPOSED = (
@@ -103,7 +109,7 @@ class HostPolicy:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        if not call.head.is_ordinary:
+        if not call.head.needs_no_checks:
             self._check(call, scope["http_version"])
         return self.app(scope, receive, send)
 
@@ -289,3 +295,51 @@ def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
     if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # such as an image or a script of a page
         return True
     return origin is not None and not is_local_origin(origin)
+
+
+class Window(NamedTuple):
+    """How many requests a caller has sent since its window began; `ends` is a monotonic time in seconds."""
+
+    ends: float
+    used: int
+
+
+class RateLimit:
+    """A caller is a credential, or an address without one, in one sandbox. The control surface has no limit."""
+
+    def __init__(self, app: ASGIApp, rule: tuple[int, int]) -> None:
+        """`rule` is a number of requests and of seconds: a window begins with a caller's first request."""
+        most, seconds = rule
+        self.app, self.most, self.seconds = app, most, seconds
+        self._policy = f'"default";q={most};w={seconds}'
+        self._windows: dict[bytes, Window] = {}
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        if not call.path.startswith(CONTROL) and not call.is_internal:
+            call.limits = self.take(call.sandbox.name, call.headers.get(b"authorization"), call.peer)
+        return self.app(scope, receive, send)
+
+    def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
+        """Count a request and return the RateLimit headers. Raises Limited, with these and Retry-After."""
+        now = monotonic()
+        # Neither the case of the scheme nor blanks after it make another caller.
+        credential = (authorization or b"").partition(b" ")[2].strip() or str(peer).encode()
+        caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
+        window = self._windows.pop(caller, None)
+        if window is None or window.ends <= now:
+            window = Window(now + self.seconds, 0)
+        is_over = window.used >= self.most
+        window = window if is_over else Window(window.ends, window.used + 1)
+        self._windows[caller] = window  # moved to the end: the caller that has been idle longest is first
+        if len(self._windows) > MOST_CALLERS:
+            del self._windows[next(iter(self._windows))]
+        left, seconds = self.most - window.used, ceil(window.ends - now)
+        headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
+        if is_over:
+            message = (
+                f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
+                f"wait {counted(seconds, 'second')} (--rate-limit)."
+            )
+            raise Limited(message, headers={**headers, "Retry-After": str(seconds)})
+        return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

@@ -23,8 +23,7 @@ from ..faults.rule import AFTER, BEFORE, Effect
 from ..faults.rules import LONGEST_DELAY
 from ..kernel.problem import Malformed, Refusal, detail
 from ..kernel.text import nearest, warning_of
-from .connection import has_left
-from .refusals import Headers
+from .answers import Headers, has_left
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"

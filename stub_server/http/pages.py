@@ -16,7 +16,7 @@ from ..engine.deliveries import INBOX
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing, NotAllowed
 from .access import CONSOLE, inbox_at
-from .refusals import Headers
+from .answers import Headers
 from .selection import create_pending
 
 _BODILESS = (204, 205, 304)

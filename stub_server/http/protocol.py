@@ -23,9 +23,8 @@ from ..kernel.problem import (
     TargetTooLong,
     TimedOut,
 )
-from .connection import REFUSED, TRANSPORT, WHOLE, Pairs, sent_lines
+from .answers import REFUSED, TRANSPORT, WHOLE, Pairs, render, sent_lines
 from .monitor import ConnectionMonitor, Limits, Wait
-from .refusals import render
 
 LARGEST_HEAD = 65_536
 """The most bytes before a request's headers are complete, and again between two pieces of its body (trailers)."""

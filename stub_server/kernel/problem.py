@@ -1,4 +1,4 @@
-"""The exceptions that refuse a request. Nothing else refuses one; `http/refusals.py` renders them.
+"""The exceptions that refuse a request. Nothing else refuses one; `http/answers.py` renders them.
 
 Refusal
 ├── Malformed        400  cannot be parsed
