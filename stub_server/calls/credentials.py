@@ -51,7 +51,7 @@ def bad_credentials(message: str, code: str = "invalid_token", advice: str = "")
 
 
 class Verified(NamedTuple):
-    """A token of this server: whose it is, for which sandbox, and when it expires, in seconds since 1970."""
+    """A token of this server: its caller, its sandbox, and when it expires, in seconds since 1970."""
 
     caller: Caller
     sandbox: str
@@ -61,7 +61,7 @@ class Verified(NamedTuple):
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
-    joserfc is imported for the first token: that takes 35 ms, which a start has no use for.
+    joserfc is imported for the first token: that takes 35 ms, which a start does not need.
     """
 
     def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
@@ -95,13 +95,13 @@ class Tokens:
         return self.signed(claims), now + expires_in
 
     def signed(self, claims: Mapping[str, Any]) -> str:
-        """A token of these claims, whatever they say."""
+        """A token of any claims."""
         from joserfc import jwt
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
     def caller(self, authorization: bytes, sandbox: str, now: float) -> Caller:
-        """Whom the token in an Authorization header admits to a sandbox at an instant, in seconds since 1970.
+        """The caller of the token in an Authorization header, valid for a sandbox at an instant, in seconds since 1970.
 
         Raises Unauthenticated.
         """
@@ -114,21 +114,17 @@ class Tokens:
             )
         return known.caller
 
-    def caller_of(self, authorization: bytes) -> Caller | None:
-        """Whose token it is, expired or of another sandbox too; None for one that this server has not issued."""
+    def find(self, authorization: bytes) -> Verified | None:
+        """A token, expired or not; None for one that this server has not issued."""
         try:
-            return (self.known.get(authorization) or self._verified(authorization)).caller
+            return self.known.get(authorization) or self._verified(authorization)
         except Unauthenticated:
             return None
 
     def sandbox_named(self, authorization: bytes) -> str | None:
-        """The sandbox that a bearer token of this server names; None for anything else, which is refused later."""
-        if authorization[:9].lower() != b"bearer ey":
-            return None
-        try:
-            return self._verified(authorization).sandbox
-        except Unauthenticated:
-            return None
+        """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
+        found = self.find(authorization) if authorization[:9].lower() == b"bearer ey" else None
+        return None if found is None else found.sandbox
 
     def _verified(self, authorization: bytes) -> Verified:
         from joserfc import jwt
@@ -176,18 +172,17 @@ class Gate:
         if header is None:
             raise no_credentials(_API_KEY_HEADER if b"x-api-key" in call.headers else "")
         caller = call.caller = call.trace.caller = self._caller(call, header, operation.scheme)
-        sandbox = call.sandbox
-        known = sandbox.stores.get(caller.merchant_id)
-        if known is None:
+        store = call.sandbox.stores.get(caller.merchant_id)
+        if store is None:
             raise bad_credentials(
                 "This sandbox has no such merchant, or has none any more.",
-                advice="POST /_sandbox/tokens makes one with a token.",
+                advice="POST /_sandbox/tokens creates one with a token.",
             )
-        call.store = store = known
+        call.store = store
         if caller.key_id is not None:
             if caller.networks:
                 self._check_address(call, caller)
-            store.use_key(caller.key_id, iso(sandbox.clock.now))
+            store.use_key(caller.key_id, call.now_text)
         if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
             raise _lacks(min(lacking))
 
@@ -211,9 +206,9 @@ class Gate:
         )
 
     def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
-        start = header[:9].lower()
-        if start == b"bearer ey" and not self.lenient:
-            return self.tokens.caller(header, call.sandbox.name, call.trace.received / 1000)
+        now = call.trace.received / 1000
+        if header[:9].lower() == b"bearer ey" and not self.lenient:
+            return self.tokens.caller(header, call.sandbox.name, now)
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
@@ -223,9 +218,7 @@ class Gate:
         if token.startswith("pk_"):
             return self._public(call, token, scheme)
         try:
-            return self.tokens.caller(
-                b"Bearer " + token.encode("latin-1"), call.sandbox.name, call.trace.received / 1000
-            )
+            return self.tokens.caller(b"Bearer " + token.encode("latin-1"), call.sandbox.name, now)
         except Unauthenticated:
             if self.lenient:
                 return _seeded_merchant(call.sandbox)
@@ -290,7 +283,7 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
 
 
 def _not_bearer(kind: str, token: str) -> str:
-    """What an Authorization header that has no bearer token has instead. It is not repeated: it may be a secret."""
+    """What an Authorization header has instead of a bearer token. It is not quoted: it may be a secret."""
     if kind == "bearer":
         return "The Authorization header has nothing after Bearer. "
     if kind == "basic":
@@ -307,14 +300,14 @@ def _shown(address: str) -> str:
 
 
 def recognised(call: Call, authorization: bytes) -> Caller | None:
-    """Whose credential was refused, if this server has issued it: expired, switched off, or of another world."""
+    """The caller of a rejected credential that this server has issued: expired, inactive, or of another sandbox."""
     kind, _, token = authorization.decode("latin-1").strip().partition(" ")
     token = token.strip()
     if kind.lower() != "bearer":
         return None
     if not token.startswith(("sk_", "pk_")):
-        found: Caller | None = call.server.tokens.caller_of(authorization)
-        return found
+        verified: Verified | None = call.server.tokens.find(authorization)
+        return None if verified is None else verified.caller
     unique, value = ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
     for store in call.sandbox.stores.values():
         record = store.api_keys.find(store.api_keys.holder(unique, value) or "")

@@ -19,7 +19,7 @@ import orjson
 from a2wsgi.wsgi import build_environ
 
 from ..calls.call import CONTROL, LARGEST_BODY, Answer, Call
-from ..calls.sandboxes import credentials_of
+from ..calls.views import credentials_of
 from ..contract.document import Document
 from ..http.access import check_control
 from ..http.answers import Headers

@@ -244,11 +244,11 @@ class TimeTravel:
 
     async def _state(self, call: Call, sandbox: Sandbox, number: int) -> Sandbox:
         """A copy of the sandbox as it was after a step."""
-        for known, step, state in self._past:
+        for known, step, past in self._past:
             if step == number and known() is sandbox:
-                return state
+                return past
         with call.server.waiting.of(call):
-            state = await call.server.sandboxes.lane.in_line(state_at(sandbox, number, sandbox.name))
+            state: Sandbox = await call.server.sandboxes.lane.in_line(state_at(sandbox, number, sandbox.name))
         state.journal = sandbox.journal
         self._past.append((ref(sandbox, self._forget), number, state))
         return state
