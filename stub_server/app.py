@@ -37,8 +37,7 @@ from .http.fault_injection import BodyFaults, FaultInjection
 from .http.forwarding import Forwarding
 from .http.pages import Pages
 from .http.peers import Hops
-from .http.routing import Routing
-from .http.security import Security
+from .http.routing import Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.clock import wall_seconds

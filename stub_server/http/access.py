@@ -30,25 +30,25 @@ from .answers import Headers
 
 METRICS = f"{CONTROL}/metrics"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
-"""Paths of the control surface that everybody may ask for, by whatever name of the host."""
+"""Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
 _FOREIGN_HOST = (
     "The Host header names another machine. Call the server by localhost or 127.0.0.1, or start it with --allow-host."
 )
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
-_REMEMBERED, _LONGEST = 64, 256
 _PREFLIGHT = b"access-control-request-method"
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
 """What pages of every origin may read."""
 _LONGEST_ORIGIN = 200
-_PAGES = "The control surface answers pages of this machine alone. Start with --admin-key for others."
+_PAGES = "The control surface answers only pages of this machine. Start the server with --admin-key for others."
 
 CONSOLE = ("/console/", "/pay/")
-"""What pages that act begin with: only pages of the same origin may read them."""
+"""Paths of pages that act begin so: only pages of the same origin may read them."""
 CONTROL_KEY = b"x-sandbox-control-key"
 MOST_CALLERS = 10_000  # whose requests are counted
 _KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))
 _NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
+_WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
 _EXPOSED = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed, X-Sandbox-Warnings, "
@@ -57,8 +57,7 @@ _EXPOSED = (
 _METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
-    b"X-Sandbox-Control-Key, "
-    b"X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
+    b"X-Sandbox-Control-Key, X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 VARY = (b"vary", b"Origin")
@@ -86,23 +85,14 @@ class Hosts:
         """`named` are as in a Host header. Off loopback every host is accepted: there the credential decides."""
         self._named = {host_name(text) for text in named} - {None}
         self._everyone = not loopback
-        self._known: set[bytes | None] = {None}  # browsers always send the header
 
     def admits(self, header: bytes | None) -> bool:
-        """Whether a request with this Host header is accepted."""
-        if self._everyone or header in self._known:
-            return True
-        assert header is not None
-        name = host_name(header.decode("latin-1").strip())
-        if not is_local(name) and name not in self._named:
-            return False
-        if len(self._known) < _REMEMBERED and len(header) < _LONGEST:
-            self._known.add(header)
-        return True
+        """Whether a request with this Host header is accepted. Browsers always send the header."""
+        return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
 
 
 class HostPolicy:
-    """Refuses what another host's page, another proxy's reading or a webhook's delivery may have sent."""
+    """Refuses requests of pages of other hosts, requests that proxies may read otherwise, and webhook deliveries."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self.app, self._hosts = app, hosts
@@ -127,9 +117,9 @@ class HostPolicy:
             path = path[path.find("/", 3) :]
         if not self._hosts.admits(head.by_name.get(b"host")) and path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
-        # A webhook's delivery could act here, or ask for more of its kind: it reaches nothing but an inbox.
+        # A webhook's delivery could change something here, or cause more deliveries.
         if DELIVERY in head.by_name and inbox_at(call.method, path) is None:
-            message = f"A webhook delivery reaches nothing of this server but an inbox, /s/SANDBOX{CONTROL}/inbox/NAME."
+            message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
             raise Forbidden(message, code="delivery_not_allowed")
 
 
@@ -142,7 +132,7 @@ def inbox_at(method: str, path: str) -> str | None:
 
 
 def opens(path: str) -> bool:
-    """Whether a control key opens this: not other sandboxes, files of others, and addresses that no webhook has."""
+    """Whether a control key is enough for a path: not for other sandboxes, imports, or addresses of no webhook."""
     return next(filter(None, path.removeprefix(CONTROL).split("/")), "") not in _NOT_BY_CONTROL_KEY
 
 
@@ -160,7 +150,7 @@ class Origins:
 
 
 class AccessPolicy:
-    """Answers preflights, and refuses callers to whom the control surface is closed."""
+    """Answers preflights, and refuses callers who may not use the control surface."""
 
     def __init__(self, app: ASGIApp, origins: Origins) -> None:
         """`origins` are the pages that may read the API."""
@@ -172,18 +162,18 @@ class AccessPolicy:
         if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
             return self._preflight(call, origin)
         if call.path.startswith(CONTROL):
-            call.trace.at = call.sandbox.clock.read()  # of what is refused here
+            call.trace.at = call.sandbox.clock.read()  # for a refusal
             if (call.method, call.path) not in scope.get(PERMITTED, ()):
                 check_control(call, call.path, call.sandbox.name)
         return self.app(scope, receive, send)
 
     async def _preflight(self, call: Call, origin: bytes) -> None:
-        """Tell a browser what it may send. Raises Forbidden for a foreign page and the control surface."""
+        """Answer what a page may send. Raises Forbidden for a foreign page and the control surface."""
         guarded = call.path.startswith(CONTROL) and call.path not in OPEN_CONTROL
         if guarded and call.server.admin_key is None and not is_local_origin(origin):
             call.trace.refused_origin = _refused(origin, "--admin-key")
             raise _closed(_PAGES)
-        allowed: Headers = [VARY]  # nothing is allowed, and the browser keeps the page from it
+        allowed: Headers = [VARY]  # allows nothing: the browser does not send the request
         is_closed = call.path.startswith(CONSOLE) or not self._origins.may_read(origin)
         if not guarded and call.path not in _READ_BY_ALL and is_closed:
             call.trace.refused_origin = _refused(origin, "--cors-origin")
@@ -193,7 +183,7 @@ class AccessPolicy:
 
 
 def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
-    """Whether a page of this origin may read the answer. Where it may not, the terminal's line says so."""
+    """Whether a page of this origin may read the answer. If not, the terminal shows how to allow it."""
     if call.path in _READ_BY_ALL:
         return True
     if call.path.startswith(CONSOLE):
@@ -207,16 +197,16 @@ def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
 
 
 def _refused(origin: bytes, flag: str) -> str:
-    """What the terminal says of an origin that may not read an answer."""
+    """What the terminal shows of an origin that may not read an answer."""
     shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
     return f"origin {shown} was refused, {flag} {'KEY' if flag == '--admin-key' else shown} allows it"
 
 
 def check_control(call: Call, path: str, sandbox: str | None) -> None:
-    """The control surface asks for a key where the admin's is set, else for a caller on this machine.
+    """The control surface requires a key if the admin key is set, else a caller on this machine.
 
-    `sandbox` is the one that is asked, None if there is none of the name. An inbox takes deliveries, on loopback from
-    every process of this machine. Raises Forbidden, and Malformed for two keys.
+    `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every process of this
+    machine. Raises Forbidden, and Malformed for two keys.
     """
     if path in OPEN_CONTROL:
         return
@@ -235,7 +225,8 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     if server.admin_key is not None and not (is_inbox and server.loopback):
         if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
             return
-        if path == METRICS and server.knows_admin(_bearer(headers)):  # what a scraper can send
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if path == METRICS and scheme.lower() == b"bearer" and server.knows_admin(token.strip()):  # for scrapers
             return
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
@@ -245,29 +236,20 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
         raise _closed(_PAGES)
 
 
-def _bearer(headers: Mapping[bytes, bytes]) -> bytes | None:
-    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-    return token.strip() if scheme.lower() == b"bearer" else None
-
-
 def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
 
 
 def answer_headers(origin: bytes) -> Headers:
     """The headers with which a browser lets a page of this origin read a response, credentials included."""
-    return [
-        (b"access-control-allow-origin", origin),
-        (b"access-control-allow-credentials", b"true"),
-        _EXPOSED,
-    ]
+    return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
 def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
     """The headers of a preflight's response: the requested headers are allowed, for ten minutes."""
     return [
         (b"access-control-allow-origin", origin),
-        (b"access-control-allow-credentials", b"true"),
+        _WITH_CREDENTIALS,
         _METHODS,
         (b"access-control-allow-headers", requested or _COMMON),
         (b"access-control-max-age", b"600"),
@@ -284,17 +266,19 @@ def is_local_origin(origin: bytes) -> bool:
 
 def is_local_host(host: bytes | None) -> bool:
     """Whether a Host header names this machine. Another name that resolves to it does not."""
-    if host is None:
-        return True
-    return is_local(host_name(host.decode("latin-1").strip()))
+    return host is None or is_local(host_name(_text(host)))
+
+
+def _text(header: bytes | None) -> str:
+    return (header or b"").decode("latin-1").strip()
 
 
 def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a browser sent this for a page that is not of this machine, by Origin or Sec-Fetch-Site."""
     origin = headers.get(b"origin")
-    if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # such as an image or a script of a page
-        return True
-    return origin is not None and not is_local_origin(origin)
+    if origin is None:  # an image or a script of a page has none
+        return headers.get(b"sec-fetch-site") == b"cross-site"
+    return not is_local_origin(origin)
 
 
 class Window(NamedTuple):

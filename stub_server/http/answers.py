@@ -12,10 +12,11 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from ..calls.call import Answer
 from ..calls.reply import Streamed
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT
-from ..kernel.problem import Refusal
+from ..kernel.problem import NotAllowed, Refusal
 
 log = logging.getLogger("stub_server")
 
@@ -65,6 +66,16 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
     headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
     headers += [(name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items()]
     return refusal.status, headers, body
+
+
+def not_allowed(method: str, allow: str) -> NotAllowed:
+    """405 for a path that has other methods."""
+    return NotAllowed(f"This path answers {allow}, not {method[:20]}.", headers={"Allow": allow})
+
+
+def options(allow: str) -> Answer:
+    """The answer to OPTIONS."""
+    return 204, [(b"allow", allow.encode())], (b"",), b""
 
 
 def sent_lines(headers: Pairs) -> bytes:
