@@ -47,18 +47,6 @@ class Waiting:
 
     def of(self, call: Call) -> AbstractContextManager[None]:
         """A place for a request that waits for something of its own. Raises Limited when none is free."""
-        return self._until_done(self.take(call))
-
-    def with_sandbox(self, call: Call) -> AbstractContextManager[None]:
-        """A place for a request that waits because its sandbox does. Raises Limited when none is free."""
-        return self._until_done(self._take_in_sandbox((call.sandbox.name, None)))
-
-    def elsewhere(self) -> AbstractContextManager[None]:
-        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
-        return self._until_done(self._take(("", None)))
-
-    def take(self, call: Call) -> Place:
-        """As `of`, until it is given back."""
         caller = call.caller  # on loopback not known yet
         named = call.headers.get(b"authorization", call.peer) if caller is None else caller.key_id or caller.subject
         place = call.sandbox.name, named
@@ -66,30 +54,31 @@ class Waiting:
             raise _too_many(OF_ONE, " of this caller")
         return self._take_in_sandbox(place)
 
-    def _take_in_sandbox(self, place: Place) -> Place:
+    def with_sandbox(self, call: Call) -> AbstractContextManager[None]:
+        """A place for a request that waits because its sandbox does. Raises Limited when none is free."""
+        return self._take_in_sandbox((call.sandbox.name, None))
+
+    def elsewhere(self) -> AbstractContextManager[None]:
+        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
+        return self._take(("", None))
+
+    def _take_in_sandbox(self, place: Place) -> AbstractContextManager[None]:
         if sum(count for (sandbox, _), count in self._counts.items() if sandbox == place[0]) >= OF_SANDBOX:
             raise _too_many(OF_SANDBOX, " of this sandbox")
         return self._take(place)
 
-    def _take(self, place: Place) -> Place:
+    @contextmanager
+    def _take(self, place: Place) -> Iterator[None]:
         most = min(IN_ALL, self._most)
         if self._counts.total() >= most:
             raise _too_many(most, "")
         self._counts[place] += 1
-        return place
-
-    @contextmanager
-    def _until_done(self, place: Place) -> Iterator[None]:
         try:
             yield
         finally:
-            self.give_back(place)
-
-    def give_back(self, place: Place) -> None:
-        """Free a place."""
-        self._counts[place] -= 1
-        if not self._counts[place]:
-            del self._counts[place]
+            self._counts[place] -= 1
+            if not self._counts[place]:
+                del self._counts[place]
 
 
 def _too_many(most: int, whose: str) -> Limited:
