@@ -12,12 +12,10 @@ from ..contract.document import Operation
 from ..contract.formats import is_uuid
 from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import iso
 from ..kernel.hosts import unmapped
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
-from ..store.memory import Store
 from .call import Call, Caller
 
 if TYPE_CHECKING:
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
+_KEYS = ("sk_", "pk_")  # API keys begin so
 _API_KEY_HEADER = "X-API-Key is not read here. "
 _LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
@@ -213,10 +212,8 @@ class Gate:
         token = token.strip()
         if kind.lower() != "bearer" or not token:
             raise no_credentials(_not_bearer(kind.lower(), token))
-        if token.startswith("sk_"):
-            return self._private(call, token, scheme)
-        if token.startswith("pk_"):
-            return self._public(call, token, scheme)
+        if token.startswith(_KEYS):
+            return self._key_caller(call, token, scheme)
         try:
             return self.tokens.caller(b"Bearer " + token.encode("latin-1"), call.sandbox.name, now)
         except Unauthenticated:
@@ -224,37 +221,33 @@ class Gate:
                 return _seeded_merchant(call.sandbox)
             raise
 
-    def _private(self, call: Call, token: str, scheme: str | None) -> Caller:
-        value, stores = digest(token), call.sandbox.stores.values()
-        if scheme == "jwt" and any(store.api_keys.holder("digest", value) for store in stores):
+    def _key_caller(self, call: Call, token: str, scheme: str | None) -> Caller:
+        sandbox, is_public = call.sandbox, token.startswith("pk_")
+        if is_public and scheme != "publicBearer" and not self.lenient:
+            raise bad_credentials("A public key only identifies; use the private key or a token here.")
+        key = _key_in(sandbox, token)
+        if key is not None and scheme == "jwt" and not is_public:
             raise Forbidden(
                 "API keys are managed with a JWT, never with an API key.",
                 advice="POST /_sandbox/tokens issues one.",
                 code="jwt_required",
                 details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
             )
-        return self._key_caller(call, "digest", value, "private_key")
-
-    def _public(self, call: Call, token: str, scheme: str | None) -> Caller:
-        if scheme != "publicBearer" and not self.lenient:
-            raise bad_credentials("A public key only identifies; use the private key or a token here.")
-        return self._key_caller(call, "public_key", token, "public_key")
-
-    def _key_caller(self, call: Call, unique: str, value: str, kind: str) -> Caller:
-        sandbox = call.sandbox
-        for store in sandbox.stores.values():
-            ident = store.api_keys.holder(unique, value)
-            if ident is not None:
-                return _caller_of(sandbox, store, ident, kind)
-        if self.lenient:
+        if key is None and self.lenient:
             return _seeded_merchant(sandbox)
-        other = call.server.sandboxes.seeded_owner(unique, value)
-        if other is not None and other != sandbox.name:
+        if key is None:
+            other = call.server.sandboxes.seeded_owner(*_unique(token))
+            if other is None or other == sandbox.name:
+                raise bad_credentials("No API key of this sandbox has this value.")
             raise bad_credentials(
                 f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
                 advice="GET /_sandbox/credentials shows its own.",
             )
-        raise bad_credentials("No API key of this sandbox has this value.")
+        if key.expires_at is not None and key.expires_at <= call.now_text:
+            raise bad_credentials("This API key has expired.", "api_key_expired")
+        if not key.is_active:
+            raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+        return key.caller
 
     def _check_address(self, call: Call, caller: Caller) -> None:
         claimed = call.headers.get(b"x-sandbox-client-ip")
@@ -305,16 +298,11 @@ def recognised(call: Call, authorization: bytes) -> Caller | None:
     token = token.strip()
     if kind.lower() != "bearer":
         return None
-    if not token.startswith(("sk_", "pk_")):
-        verified: Verified | None = call.server.tokens.find(authorization)
-        return None if verified is None else verified.caller
-    unique, value = ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
-    for store in call.sandbox.stores.values():
-        record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
-        if record is not None:
-            caller = _key_of(record, store.merchant.id).caller
-            return caller if unique == "digest" else _identified(caller)
-    return None
+    if token.startswith(_KEYS):
+        key = _key_in(call.sandbox, token)
+        return None if key is None else key.caller
+    verified: Verified | None = call.server.tokens.find(authorization)
+    return None if verified is None else verified.caller
 
 
 def _lacks(scope: str) -> Forbidden:
@@ -353,17 +341,19 @@ def _key_of(record: Record, merchant_id: str) -> _Key:
     return _Key(caller, public["expires_at"], public["is_active"])
 
 
-def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
-    record = store.api_keys.find(ident)
-    assert record is not None
-    caller, expires_at, active = _key_of(record, store.merchant.id)
-    if expires_at is not None and expires_at <= iso(sandbox.clock.now):
-        raise bad_credentials("This API key has expired.", "api_key_expired")
-    if not active:
-        raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
-    return _identified(caller) if kind == "public_key" else caller
+def _unique(token: str) -> tuple[str, str]:
+    """The unique index by which an API key is found, and the value there."""
+    return ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
 
 
-def _identified(caller: Caller) -> Caller:
-    """The caller of the public half of a key, which only identifies."""
-    return replace(caller, kind="public_key", scopes=frozenset())
+def _key_in(sandbox: Sandbox, token: str) -> _Key | None:
+    """The API key of a sandbox with this private or public half. The caller of a public half has no scopes."""
+    unique, value = _unique(token)
+    for store in sandbox.stores.values():
+        record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
+        if record is not None:
+            key = _key_of(record, store.merchant.id)
+            if unique == "digest":
+                return key
+            return key._replace(caller=replace(key.caller, kind="public_key", scopes=frozenset()))
+    return None
