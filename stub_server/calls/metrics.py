@@ -16,7 +16,7 @@ MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
 BOUNDS = (250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000)
 """µs at which the buckets of latencies end."""
 _MICRO = 1_000_000
-_ENDS = [*(str(bound / _MICRO) for bound in BOUNDS), "+Inf"]
+_ENDS = [*(str(end / _MICRO) for end in BOUNDS), "+Inf"]
 
 
 class Requests:

@@ -62,8 +62,9 @@ class RequestContext:
         head = self._read_headers(scope["headers"])
         default = self._sandboxes.default
         call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
-        call.client, call.warnings = forwarded_for or scope.get("client"), head.warnings
-        call.is_hop = forwarded_for is not None
+        call.client, call.warnings = scope.get("client"), head.warnings
+        if forwarded_for is not None:
+            call.client, call.is_hop = forwarded_for, True
         if INTERNAL in scope:
             call.is_internal = True
         scope[CALL] = call
@@ -205,7 +206,7 @@ class RequestContext:
             return
         if is_control:
             trace.is_control = True
-        if call.is_kept and (not is_control or changes_something(call)):
+        if call.is_kept and (not is_control or _changes_something(call)):
             self._journal.write(call)
         else:
             self._journal.pass_by(call)
@@ -322,7 +323,7 @@ def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:
     return b"\n".join((*found, *found.values()))
 
 
-def changes_something(call: Call) -> bool:
+def _changes_something(call: Call) -> bool:
     """Whether a request to the control surface may change something. The inbox itself stores what it receives."""
     return call.method not in _READING and inbox_at(call.method, call.path) is None
 

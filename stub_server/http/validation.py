@@ -152,6 +152,7 @@ class OperationRequests:
             (name, in_path[name].get("format") == "uuid", re.compile(in_path[name].get("pattern", "")))
             for name in re.findall(r"\{([^}]+)\}", operation.path)
         ]
+        self._has_one_uuid = [is_id for _, is_id, _ in self._ids] == [True]
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
         self._casts = {name: _cast_of(schema) for name, schema in query.items()}
         self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
@@ -281,6 +282,8 @@ class OperationRequests:
         return schema_of(self._shape, path, self._resolve)
 
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
+            return (values[0].lower(),)
         checked = []
         for value, (name, is_id, pattern) in zip(values, self._ids, strict=True):
             if is_id:

@@ -107,7 +107,7 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str, va
 
 
 def unread(body: bytes, error: ValueError) -> str:
-    """Why a body could not be read as JSON, and what to do where that can be told."""
+    """Why a body could not be read as JSON, and what to do if that is known."""
     try:
         text = body.decode()
     except UnicodeDecodeError as wrong:
