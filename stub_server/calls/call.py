@@ -66,11 +66,10 @@ class Head:
 
     It is read once and shared by all requests that send the same headers: never change it.
 
-    `by_name` has the names in lower case. `sandbox` is the value of X-Sandbox. `repeated` is a header that was sent
-    more than once and must not be, `coding` an unknown transfer coding. `warnings` are those about headers. `origin` is
-    the origin of the page that sent the request, and `is_foreign` whether it is on another machine. `needs_no_checks`
-    is False where HostPolicy has something to check. `is_special` is True where a header asks for a failure, a delay or
-    the past, `is_coded` where the body is compressed.
+    `by_name` has the names in lower case. `sandbox` is the value of X-Sandbox, `warnings` are about headers. `origin`
+    is the origin of the page that sent the request, and `is_foreign` whether it is on another machine.
+    `needs_no_checks` is False where HostPolicy has something to check, `is_special` True where a header asks for a
+    failure, a delay or the past.
 
     `packed` are the headers as the journal stores them: names, then values, without credentials. If it `is_suspect`, a
     value may still have a secret.
@@ -78,15 +77,11 @@ class Head:
 
     by_name: Mapping[bytes, bytes]
     sandbox: str | None = None
-    repeated: str | None = None
-    has_host: bool = True
-    coding: bytes = b""
     warnings: tuple[str, ...] = ()
     origin: bytes | None = None
     is_foreign: bool = False
     needs_no_checks: bool = True
     is_special: bool = False
-    is_coded: bool = False
     is_suspect: bool = False
     packed: bytes = b""
 
@@ -101,72 +96,48 @@ class Call:
     # SandboxSelection
     trace: Trace
     store: Store
-    has_begun = False
-    """Whether it has a trace: not if it was refused before a sandbox was chosen."""
-    prefix = ""
-    """The `/s/{name}` that was removed from the path, or empty."""
-    holder: str | None = None
-    """The address of another server that has the sandbox."""
-    holder_sandbox = ""
-    """The name of that sandbox."""
+    has_begun = False  # whether it has a trace: not if it was refused before a sandbox was chosen
+    prefix = ""  # the `/s/{name}` that was removed from the path, or empty
+    holder: str | None = None  # the address of another server that has the sandbox
+    holder_sandbox = ""  # the name of that sandbox
+    is_of_none = False  # whether its sandbox had been deleted before the request began
+    pending: Sandbox | None = None  # its sandbox until that is created: a request that is refused creates none
     # Forwarding
-    passage: Any = None
-    """What sends the answer of that server: an `http.forwarding.Passage`, or None."""
-    is_of_none = False
-    """Whether its sandbox had been deleted before the request began."""
-    pending: Sandbox | None = None
-    """Its sandbox until that is created: a request that is refused creates none."""
+    passage: Any = None  # what sends the answer of that server: an `http.forwarding.Passage`, or None
     # RateLimit
-    limits: Sequence[tuple[bytes, bytes]] = ()
-    """Headers of its answer about the rate limit."""
+    limits: Sequence[tuple[bytes, bytes]] = ()  # headers of its answer about the rate limit
     # Pages
-    is_kept = True
-    """Whether the journal stores it: no pages and no preflights."""
+    is_kept = True  # whether the journal stores it: no pages and no preflights
     # Routing
     path_values: tuple[str, ...] = ()
     # FaultInjection
-    faults: Any = None
-    """The faults of this request: an `http.fault_injection.Injection`, or None."""
+    faults: Any = None  # the faults of this request: an `http.fault_injection.Injection`, or None
     # Security
     caller: Caller | None = None
     operation: Operation | None = None
     # Validation
     body_bytes = b""
-    upload: bytes | bytearray = b""
-    """The file in its body, while it is processed."""
-    values: tuple[str, ...] = ()
-    """The ids in its path, validated."""
-    arguments: Mapping[str, Any] = MappingProxyType({})
-    """The query and body, if its handler takes them."""
-    suspect_maps: tuple[tuple[str, ...], ...] = ()
-    """Where its body has maps one of which has an invalid key."""
+    upload: bytes | bytearray = b""  # the file in its body, while it is processed
+    values: tuple[str, ...] = ()  # the ids in its path, validated
+    arguments: Mapping[str, Any] = MappingProxyType({})  # the query and body, if its handler takes them
+    suspect_maps: tuple[tuple[str, ...], ...] = ()  # where its body has maps one of which has an invalid key
     # FirstUse
-    created: Entry | None = None
-    """The sandbox that this request created: if the request fails after all, it is deleted again."""
+    created: Entry | None = None  # the sandbox that it created, which is deleted again if the request fails
     # Idempotency
-    reply_key: tuple[ReplyKey, bytes] | None = None
-    """The key under which its reply is saved, and the fingerprint of the request."""
+    reply_key: tuple[ReplyKey, bytes] | None = None  # the key under which its reply is saved, and its fingerprint
     # The layer that answers, and RequestContext for a refusal
-    answer: Answer
-    """What RequestContext sends."""
-    stream: Streamed | None = None
-    """What is sent instead, piece by piece."""
-    is_preflight = False
-    """Whether the answer is a preflight's, which has no further headers."""
+    answer: Answer  # what RequestContext sends
+    stream: Streamed | None = None  # what is sent instead, piece by piece
+    is_preflight = False  # whether the answer is a preflight's, which has no further headers
     # RequestContext
-    sent_headers: Sequence[tuple[bytes, bytes]] = ()
-    """The headers of its answer, for the journal."""
+    sent_headers: Sequence[tuple[bytes, bytes]] = ()  # the headers of its answer, for the journal
 
     client: tuple[str, int] | None = None
-    is_internal = False
-    """Whether this server itself asks, to show a page: such a request is not journaled, limited or made to fail."""
-    is_hop = False
-    """Whether another server of the store has forwarded it."""
+    is_internal = False  # whether this server asks, to show a page: it is not journaled, limited or made to fail
+    is_hop = False  # whether another server of the store has forwarded it
     warnings: tuple[str, ...] = ()
-    has_recorded = False
-    """Whether it has recorded a step."""
-    drafted: Draft | None = None
-    """The step that it prepares."""
+    has_recorded = False  # whether it has recorded a step
+    drafted: Draft | None = None  # the step that it prepares
 
     def __init__(self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Any) -> None:
         """`path` is the path in its sandbox; `sandbox` is the one that refuses the request where none is chosen.

@@ -121,22 +121,15 @@ class Server:
     rate_limit: tuple[int, int] | None = None
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
-    waiting: Waiting = field(default_factory=Waiting)
-    """Places of requests that wait."""
-    closing: Closing = field(default_factory=Closing)
-    """Set when the server stops: no request waits any longer."""
-    drain: float = 0.0
-    """Seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more."""
-    certifying: set[str] = field(default_factory=set)
-    """The sandboxes in which a receiver is being certified."""
-    requests: Requests = field(default_factory=Requests)
-    """Counts of the requests that were answered."""
+    waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
+    closing: Closing = field(default_factory=Closing)  # set when the server stops: no request waits any longer
+    drain: float = 0.0  # seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more
+    certifying: set[str] = field(default_factory=set)  # the sandboxes in which a receiver is being certified
+    requests: Requests = field(default_factory=Requests)  # counts of the requests that were answered
     listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
     """Called with every request that has been answered, and its warnings."""
-    followers: set[Any] = field(default_factory=set)
-    """The readers of streams."""
-    downloads: WeakSet[Any] = field(default_factory=WeakSet)
-    """Files that are being written or downloaded."""
+    followers: set[Any] = field(default_factory=set)  # the readers of streams
+    downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
 
     @property
     def sender(self) -> Sender:

@@ -26,8 +26,15 @@ from ..engine.deliveries import INBOX
 from ..kernel.hosts import is_local
 from ..kernel.problem import Forbidden, Limited, Malformed, NotBuilt
 from ..kernel.text import counted
-from .answers import Headers
+from .answers import Headers, Pairs
 
+# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
+_ONCE = frozenset(
+    (
+        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
+        b"sec-fetch-site", b"webhook-id",
+    )
+)  # fmt: skip
 METRICS = f"{CONTROL}/metrics"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 """Paths of the control surface that anyone may request, by any name of the host."""
@@ -90,6 +97,27 @@ class Hosts:
         """Whether a request with this Host header is accepted. Browsers always send the header."""
         return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
 
+    def needs_no_checks(self, sent: Pairs, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether HostPolicy has nothing to check in headers as they were sent and by name."""
+        return (
+            self.admits(headers.get(b"host"))
+            and b"host" in headers
+            and DELIVERY not in headers
+            and _coding(headers) == b"chunked"
+            and (len(headers) == len(sent) or _repeated(sent) is None)
+        )
+
+
+def _coding(headers: Mapping[bytes, bytes]) -> bytes:
+    return headers.get(b"transfer-encoding", b"chunked").strip().lower()
+
+
+def _repeated(sent: Pairs) -> str | None:
+    """The header that was sent more than once and must not be."""
+    names = [name for name, _ in sent]
+    twice = (name for name in names if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1)
+    return next((name.decode("latin-1").title() for name in twice), None)
+
 
 class HostPolicy:
     """Refuses requests of pages of other hosts, requests that proxies may read otherwise, and webhook deliveries."""
@@ -100,25 +128,25 @@ class HostPolicy:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         if not call.head.needs_no_checks:
-            self._check(call, scope["http_version"])
+            self._check(call, scope)
         return self.app(scope, receive, send)
 
-    def _check(self, call: Call, version: str) -> None:
+    def _check(self, call: Call, scope: Scope) -> None:
         """Raises Malformed, NotBuilt and Forbidden."""
-        head = call.head
-        if not head.has_host and version == "1.1":
+        headers = call.headers
+        if b"host" not in headers and scope["http_version"] == "1.1":
             raise Malformed("An HTTP/1.1 request has a Host header.", code="malformed_request")
-        if head.coding:
+        if _coding(headers) not in (b"", b"chunked"):
             raise NotBuilt("The transfer coding is not known. Send the body whole, or with Transfer-Encoding: chunked.")
-        if head.repeated is not None:
-            raise Malformed(f"The request has more than one {head.repeated} header.", code="malformed_request")
+        if (repeated := _repeated(scope["headers"])) is not None:
+            raise Malformed(f"The request has more than one {repeated} header.", code="malformed_request")
         path = call.path
         if path.startswith("/s/"):
             path = path[path.find("/", 3) :]
-        if not self._hosts.admits(head.by_name.get(b"host")) and path not in OPEN_CONTROL:
+        if not self._hosts.admits(headers.get(b"host")) and path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         # A webhook's delivery could change something here, or cause more deliveries.
-        if DELIVERY in head.by_name and inbox_at(call.method, path) is None:
+        if DELIVERY in headers and inbox_at(call.method, path) is None:
             message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
             raise Forbidden(message, code="delivery_not_allowed")
 

@@ -16,19 +16,12 @@ from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import Missing, Refusal, Unavailable, gone
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
-from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
+from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .peers import HOP, Hops, Word
 from .selection import ABOUT_THE_SERVER, AS_OF, turn_back
 
-# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
-_ONCE = frozenset(
-    (
-        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
-        b"sec-fetch-site", b"webhook-id",
-    )
-)  # fmt: skip
 _OURS = b"x-sandbox"
 _KNOWN = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 _SPECIAL = frozenset((PREFER, SIMULATE, DELAY, AS_OF))
@@ -265,27 +258,15 @@ class HeaderReader:
 
     def _read(self, sent: tuple[tuple[bytes, bytes], ...]) -> Head:
         by_name = dict(sent)
-        origin, named = by_name.get(b"origin"), by_name.get(b"x-sandbox")
-        repeated = None if len(by_name) == len(sent) else _repeated(sent)
-        accepted, has_host = self._hosts.admits(by_name.get(b"host")), b"host" in by_name
-        coding = by_name.get(b"transfer-encoding", b"chunked").strip().lower()
-        packed = _packed(sent)
+        origin, named, packed = by_name.get(b"origin"), by_name.get(b"x-sandbox"), _packed(sent)
         head = Head(
             by_name,
             sandbox=None if named is None else named.decode("latin-1"),
-            repeated=repeated,
-            has_host=has_host,
-            coding=b"" if coding == b"chunked" else coding,
             warnings=(*(("if_match_ignored",) if b"if-match" in by_name else ()), *_unknown(by_name)),
             origin=origin,
             is_foreign=origin is not None and not is_local_origin(origin),
-            needs_no_checks=repeated is None
-            and accepted
-            and has_host
-            and coding == b"chunked"
-            and DELIVERY not in by_name,
+            needs_no_checks=self._hosts.needs_no_checks(sent, by_name),
             is_special=not _SPECIAL.isdisjoint(by_name),
-            is_coded=by_name.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"),
             is_suspect=self._secrets.may_be_in(packed),
             packed=packed,
         )
@@ -295,13 +276,6 @@ class HeaderReader:
                 self._known.clear()
             self._known[sent] = head
         return head
-
-
-def _repeated(sent: tuple[tuple[bytes, bytes], ...]) -> str | None:
-    """The header that was sent more than once and must not be."""
-    names = [name for name, _ in sent]
-    twice = (name for name in names if (name in _ONCE or name.startswith(_OURS)) and names.count(name) > 1)
-    return next((name.decode("latin-1").title() for name in twice), None)
 
 
 def _unknown(names: Iterable[bytes]) -> Iterable[str]:

@@ -112,8 +112,7 @@ class Validation(SpecMiddleware):
         sent = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if sent.decode("latin-1") not in media:
             raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
-        if call.head.is_coded:
-            raise _compressed()
+        _check_coding(call)
         async with self._uploading:
             call.upload = await call.read(receive, LARGEST_FILE)
             try:
@@ -213,8 +212,7 @@ class OperationRequests:
         if self.has_body:
             raw = call.body_bytes
             if raw or self._body_required:
-                if call.head.is_coded:
-                    raise _compressed()
+                _check_coding(call)
                 value["body"] = self._body(call.headers.get(b"content-type"), raw)
         return value
 
@@ -348,9 +346,11 @@ def _invalid(details: list[Detail]) -> Invalid:
     return Invalid(message, details=details[:_MOST_WRONG])
 
 
-def _compressed() -> Unsupported:
-    advice = "Send the body uncompressed, without Content-Encoding."
-    return Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
+def _check_coding(call: Call) -> None:
+    """Raises Unsupported for a compressed body."""
+    if call.headers.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"):
+        advice = "Send the body uncompressed, without Content-Encoding."
+        raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
 
 
 def _cast_of(schema: Json) -> Callable[[str], Any] | None:
