@@ -24,10 +24,8 @@ from ..worlds.entry import Entry
 if TYPE_CHECKING:
     from .reply import Streamed
 
-CALL = "stub_server.call"
-"""Where the scope of a request has its Call."""
-INTERNAL = "stub_server.internal"
-"""In the scope of a request that this server itself sends to show a page."""
+CALL = "stub_server.call"  # where the scope of a request has its Call
+INTERNAL = "stub_server.internal"  # in the scope of a request that this server itself sends to show a page
 PERMITTED = "stub_server.permitted"
 """In the same: pairs of method and path of the control surface that the page may request without a key."""
 CONTROL = "/_sandbox"

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 OF_ONE = 32  # requests of one caller to one sandbox
 OF_SANDBOX = 128
 IN_ALL = 384
-Place: TypeAlias = tuple[str, Hashable]
-"""A sandbox, and the caller who waits there."""
+Place: TypeAlias = tuple[str, Hashable]  # a sandbox, and the caller who waits there
 Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
 """Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds

@@ -44,13 +44,11 @@ _FOREIGN_HOST = (
 )
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
 _PREFLIGHT = b"access-control-request-method"
-_READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
-"""What pages of every origin may read."""
+_READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
 _LONGEST_ORIGIN = 200
 _PAGES = "The control surface answers only pages of this machine. Start the server with --admin-key for others."
 
-CONSOLE = ("/console/", "/pay/")
-"""Paths of pages that act begin so: only pages of the same origin may read them."""
+CONSOLE = ("/console/", "/pay/")  # paths of pages that act begin so: only pages of the same origin may read them
 CONTROL_KEY = b"x-sandbox-control-key"
 MOST_CALLERS = 10_000  # whose requests are counted
 _KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))

@@ -24,10 +24,8 @@ Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
 Headers = list[tuple[bytes, bytes]]
 SendWhole: TypeAlias = Callable[[int, Pairs, bytes], bytes | None]
 """Takes status, headers and body; returns the headers as they were sent, a line each, None where it sent nothing."""
-WHOLE = "stub_server.whole"
-"""The extension of a scope by which a whole response is sent."""
-REFUSED = "stub_server.refused"
-"""Where a scope has the protocol's refusal of its request."""
+WHOLE = "stub_server.whole"  # the extension of a scope by which a whole response is sent
+REFUSED = "stub_server.refused"  # where a scope has the protocol's refusal of its request
 TRANSPORT = "stub_server.transport"
 """Where the state in a scope has the connection's transport; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")

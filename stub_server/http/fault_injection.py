@@ -184,10 +184,8 @@ class Effects:
 class Injection:
     """The faults of one request."""
 
-    of_body: Callable[[Any], Iterable[Effect]] | None = None
-    """The effects that depend on its body, if any do."""
-    effect: Effect | None = None
-    """The first effect that does more than wait."""
+    of_body: Callable[[Any], Iterable[Effect]] | None = None  # the effects that depend on its body, if any do
+    effect: Effect | None = None  # the first effect that does more than wait
     _delay_after = 0
     _has_place = False
 

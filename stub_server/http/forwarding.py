@@ -85,8 +85,7 @@ class Forwarding:
 class Passage:
     """A request on its way to the server that has its sandbox, and the answer on its way back."""
 
-    word: Word | None = None
-    """What the other server says to this one."""
+    word: Word | None = None  # what the other server says to this one
     _upload: asyncio.Task[None] | None = None
     _has_left = _is_sent = _has_place = False
     _patience = SLOW

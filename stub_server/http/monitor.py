@@ -1,9 +1,14 @@
 """Deadlines of connections and their maximum number, checked once a second instead of by a timer per request."""
 
+from __future__ import annotations
+
 import asyncio
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .protocol import HttpProtocol
 
 
 class Wait(Enum):
@@ -47,25 +52,6 @@ class Limits:
         return min(1.0, min(self.head, self.body, self.keep_alive, self.unread, self.end) / 4)
 
 
-class Connection(Protocol):
-    """What the monitor needs of a connection."""
-
-    rested: float
-    """When it was opened or its last response was sent: monotonic seconds, finer than the loop's milliseconds."""
-
-    def waits_for(self) -> tuple[Wait, object]:
-        """What the connection waits for, and a mark that changes whenever it makes progress."""
-
-    def give_up(self, wait: Wait) -> None:
-        """Refuse or close: the wait has exceeded its limit."""
-
-    def drop(self) -> None:
-        """Close at once, to free a place for another connection."""
-
-    def turn_away(self) -> None:
-        """Refuse the connection: the maximum is reached."""
-
-
 @dataclass(slots=True)
 class _Seen:
     wait: Wait | None = None
@@ -78,14 +64,14 @@ class ConnectionMonitor:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._open: dict[Connection, _Seen] = {}
+        self._open: dict[HttpProtocol, _Seen] = {}
         self._sweeping = False
         self._swept = 0.0
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def opened(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+    def opened(self, connection: HttpProtocol, loop: asyncio.AbstractEventLoop) -> None:
         """Register a connection: free a place for it, or refuse it."""
         while len(self._open) >= self.limits.connections:
             if not self._make_room():
@@ -96,7 +82,7 @@ class ConnectionMonitor:
             self._sweeping, self._swept = True, loop.time()
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: HttpProtocol) -> None:
         """Unregister a connection that was closed."""
         self._open.pop(connection, None)
 

@@ -20,8 +20,7 @@ from starlette.types import Scope
 CONNECT = 2.0  # seconds
 KEPT, KEPT_FOR = 32, 30.0  # idle connections to a server, and seconds, fewer than the server leaves them open
 PIECE = 65_536  # bytes of an answer that are read at a time
-HOP = b"x-sandbox-hop"
-"""The last header of a forwarded request; in an answer to one it is one of the words below."""
+HOP = b"x-sandbox-hop"  # the last header of a forwarded request; in an answer to one it is one of the words below
 VALID = 30  # seconds by which the clocks of two servers may differ
 
 
@@ -152,12 +151,9 @@ class Peers:
 class Word(Enum):
     """What a server answers to another one, and to no client."""
 
-    ELSEWHERE = b"elsewhere"
-    """Nothing was done: the server does not have the sandbox."""
-    LEAVING = b"leaving"
-    """Nothing was done: the server is about to stop."""
-    DROPPED = b"dropped"
-    """A fault rule drops the client's connection without an answer."""
+    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox
+    LEAVING = b"leaving"  # nothing was done: the server is about to stop
+    DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
 
 
 class Hops:

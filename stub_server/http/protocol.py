@@ -64,7 +64,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     monitor: ClassVar[ConnectionMonitor]
 
-    rested = 0.0
+    rested = 0.0  # when it was opened or its last response was sent: monotonic seconds, finer than the loop's
     _refused = False
     _waits_for_reader = False  # whether the next request in the pipeline waits until the last answer has been read
     _earlier: tuple[RequestResponseCycle, ...] = ()  # requests before the newest one that may be unanswered
@@ -213,7 +213,7 @@ class HttpProtocol(HttpToolsProtocol):
     # -- deadlines and room
 
     def waits_for(self) -> tuple[Wait, object]:
-        """See `Connection`. Computed from uvicorn's own state, at no cost per request."""
+        """What it waits for, and a mark that changes whenever it makes progress: from uvicorn's state, at no cost."""
         cycle, scope = self.cycle, self.scope
         if unread := self.transport.get_write_buffer_size():
             return Wait.READER, unread

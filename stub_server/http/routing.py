@@ -20,8 +20,7 @@ from ..kernel.problem import Missing
 from ..kernel.text import nearest
 from .answers import not_allowed, options
 
-DOCS = "/docs"
-"""The page of each operation is below this path, named by its id."""
+DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _SHOWN = 60

@@ -51,8 +51,7 @@ CODE = "metadata_key_invalid"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
 _DEEPEST_MAP = 8
 
-Place = tuple[str, ...]
-"""Where a body has a map with free keys, such as metadata: the members that lead there."""
+Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
 
 
 class Validation(SpecMiddleware):
