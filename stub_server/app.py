@@ -30,21 +30,16 @@ from .explain.live_examples import LiveExamples
 from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
 from .files.package import MOST_BYTES, BadFile
-from .http.access import AccessPolicy, HostPolicy, Hosts, Origins
+from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
 from .http.application import Application
 from .http.context import RequestContext
-from .http.dispatch import Dispatch
-from .http.due_jobs import DueJobs
+from .http.dispatch import Dispatch, Idempotency
 from .http.fault_injection import BodyFaults, FaultInjection
 from .http.forwarding import Forwarding
-from .http.hop import Hops
-from .http.idempotency import Idempotency
 from .http.pages import Pages
-from .http.rate_limit import RateLimit
-from .http.routing import Routing
-from .http.security import Security
-from .http.selection import FirstUse, SandboxSelection
-from .http.time_travel import TimeTravel
+from .http.peers import Hops
+from .http.routing import Routing, Security
+from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import orjson
 
-from .calls.sandboxes import pay_url
+from .calls.views import pay_url
 from .engine.journal import Trace
 from .engine.sandbox import DEFAULT
 from .kernel.clock import iso

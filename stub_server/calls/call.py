@@ -1,4 +1,4 @@
-"""One request: its headers, its body, its caller, its sandbox, and the methods that handlers use."""
+"""One request: its headers, body, caller and sandbox, and the methods that handlers use."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ from ..worlds.entry import Entry
 if TYPE_CHECKING:
     from .reply import Streamed
 
-CALL = "stub_server.call"
-"""Where the scope of a request has its Call."""
-INTERNAL = "stub_server.internal"
-"""In the scope of a request that this server itself makes to show a page."""
+CALL = "stub_server.call"  # where the scope of a request has its Call
+INTERNAL = "stub_server.internal"  # in the scope of a request that this server itself sends to show a page
 PERMITTED = "stub_server.permitted"
-"""In the same: pairs of method and path of the control surface that the page may ask for without a key."""
+"""In the same: pairs of method and path of the control surface that the page may request without a key."""
 CONTROL = "/_sandbox"
 Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes]
-"""Status, headers, and the body in parts and joined: the journal keeps the parts, which the store has anyway."""
+"""Status, headers, and the body in parts and joined: the journal refers to the parts, which the store has anyway."""
 LARGEST_BODY = 1_048_576  # bytes
 _MOST_KEPT = 50  # warnings of one request
 MOST_WARNINGS = 20  # of one answer
@@ -64,30 +62,24 @@ class Caller:
 class Head:
     """The headers of a request, and what follows from them alone.
 
-    It is worked out once and shared by the requests that send the same headers: nothing may change it.
+    It is read once and shared by all requests that send the same headers: never change it.
 
-    `by_name` has the names in lower case. `sandbox` is the one that X-Sandbox names. A `repeated` header came more than
-    once and must not. `has_host` is False where there is no Host, and `coding` is a transfer coding that is not known.
-    `warnings` are those that follow from the headers alone. `origin` is the page that sent the request, as its browser
-    says, and `is_foreign` whether that page is of another machine. `is_ordinary` is False where something about the
-    host, a webhook's delivery, a coding or a repeated header is to be looked at, `is_special` True where a header asks
-    for a failure, a delay or the past, `is_coded` where the body is compressed.
+    `by_name` has the names in lower case. `sandbox` is the value of X-Sandbox, `warnings` are about headers. `origin`
+    is the origin of the page that sent the request, and `is_foreign` whether it is on another machine.
+    `needs_no_checks` is False where HostPolicy has something to check, `is_special` True where a header asks for a
+    failure, a delay or the past.
 
-    `packed` is how the journal keeps the headers: names, then values, without credentials. Where it `is_suspect` a
-    value may hold a secret all the same.
+    `packed` are the headers as the journal stores them: names, then values, without credentials. If it `is_suspect`, a
+    value may still have a secret.
     """
 
     by_name: Mapping[bytes, bytes]
     sandbox: str | None = None
-    repeated: str | None = None
-    has_host: bool = True
-    coding: bytes = b""
     warnings: tuple[str, ...] = ()
     origin: bytes | None = None
     is_foreign: bool = False
-    is_ordinary: bool = True
+    needs_no_checks: bool = True
     is_special: bool = False
-    is_coded: bool = False
     is_suspect: bool = False
     packed: bytes = b""
 
@@ -95,82 +87,58 @@ class Head:
 class Call:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    It is made when a request arrives. What a layer of `http/` adds stands below its name. `sandbox` and `store` are set
-    by SandboxSelection and Security, and replaced by FirstUse and TimeTravel.
+    It is created when a request arrives. What a layer of `http/` adds is below the layer's name. `sandbox` and `store`
+    are set by SandboxSelection and Security, and replaced by FirstUse and TimeTravel.
     """
 
     # SandboxSelection
     trace: Trace
     store: Store
-    has_begun = False
-    """Whether there is a trace: not in a request that was refused before a sandbox was chosen."""
-    prefix = ""
-    """The `/s/{name}` that was taken off the path, or empty."""
-    holder: str | None = None
-    """The address of the server that has the sandbox, where it is another one."""
-    held = ""
-    """The name of that sandbox."""
+    has_begun = False  # whether it has a trace: not if it was refused before a sandbox was chosen
+    prefix = ""  # the `/s/{name}` that was removed from the path, or empty
+    holder: str | None = None  # the address of another server that has the sandbox
+    holder_sandbox = ""  # the name of that sandbox
+    is_of_none = False  # whether its sandbox had been deleted before the request began
+    pending: Sandbox | None = None  # its sandbox until that is created: a request that is refused creates none
     # Forwarding
-    passage: Any = None
-    """What gives the answer of that server: an `http.forwarding.Passage`, or None."""
-    is_of_none = False
-    """Whether it has no sandbox: the one that was chosen for it was deleted before the request began."""
-    pending: Sandbox | None = None
-    """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
+    passage: Any = None  # what sends the answer of that server: an `http.forwarding.Passage`, or None
     # RateLimit
-    limits: Sequence[tuple[bytes, bytes]] = ()
-    """Headers of its answer about the rate limit."""
+    limits: Sequence[tuple[bytes, bytes]] = ()  # headers of its answer about the rate limit
     # Pages
-    is_kept = True
-    """Whether the journal keeps it: no pages and no preflights."""
+    is_kept = True  # whether the journal stores it: no pages and no preflights
     # Routing
     path_values: tuple[str, ...] = ()
     # FaultInjection
-    faults: Any = None
-    """What is done to this request on demand: an `http.fault_injection.Injection`, or None."""
+    faults: Any = None  # the faults of this request: an `http.fault_injection.Injection`, or None
     # Security
     caller: Caller | None = None
     operation: Operation | None = None
     # Validation
     body_bytes = b""
-    upload: bytes | bytearray = b""
-    """The file that came as its body, while it is dealt with."""
-    values: tuple[str, ...] = ()
-    """The ids in its path, checked."""
-    arguments: Mapping[str, Any] = MappingProxyType({})
-    """Its query and body, as far as its handler takes them."""
-    has_odd_names = False
-    """Whether a map in its body may have a key that no map may have."""
+    upload: bytes | bytearray = b""  # the file in its body, while it is processed
+    values: tuple[str, ...] = ()  # the ids in its path, validated
+    arguments: Mapping[str, Any] = MappingProxyType({})  # the query and body, if its handler takes them
+    suspect_maps: tuple[tuple[str, ...], ...] = ()  # where its body has maps one of which has an invalid key
     # FirstUse
-    created: Entry | None = None
-    """The sandbox that this request created: if the request fails after all, it is deleted again."""
+    created: Entry | None = None  # the sandbox that it created, which is deleted again if the request fails
     # Idempotency
-    reply_key: tuple[ReplyKey, bytes] | None = None
-    """Under which key its reply is saved, and the fingerprint of the request."""
+    reply_key: tuple[ReplyKey, bytes] | None = None  # the key under which its reply is saved, and its fingerprint
     # The layer that answers, and RequestContext for a refusal
-    answer: Answer
-    """What is sent, by RequestContext alone."""
-    stream: Streamed | None = None
-    """What is sent instead, piece by piece."""
-    is_preflight = False
-    """Whether the answer is a preflight's, which has no further headers."""
+    answer: Answer  # what RequestContext sends
+    stream: Streamed | None = None  # what is sent instead, piece by piece
+    is_preflight = False  # whether the answer is a preflight's, which has no further headers
     # RequestContext
-    sent_headers: Sequence[tuple[bytes, bytes]] = ()
-    """Those of its answer, until the journal has packed them."""
+    sent_headers: Sequence[tuple[bytes, bytes]] = ()  # the headers of its answer, for the journal
 
     client: tuple[str, int] | None = None
-    is_internal = False
-    """Whether this server itself asks, to show a page: such a request is not kept, limited or made to fail."""
-    is_hop = False
-    """Whether another server of the store has forwarded it."""
+    is_internal = False  # whether this server asks, to show a page: it is not journaled, limited or made to fail
+    is_hop = False  # whether another server of the store has forwarded it
     warnings: tuple[str, ...] = ()
-    has_recorded = False
-    """Whether something was done already, whatever becomes of the rest."""
-    drafted: Draft | None = None
-    """The step that it has prepared so far."""
+    has_recorded = False  # whether it has recorded a step
+    drafted: Draft | None = None  # the step that it prepares
 
     def __init__(self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Any) -> None:
-        """`path` is the path in its world; `sandbox` is the world that refuses the request where none is chosen.
+        """`path` is the path in its sandbox; `sandbox` is the one that refuses the request where none is chosen.
 
         `server` is a `calls.server.Server`.
         """
@@ -178,14 +146,13 @@ class Call:
         self.headers, self.sandbox, self.server = head.by_name, sandbox, server
 
     def begin(self) -> Trace:
-        """The world has been chosen: from here on there is a trace of the request in it."""
+        """Start the trace of the request in the sandbox that was chosen."""
         sandbox = self.sandbox
         if sandbox.is_gone:
             self.is_of_none = True
         self.store, self.has_begun = sandbox.stores[sandbox.home], True
-        path = self.path or "/"
         ident, now, step = sandbox.ids.request(), sandbox.clock.now, sandbox.log.number
-        self.trace = Trace(ident, now, self.method, path, self.query_string, sandbox.name, step)
+        self.trace = Trace(ident, now, self.method, self.path or "/", self.query_string, sandbox.name, step)
         return self.trace
 
     @property
@@ -211,7 +178,7 @@ class Call:
 
     def warn(self, *codes: str) -> None:
         """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
-        if codes and len(self.warnings) < _MOST_KEPT:  # bounded, as each new one is compared with all
+        if codes and len(self.warnings) < _MOST_KEPT:  # each new one is compared with all
             self.warnings = tuple(dict.fromkeys(self.warnings + codes))
 
     def lifecycle(self, resource: str) -> Lifecycle:
@@ -219,17 +186,17 @@ class Call:
         return self.sandbox.rules.lifecycles[resource]
 
     def find(self, table: Table, ident: str, what: str) -> Record:
-        """The target of the request. Raises Missing."""
+        """The target of the request. Raises NotFound."""
         record = table.find(ident)
         if record is None:
-            raise self.missing(what)
+            raise self.not_found(what)
         return record
 
     def open(self, table: Table, ident: str, what: str) -> Row:
-        """The target of the request, parsed. Raises Missing."""
+        """The target of the request, parsed. Raises NotFound."""
         return table.parse(self.find(table, ident, what))
 
-    def missing(self, what: str) -> NotFound:
+    def not_found(self, what: str) -> NotFound:
         """404 for the id in the path."""
         return NotFound(f"There is no {what} with this id. List them to see the ids that exist.")
 
@@ -251,9 +218,9 @@ class Call:
         )
 
     async def read(self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY) -> bytes | bytearray:
-        """The request's whole body, however it is chunked. Raises TooLarge as soon as it is.
+        """The whole body. Raises TooLarge as soon as more than `most` bytes have come, BadRequest if the client leaves.
 
-        One that comes in pieces grows in place: to join hundreds of megabytes would hold everybody up.
+        Pieces are added in place: to join hundreds of megabytes would delay all other requests.
         """
         length = self.headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > most:
@@ -265,7 +232,7 @@ class Call:
         while message.get("more_body") and len(body) <= most:
             message = await receive()
             body += message.get("body", b"")
-        if message["type"] == "http.disconnect":  # half a request is not executed
+        if message["type"] == "http.disconnect":
             raise BadRequest("The client left before its body was complete.")
         if len(body) > most:
             raise _too_large(most)
@@ -282,53 +249,45 @@ class Call:
     @property
     def draft(self) -> Draft:
         """The step that this call prepares. It is recorded once the response has been checked against the contract."""
-        draft = self.drafted
-        if draft is None:
-            draft = self.drafted = Draft(self.sandbox, self.store, self.cause)
-        return draft
+        if self.drafted is None:
+            self.drafted = Draft(self.sandbox, self.store, self.cause)
+        return self.drafted
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
-        """Record the draft, if there is one. `saved` is the reply to keep for an Idempotency-Key.
+        """Record the draft, if there is one. `saved` is the reply to save for an Idempotency-Key.
 
-        Raises Unavailable for a world that has gone meanwhile.
+        Raises Unavailable if the sandbox was deleted meanwhile.
         """
-        draft = self.drafted
-        if draft is None:
-            if saved is None:
-                return
-            draft = self.draft
+        if self.drafted is None and saved is None:
+            return
         self.check_there()
-        step = draft.record(saved)
+        step = self.draft.record(saved)
         if step is not None:
             self.note(step)
         self.drafted = None
 
     @property
     def is_undone(self) -> bool:
-        """Whether the sandbox lost steps, which the store could not write, since the operation began."""
+        """Whether the sandbox has undone steps, which could not be stored, since the operation began."""
         return self.sandbox.undone_at > (self.trace.rule_at or self.trace.began)
 
     def check_there(self) -> None:
-        """Refuse what waited while its sandbox was reset or deleted, or lost what it had done. Raises Unavailable."""
+        """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the request waited."""
         if self.sandbox.is_gone:
             raise gone()
         if self.has_recorded and self.is_undone:
             raise unwritten("it could not be for a moment")
 
     def note(self, step: Step) -> None:
-        """Have the journal know the step, and what it raised."""
+        """Add a recorded step, its events and deliveries to the trace."""
         trace, number, events = self.trace, step.number, step.events
         if not self.has_recorded:
             trace.before, self.has_recorded = number - 1, True
         trace.after = number
         if events:
             trace.events += tuple([event.id for event in events])
-            opened = [record.id for table, record, before in step.puts if before is None and table == "webhook_logs"]
-            trace.deliveries += tuple(opened)
-
-    def forget_draft(self) -> None:
-        """Let go of what was drafted and not recorded."""
-        self.drafted = None
+            puts = step.puts
+            trace.deliveries += tuple([r.id for table, r, old in puts if old is None and table == "webhook_logs"])
 
     def defaults(self, schema: str) -> Body:
         """The initial values of a new resource, in contract order."""

@@ -12,12 +12,10 @@ from ..contract.document import Operation
 from ..contract.formats import is_uuid
 from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
 from ..kernel.text import unmapped
-from ..store.memory import Store
 from .call import Call, Caller
 
 if TYPE_CHECKING:
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
+_KEYS = ("sk_", "pk_")  # API keys begin so
 _API_KEY_HEADER = "X-API-Key is not read here. "
 _LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
@@ -51,7 +50,7 @@ def bad_credentials(message: str, code: str = "invalid_token", advice: str = "")
 
 
 class Verified(NamedTuple):
-    """A token of this server: whose it is, for which sandbox, and when it expires, in seconds since 1970."""
+    """A token of this server: its caller, its sandbox, and when it expires, in seconds since 1970."""
 
     caller: Caller
     sandbox: str
@@ -61,7 +60,7 @@ class Verified(NamedTuple):
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
-    joserfc is imported for the first token: that takes 35 ms, which a start has no use for.
+    joserfc is imported for the first token: that takes 35 ms, which a start does not need.
     """
 
     def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
@@ -95,13 +94,13 @@ class Tokens:
         return self.signed(claims), now + expires_in
 
     def signed(self, claims: Mapping[str, Any]) -> str:
-        """A token of these claims, whatever they say."""
+        """A token of any claims."""
         from joserfc import jwt
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
     def caller(self, authorization: bytes, sandbox: str, now: float) -> Caller:
-        """Whom the token in an Authorization header admits to a sandbox at an instant, in seconds since 1970.
+        """The caller of the token in an Authorization header, valid for a sandbox at an instant, in seconds since 1970.
 
         Raises Unauthenticated.
         """
@@ -114,21 +113,17 @@ class Tokens:
             )
         return known.caller
 
-    def caller_of(self, authorization: bytes) -> Caller | None:
-        """Whose token it is, expired or of another sandbox too; None for one that this server has not issued."""
+    def find(self, authorization: bytes) -> Verified | None:
+        """A token, expired or not; None for one that this server has not issued."""
         try:
-            return (self.known.get(authorization) or self._verified(authorization)).caller
+            return self.known.get(authorization) or self._verified(authorization)
         except Unauthenticated:
             return None
 
     def sandbox_named(self, authorization: bytes) -> str | None:
-        """The sandbox that a bearer token of this server names; None for anything else, which is refused later."""
-        if authorization[:9].lower() != b"bearer ey":
-            return None
-        try:
-            return self._verified(authorization).sandbox
-        except Unauthenticated:
-            return None
+        """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
+        found = self.find(authorization) if authorization[:9].lower() == b"bearer ey" else None
+        return None if found is None else found.sandbox
 
     def _verified(self, authorization: bytes) -> Verified:
         from joserfc import jwt
@@ -176,18 +171,17 @@ class Gate:
         if header is None:
             raise no_credentials(_API_KEY_HEADER if b"x-api-key" in call.headers else "")
         caller = call.caller = call.trace.caller = self._caller(call, header, operation.scheme)
-        sandbox = call.sandbox
-        known = sandbox.stores.get(caller.merchant_id)
-        if known is None:
+        store = call.sandbox.stores.get(caller.merchant_id)
+        if store is None:
             raise bad_credentials(
                 "This sandbox has no such merchant, or has none any more.",
-                advice="POST /_sandbox/tokens makes one with a token.",
+                advice="POST /_sandbox/tokens creates one with a token.",
             )
-        call.store = store = known
+        call.store = store
         if caller.key_id is not None:
             if caller.networks:
                 self._check_address(call, caller)
-            store.use_key(caller.key_id, iso(sandbox.clock.now))
+            store.use_key(caller.key_id, call.now_text)
         if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
             raise _lacks(min(lacking))
 
@@ -211,57 +205,49 @@ class Gate:
         )
 
     def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
-        start = header[:9].lower()
-        if start == b"bearer ey" and not self.lenient:
-            return self.tokens.caller(header, call.sandbox.name, call.trace.received / 1000)
+        now = call.trace.received / 1000
+        if header[:9].lower() == b"bearer ey" and not self.lenient:
+            return self.tokens.caller(header, call.sandbox.name, now)
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
             raise no_credentials(_not_bearer(kind.lower(), token))
-        if token.startswith("sk_"):
-            return self._private(call, token, scheme)
-        if token.startswith("pk_"):
-            return self._public(call, token, scheme)
+        if token.startswith(_KEYS):
+            return self._key_caller(call, token, scheme)
         try:
-            return self.tokens.caller(
-                b"Bearer " + token.encode("latin-1"), call.sandbox.name, call.trace.received / 1000
-            )
+            return self.tokens.caller(b"Bearer " + token.encode("latin-1"), call.sandbox.name, now)
         except Unauthenticated:
             if self.lenient:
                 return _seeded_merchant(call.sandbox)
             raise
 
-    def _private(self, call: Call, token: str, scheme: str | None) -> Caller:
-        value, stores = digest(token), call.sandbox.stores.values()
-        if scheme == "jwt" and any(store.api_keys.holder("digest", value) for store in stores):
+    def _key_caller(self, call: Call, token: str, scheme: str | None) -> Caller:
+        sandbox, is_public = call.sandbox, token.startswith("pk_")
+        if is_public and scheme != "publicBearer" and not self.lenient:
+            raise bad_credentials("A public key only identifies; use the private key or a token here.")
+        key = _key_in(sandbox, token)
+        if key is not None and scheme == "jwt" and not is_public:
             raise Forbidden(
                 "API keys are managed with a JWT, never with an API key.",
                 advice="POST /_sandbox/tokens issues one.",
                 code="jwt_required",
                 details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
             )
-        return self._key_caller(call, "digest", value, "private_key")
-
-    def _public(self, call: Call, token: str, scheme: str | None) -> Caller:
-        if scheme != "publicBearer" and not self.lenient:
-            raise bad_credentials("A public key only identifies; use the private key or a token here.")
-        return self._key_caller(call, "public_key", token, "public_key")
-
-    def _key_caller(self, call: Call, unique: str, value: str, kind: str) -> Caller:
-        sandbox = call.sandbox
-        for store in sandbox.stores.values():
-            ident = store.api_keys.holder(unique, value)
-            if ident is not None:
-                return _caller_of(sandbox, store, ident, kind)
-        if self.lenient:
+        if key is None and self.lenient:
             return _seeded_merchant(sandbox)
-        other = call.server.sandboxes.seeded_owner(unique, value)
-        if other is not None and other != sandbox.name:
+        if key is None:
+            other = call.server.sandboxes.seeded_owner(*_unique(token))
+            if other is None or other == sandbox.name:
+                raise bad_credentials("No API key of this sandbox has this value.")
             raise bad_credentials(
                 f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
                 advice="GET /_sandbox/credentials shows its own.",
             )
-        raise bad_credentials("No API key of this sandbox has this value.")
+        if key.expires_at is not None and key.expires_at <= call.now_text:
+            raise bad_credentials("This API key has expired.", "api_key_expired")
+        if not key.is_active:
+            raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+        return key.caller
 
     def _check_address(self, call: Call, caller: Caller) -> None:
         claimed = call.headers.get(b"x-sandbox-client-ip")
@@ -290,7 +276,7 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
 
 
 def _not_bearer(kind: str, token: str) -> str:
-    """What an Authorization header that has no bearer token has instead. It is not repeated: it may be a secret."""
+    """What an Authorization header has instead of a bearer token. It is not quoted: it may be a secret."""
     if kind == "bearer":
         return "The Authorization header has nothing after Bearer. "
     if kind == "basic":
@@ -307,21 +293,16 @@ def _shown(address: str) -> str:
 
 
 def recognised(call: Call, authorization: bytes) -> Caller | None:
-    """Whose credential was refused, if this server has issued it: expired, switched off, or of another world."""
+    """The caller of a rejected credential that this server has issued: expired, inactive, or of another sandbox."""
     kind, _, token = authorization.decode("latin-1").strip().partition(" ")
     token = token.strip()
     if kind.lower() != "bearer":
         return None
-    if not token.startswith(("sk_", "pk_")):
-        found: Caller | None = call.server.tokens.caller_of(authorization)
-        return found
-    unique, value = ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
-    for store in call.sandbox.stores.values():
-        record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
-        if record is not None:
-            caller = _key_of(record, store.merchant.id).caller
-            return caller if unique == "digest" else _identified(caller)
-    return None
+    if token.startswith(_KEYS):
+        key = _key_in(call.sandbox, token)
+        return None if key is None else key.caller
+    verified: Verified | None = call.server.tokens.find(authorization)
+    return None if verified is None else verified.caller
 
 
 def _lacks(scope: str) -> Forbidden:
@@ -360,17 +341,19 @@ def _key_of(record: Record, merchant_id: str) -> _Key:
     return _Key(caller, public["expires_at"], public["is_active"])
 
 
-def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
-    record = store.api_keys.find(ident)
-    assert record is not None
-    caller, expires_at, active = _key_of(record, store.merchant.id)
-    if expires_at is not None and expires_at <= iso(sandbox.clock.now):
-        raise bad_credentials("This API key has expired.", "api_key_expired")
-    if not active:
-        raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
-    return _identified(caller) if kind == "public_key" else caller
+def _unique(token: str) -> tuple[str, str]:
+    """The unique index by which an API key is found, and the value there."""
+    return ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
 
 
-def _identified(caller: Caller) -> Caller:
-    """The caller of the public half of a key, which only identifies."""
-    return replace(caller, kind="public_key", scopes=frozenset())
+def _key_in(sandbox: Sandbox, token: str) -> _Key | None:
+    """The API key of a sandbox with this private or public half. The caller of a public half has no scopes."""
+    unique, value = _unique(token)
+    for store in sandbox.stores.values():
+        record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
+        if record is not None:
+            key = _key_of(record, store.merchant.id)
+            if unique == "digest":
+                return key
+            return key._replace(caller=replace(key.caller, kind="public_key", scopes=frozenset()))
+    return None

@@ -44,22 +44,14 @@ class Page:
 
     def json(self) -> bytes:
         """The Pagination object as JSON text."""
-        page, pages = self.page, self.pages
-        return b'{"page":%d,"limit":%d,"total":%d,"total_pages":%d,"has_next":%b,"has_prev":%b}' % (
-            page,
-            self.limit,
-            self.total,
-            pages,
-            b"true" if page < pages else b"false",
-            b"true" if page > 1 and pages > 0 else b"false",
-        )
+        return orjson.dumps(self.body())
 
 
 class Reply:
     """A status, a body in parts, and headers.
 
-    `shape` names the constant JSON around stored records. A shape is checked against the contract when it first occurs,
-    and records when they are written. A body without a shape is checked every time.
+    `shape` names the constant JSON around stored records: it is checked against the contract when it first occurs, and
+    records when they are written. A body without a shape is checked every time.
     """
 
     __slots__ = ("headers", "media", "parts", "shape", "status")
@@ -86,11 +78,11 @@ class Chunks(Protocol):
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     async def aclose(self) -> None:
-        """No more are wanted."""
+        """Stop: no more are read."""
 
 
 class Streamed(Reply):
-    """A 200 whose body goes on: `chunks` are sent as they come. An async operation alone may answer with it."""
+    """A 200 whose `chunks` are sent as they come. Only async operations may answer with it."""
 
     __slots__ = ("chunks",)
 
@@ -142,7 +134,7 @@ def nested_list(message: str, member: str, records: Iterable[bytes], page: Page)
 
 
 def _separated(records: Iterable[bytes]) -> list[bytes]:
-    """Records with commas between them, not joined: the journal keeps the parts, which the store has anyway."""
+    """Records with commas between them, not joined: the journal refers to the parts, which the store has anyway."""
     rows = list(records)
     parts = [b","] * max(0, 2 * len(rows) - 1)
     parts[::2] = rows
@@ -167,7 +159,7 @@ def message(text: str, **members: Any) -> Reply:
 def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
     """A list's query parameters as a query of the store: each filter uses the index of the same name.
 
-    `handled` are those that the operation applies itself; any other without an index adds a warning.
+    `handled` are filters that the operation applies itself; any other without an index adds a warning.
     """
     sort: str = query.get("sort", "-createdAt")
     key = sort.removeprefix("-")
@@ -187,14 +179,10 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
         if name in table.spec.search:
             found.contains[name] = finder(value)
         elif name in table.spec.indexes or name in table.unique:
-            found.equal[name] = _PLAIN.get(name, _same)(value)
+            found.equal[name] = _PLAIN[name](value) if name in _PLAIN else value
         elif name not in handled:
             call.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
     return found
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 _PLAIN: Mapping[str, Any] = {
@@ -205,23 +193,19 @@ _PLAIN: Mapping[str, Any] = {
 }
 
 
-def restrict(call: Call, table: Table, query: Query) -> None:
-    """A key with `allowed_projects` sees only what belongs to those projects."""
-    caller = call.caller
-    if caller is None or caller.projects is None:
-        return
-    projects = caller.projects
-    if table.name == "projects":
-        query.ids = sorted(projects)
-    elif table.name == "customers":
-        query.ids = call.store.customers_of(projects)
-    elif "projectId" in table.spec.indexes:
-        query.within = ("projectId", sorted(projects))
-
-
 def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
-    """The public bytes of the records on the requested page, and its pagination."""
-    restrict(call, table, query)
+    """The public bytes of the records on the requested page, and its pagination.
+
+    A key with `allowed_projects` sees only what belongs to those projects.
+    """
+    projects = None if call.caller is None else call.caller.projects
+    if projects is not None:
+        if table.name == "projects":
+            query.ids = sorted(projects)
+        elif table.name == "customers":
+            query.ids = call.store.customers_of(projects)
+        elif "projectId" in table.spec.indexes:
+            query.within = ("projectId", sorted(projects))
     records, total = select(table, query)
     if table.spec.live or table.spec.mirrors:
         shown = [call.store.shown(table, record) for record in records]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic
@@ -30,74 +30,54 @@ if TYPE_CHECKING:
 OF_ONE = 32  # requests of one caller to one sandbox
 OF_SANDBOX = 128
 IN_ALL = 384
-Place: TypeAlias = tuple[str, Hashable]
-"""A sandbox, and who waits there."""
+Place: TypeAlias = tuple[str, Hashable]  # a sandbox, and the caller who waits there
 Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
 """Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
 class Waiting:
-    """One per server: how many requests wait, so that others always find a connection."""
+    """How many requests wait, limited so that other requests always find a connection. One per server."""
 
     def __init__(self, connections: int = 512) -> None:
         """`connections` are the most that the server has."""
         self._most = max(1, connections * 3 // 4)
         self._counts: Counter[Place] = Counter()
 
-    @contextmanager
-    def of(self, call: Call) -> Iterator[None]:
+    def of(self, call: Call) -> AbstractContextManager[None]:
         """A place for a request that waits for something of its own. Raises Limited when none is free."""
-        place = self.take(call)
-        try:
-            yield
-        finally:
-            self.give_back(place)
-
-    def take(self, call: Call) -> Place:
-        """The same, until it is given back."""
         caller = call.caller  # on loopback not known yet
         named = call.headers.get(b"authorization", call.peer) if caller is None else caller.key_id or caller.subject
         place = call.sandbox.name, named
         if self._counts[place] >= OF_ONE:
             raise _too_many(OF_ONE, " of this caller")
-        return self._taken(place)
+        return self._take_in_sandbox(place)
 
-    @contextmanager
-    def with_sandbox(self, call: Call) -> Iterator[None]:
+    def with_sandbox(self, call: Call) -> AbstractContextManager[None]:
         """A place for a request that waits because its sandbox does. Raises Limited when none is free."""
-        place = self._taken((call.sandbox.name, None))
-        try:
-            yield
-        finally:
-            self.give_back(place)
+        return self._take_in_sandbox((call.sandbox.name, None))
 
-    def _taken(self, place: Place) -> Place:
+    def elsewhere(self) -> AbstractContextManager[None]:
+        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
+        return self._take(("", None))
+
+    def _take_in_sandbox(self, place: Place) -> AbstractContextManager[None]:
         if sum(count for (sandbox, _), count in self._counts.items() if sandbox == place[0]) >= OF_SANDBOX:
             raise _too_many(OF_SANDBOX, " of this sandbox")
-        return self._counted(place)
+        return self._take(place)
 
     @contextmanager
-    def elsewhere(self) -> Iterator[None]:
-        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
-        place = self._counted(("", None))
-        try:
-            yield
-        finally:
-            self.give_back(place)
-
-    def _counted(self, place: Place) -> Place:
+    def _take(self, place: Place) -> Iterator[None]:
         most = min(IN_ALL, self._most)
         if self._counts.total() >= most:
             raise _too_many(most, "")
         self._counts[place] += 1
-        return place
-
-    def give_back(self, place: Place) -> None:
-        """Free a place."""
-        self._counts[place] -= 1
-        if not self._counts[place]:
-            del self._counts[place]
+        try:
+            yield
+        finally:
+            self._counts[place] -= 1
+            if not self._counts[place]:
+                del self._counts[place]
 
 
 def _too_many(most: int, whose: str) -> Limited:
@@ -105,24 +85,24 @@ def _too_many(most: int, whose: str) -> Limited:
 
 
 class Closing(Event):
-    """Set when the server begins to stop, `since` a moment of the monotonic clock."""
+    """Set when the server begins to stop, `since` a monotonic time."""
 
     since: float | None = None
     is_announced = False
-    """Whether the server is going to stop: it is not ready any more, and serves all the same until it is set."""
+    """Whether the server is going to stop: it is not ready any more, but serves until this event is set."""
 
     def set(self) -> None:
-        """The server stops."""
+        """Begin to stop."""
         self.is_announced, self.since = True, self.since or monotonic()
         super().set()
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One per application. `rate_limit` is so many requests in so many seconds.
+    """One per application. `rate_limit` is a number of requests and of seconds.
 
-    `courier` sends what is due, `sender_abroad` what a page of another machine asks for; `explain` explains refusals;
-    `behaviour` is what of the settings shapes answers. Unless it `waits`, no answer is delayed.
+    `courier` sends deliveries that are due, `sender_abroad` what a page of another machine asks for; `explain` explains
+    refusals; `behaviour` has the settings that shape answers. Unless it `waits`, no answer is delayed.
     """
 
     version: str
@@ -140,22 +120,15 @@ class Server:
     rate_limit: tuple[int, int] | None = None
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
-    waiting: Waiting = field(default_factory=Waiting)
-    """Requests that wait for something."""
-    closing: Closing = field(default_factory=Closing)
-    """Set when the server stops: a request that waits for something waits no longer."""
-    drain: float = 0.0
-    """Seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more."""
-    certifying: set[str] = field(default_factory=set)
-    """The sandboxes in which a receiver is being certified."""
-    requests: Requests = field(default_factory=Requests)
-    """Counts of the requests that were answered."""
+    waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
+    closing: Closing = field(default_factory=Closing)  # set when the server stops: no request waits any longer
+    drain: float = 0.0  # seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more
+    certifying: set[str] = field(default_factory=set)  # the sandboxes in which a receiver is being certified
+    requests: Requests = field(default_factory=Requests)  # counts of the requests that were answered
     listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
-    """Called with every request once it is answered, and its warnings."""
-    followers: set[Any] = field(default_factory=set)
-    """The readers of streams."""
-    downloads: WeakSet[Any] = field(default_factory=WeakSet)
-    """Files that are packed, or on their way to a reader."""
+    """Called with every request that has been answered, and its warnings."""
+    followers: set[Any] = field(default_factory=set)  # the readers of streams
+    downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
 
     @property
     def sender(self) -> Sender:
@@ -163,7 +136,7 @@ class Server:
         return self.courier.sender
 
     def is_used(self, entry: Entry) -> bool:
-        """Whether a sandbox is to stay in memory: somebody follows it, or it sends."""
+        """Whether a sandbox must stay in memory: a reader follows it, or it sends deliveries."""
         world = entry.world
         is_followed = any(place.incarnation == entry.incarnation for place in self.followers)
         return is_followed or world.is_advancing or bool(world.in_progress or self.courier.posting.in_flight(world))

@@ -19,12 +19,12 @@ import orjson
 from a2wsgi.wsgi import build_environ
 
 from ..calls.call import CONTROL, LARGEST_BODY, Answer, Call
-from ..calls.sandboxes import credentials_of
+from ..calls.views import credentials_of
 from ..contract.document import Document
 from ..http.access import check_control
+from ..http.answers import Headers
 from ..http.inside import InProcess, Question, Relay, Reply
 from ..http.pages import Page
-from ..http.refusals import Headers
 from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
 from ..kernel.slices import BackgroundWorker

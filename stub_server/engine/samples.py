@@ -72,13 +72,13 @@ def latest(draft: Draft, event_type: str, table: Table, project_id: str | None =
     if project_id is not None:
         if table.name == "projects":
             ids = [project_id]
-        elif "projectId" in table.indexes:
+        elif "projectId" in table.spec.indexes:
             equal["projectId"] = project_id
         else:
             return None
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
     preferred: list[dict[str, Any]] = []
-    if lifecycle is not None and lifecycle.field in table.indexes:
+    if lifecycle is not None and lifecycle.field in table.spec.indexes:
         states = dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events)
         preferred = [{lifecycle.field: status} for status in states]
     for state in (*preferred, {}):

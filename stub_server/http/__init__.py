@@ -1,1 +1,6 @@
-"""Floor 9: HTTP. No other floor imports Connexion or ASGI."""
+"""Floor 9: HTTP. The layers that a request passes, in the order of `app.py`, and the protocol below them.
+
+No other floor imports Connexion or ASGI; this one imports every floor below. Begin with `context.py`, the outermost
+layer, which sends every answer; the list of layers is in docs/architecture.md. What a layer raises is rendered by
+`answers.py`, what it adds is in `calls/call.py`. `protocol.py` and `monitor.py` extend uvicorn.
+"""

@@ -1,4 +1,5 @@
-"""HostPolicy and AccessPolicy: by which names the server is called, which pages read its answers, who controls it.
+"""HostPolicy, AccessPolicy, RateLimit: by which host names the server is called, which pages read its answers, who
+may use the control surface, and how many requests a caller may send (`--rate-limit`).
 
 With DNS rebinding, a foreign page whose host name resolves to this machine is same-origin with the server. Only the
 Host header, which holds the foreign name, shows it.
@@ -12,37 +13,46 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from ipaddress import IPv6Address
-from typing import Any
+from math import ceil
+from time import monotonic
+from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, PERMITTED, Call
 from ..engine.deliveries import INBOX
-from ..kernel.problem import BadRequest, Forbidden, NotBuilt
-from ..kernel.text import is_local
-from .refusals import Headers
+from ..kernel.problem import BadRequest, Forbidden, Limited, NotBuilt
+from ..kernel.text import counted, is_local
+from .answers import Headers, Pairs
 
+# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
+_ONCE = frozenset(
+    (
+        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
+        b"sec-fetch-site", b"webhook-id",
+    )
+)  # fmt: skip
 METRICS = f"{CONTROL}/metrics"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
-"""Paths of the control surface that everybody may ask for, by whatever name of the host."""
+"""Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
 _FOREIGN_HOST = (
     "The Host header names another machine. Call the server by localhost or 127.0.0.1, or start it with --allow-host."
 )
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
-_REMEMBERED, _LONGEST = 64, 256
 _PREFLIGHT = b"access-control-request-method"
-_READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
-"""What pages of every origin may read."""
+_READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
 _LONGEST_ORIGIN = 200
-_PAGES = "The control surface answers pages of this machine alone. Start with --admin-key for others."
+_PAGES = "The control surface answers only pages of this machine. Start the server with --admin-key for others."
 
-CONSOLE = ("/console/", "/pay/")
-"""What pages that act begin with: only pages of the same origin may read them."""
+CONSOLE = ("/console/", "/pay/")  # paths of pages that act begin so: only pages of the same origin may read them
 CONTROL_KEY = b"x-sandbox-control-key"
+MOST_CALLERS = 10_000  # whose requests are counted
 _KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))
 _NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
+_WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
 _EXPOSED = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed, X-Sandbox-Warnings, "
@@ -51,8 +61,7 @@ _EXPOSED = (
 _METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
-    b"X-Sandbox-Control-Key, "
-    b"X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
+    b"X-Sandbox-Control-Key, X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 VARY = (b"vary", b"Origin")
@@ -80,50 +89,62 @@ class Hosts:
         """`named` are as in a Host header. Off loopback every host is accepted: there the credential decides."""
         self._named = {host_name(text) for text in named} - {None}
         self._everyone = not loopback
-        self._known: set[bytes | None] = {None}  # browsers always send the header
 
     def admits(self, header: bytes | None) -> bool:
-        """Whether a request with this Host header is accepted."""
-        if self._everyone or header in self._known:
-            return True
-        assert header is not None
-        name = host_name(header.decode("latin-1").strip())
-        if not is_local(name) and name not in self._named:
-            return False
-        if len(self._known) < _REMEMBERED and len(header) < _LONGEST:
-            self._known.add(header)
-        return True
+        """Whether a request with this Host header is accepted. Browsers always send the header."""
+        return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
+
+    def needs_no_checks(self, sent: Pairs, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether HostPolicy has nothing to check in headers as they were sent and by name."""
+        return (
+            self.admits(headers.get(b"host"))
+            and b"host" in headers
+            and DELIVERY not in headers
+            and _coding(headers) == b"chunked"
+            and (len(headers) == len(sent) or _repeated(sent) is None)
+        )
+
+
+def _coding(headers: Mapping[bytes, bytes]) -> bytes:
+    return headers.get(b"transfer-encoding", b"chunked").strip().lower()
+
+
+def _repeated(sent: Pairs) -> str | None:
+    """The header that was sent more than once and must not be."""
+    names = [name for name, _ in sent]
+    twice = (name for name in names if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1)
+    return next((name.decode("latin-1").title() for name in twice), None)
 
 
 class HostPolicy:
-    """Refuses what another host's page, another proxy's reading or a webhook's delivery may have sent."""
+    """Refuses requests of pages of other hosts, requests that proxies may read otherwise, and webhook deliveries."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self.app, self._hosts = app, hosts
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        if not call.head.is_ordinary:
-            self._check(call, scope["http_version"])
+        if not call.head.needs_no_checks:
+            self._check(call, scope)
         return self.app(scope, receive, send)
 
-    def _check(self, call: Call, version: str) -> None:
-        """Raises Malformed, NotBuilt and Forbidden."""
-        head = call.head
-        if not head.has_host and version == "1.1":
+    def _check(self, call: Call, scope: Scope) -> None:
+        """Raises BadRequest, NotBuilt and Forbidden."""
+        headers = call.headers
+        if b"host" not in headers and scope["http_version"] == "1.1":
             raise BadRequest("An HTTP/1.1 request has a Host header.", code="malformed_request")
-        if head.coding:
+        if _coding(headers) not in (b"", b"chunked"):
             raise NotBuilt("The transfer coding is not known. Send the body whole, or with Transfer-Encoding: chunked.")
-        if head.repeated is not None:
-            raise BadRequest(f"The request has more than one {head.repeated} header.", code="malformed_request")
+        if (repeated := _repeated(scope["headers"])) is not None:
+            raise BadRequest(f"The request has more than one {repeated} header.", code="malformed_request")
         path = call.path
         if path.startswith("/s/"):
             path = path[path.find("/", 3) :]
-        if not self._hosts.admits(head.by_name.get(b"host")) and path not in OPEN_CONTROL:
+        if not self._hosts.admits(headers.get(b"host")) and path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
-        # A webhook's delivery could act here, or ask for more of its kind: it reaches nothing but an inbox.
-        if DELIVERY in head.by_name and inbox_at(call.method, path) is None:
-            message = f"A webhook delivery reaches nothing of this server but an inbox, /s/SANDBOX{CONTROL}/inbox/NAME."
+        # A webhook's delivery could change something here, or cause more deliveries.
+        if DELIVERY in headers and inbox_at(call.method, path) is None:
+            message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
             raise Forbidden(message, code="delivery_not_allowed")
 
 
@@ -136,7 +157,7 @@ def inbox_at(method: str, path: str) -> str | None:
 
 
 def opens(path: str) -> bool:
-    """Whether a control key opens this: not other sandboxes, files of others, and addresses that no webhook has."""
+    """Whether a control key is enough for a path: not for other sandboxes, imports, or addresses of no webhook."""
     return next(filter(None, path.removeprefix(CONTROL).split("/")), "") not in _NOT_BY_CONTROL_KEY
 
 
@@ -154,7 +175,7 @@ class Origins:
 
 
 class AccessPolicy:
-    """Answers preflights, and refuses callers to whom the control surface is closed."""
+    """Answers preflights, and refuses callers who may not use the control surface."""
 
     def __init__(self, app: ASGIApp, origins: Origins) -> None:
         """`origins` are the pages that may read the API."""
@@ -166,18 +187,18 @@ class AccessPolicy:
         if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
             return self._preflight(call, origin)
         if call.path.startswith(CONTROL):
-            call.trace.at = call.sandbox.clock.read()  # of what is refused here
+            call.trace.at = call.sandbox.clock.read()  # for a refusal
             if (call.method, call.path) not in scope.get(PERMITTED, ()):
                 check_control(call, call.path, call.sandbox.name)
         return self.app(scope, receive, send)
 
     async def _preflight(self, call: Call, origin: bytes) -> None:
-        """Tell a browser what it may send. Raises Forbidden for a foreign page and the control surface."""
+        """Answer what a page may send. Raises Forbidden for a foreign page and the control surface."""
         guarded = call.path.startswith(CONTROL) and call.path not in OPEN_CONTROL
         if guarded and call.server.admin_key is None and not is_local_origin(origin):
             call.trace.refused_origin = _refused(origin, "--admin-key")
             raise _closed(_PAGES)
-        allowed: Headers = [VARY]  # nothing is allowed, and the browser keeps the page from it
+        allowed: Headers = [VARY]  # allows nothing: the browser does not send the request
         is_closed = call.path.startswith(CONSOLE) or not self._origins.may_read(origin)
         if not guarded and call.path not in _READ_BY_ALL and is_closed:
             call.trace.refused_origin = _refused(origin, "--cors-origin")
@@ -187,7 +208,7 @@ class AccessPolicy:
 
 
 def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
-    """Whether a page of this origin may read the answer. Where it may not, the terminal's line says so."""
+    """Whether a page of this origin may read the answer. If not, the terminal shows how to allow it."""
     if call.path in _READ_BY_ALL:
         return True
     if call.path.startswith(CONSOLE):
@@ -201,16 +222,16 @@ def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
 
 
 def _refused(origin: bytes, flag: str) -> str:
-    """What the terminal says of an origin that may not read an answer."""
+    """What the terminal shows of an origin that may not read an answer."""
     shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
     return f"origin {shown} was refused, {flag} {'KEY' if flag == '--admin-key' else shown} allows it"
 
 
 def check_control(call: Call, path: str, sandbox: str | None) -> None:
-    """The control surface asks for a key where the admin's is set, else for a caller on this machine.
+    """The control surface requires a key if the admin key is set, else a caller on this machine.
 
-    `sandbox` is the one that is asked, None if there is none of the name. An inbox takes deliveries, on loopback from
-    every process of this machine. Raises Forbidden, and Malformed for two keys.
+    `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every process of this
+    machine. Raises Forbidden, and BadRequest for two keys.
     """
     if path in OPEN_CONTROL:
         return
@@ -229,7 +250,8 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     if server.admin_key is not None and not (is_inbox and server.loopback):
         if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
             return
-        if path == METRICS and server.knows_admin(_bearer(headers)):  # what a scraper can send
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if path == METRICS and scheme.lower() == b"bearer" and server.knows_admin(token.strip()):  # for scrapers
             return
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
@@ -239,29 +261,20 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
         raise _closed(_PAGES)
 
 
-def _bearer(headers: Mapping[bytes, bytes]) -> bytes | None:
-    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-    return token.strip() if scheme.lower() == b"bearer" else None
-
-
 def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
 
 
 def answer_headers(origin: bytes) -> Headers:
     """The headers with which a browser lets a page of this origin read a response, credentials included."""
-    return [
-        (b"access-control-allow-origin", origin),
-        (b"access-control-allow-credentials", b"true"),
-        _EXPOSED,
-    ]
+    return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
 def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
     """The headers of a preflight's response: the requested headers are allowed, for ten minutes."""
     return [
         (b"access-control-allow-origin", origin),
-        (b"access-control-allow-credentials", b"true"),
+        _WITH_CREDENTIALS,
         _METHODS,
         (b"access-control-allow-headers", requested or _COMMON),
         (b"access-control-max-age", b"600"),
@@ -278,14 +291,64 @@ def is_local_origin(origin: bytes) -> bool:
 
 def is_local_host(host: bytes | None) -> bool:
     """Whether a Host header names this machine. Another name that resolves to it does not."""
-    if host is None:
-        return True
-    return is_local(host_name(host.decode("latin-1").strip()))
+    return host is None or is_local(host_name(_text(host)))
+
+
+def _text(header: bytes | None) -> str:
+    return (header or b"").decode("latin-1").strip()
 
 
 def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a browser sent this for a page that is not of this machine, by Origin or Sec-Fetch-Site."""
     origin = headers.get(b"origin")
-    if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # such as an image or a script of a page
-        return True
-    return origin is not None and not is_local_origin(origin)
+    if origin is None:  # an image or a script of a page has none
+        return headers.get(b"sec-fetch-site") == b"cross-site"
+    return not is_local_origin(origin)
+
+
+class Window(NamedTuple):
+    """How many requests a caller has sent since its window began; `ends` is a monotonic time in seconds."""
+
+    ends: float
+    used: int
+
+
+class RateLimit:
+    """A caller is a credential, or an address without one, in one sandbox. The control surface has no limit."""
+
+    def __init__(self, app: ASGIApp, rule: tuple[int, int]) -> None:
+        """`rule` is a number of requests and of seconds: a window begins with a caller's first request."""
+        most, seconds = rule
+        self.app, self.most, self.seconds = app, most, seconds
+        self._policy = f'"default";q={most};w={seconds}'
+        self._windows: dict[bytes, Window] = {}
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        if not call.path.startswith(CONTROL) and not call.is_internal:
+            call.limits = self.take(call.sandbox.name, call.headers.get(b"authorization"), call.peer)
+        return self.app(scope, receive, send)
+
+    def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
+        """Count a request and return the RateLimit headers. Raises Limited, with these and Retry-After."""
+        now = monotonic()
+        # Neither the case of the scheme nor blanks after it make another caller.
+        credential = (authorization or b"").partition(b" ")[2].strip() or str(peer).encode()
+        caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
+        window = self._windows.pop(caller, None)
+        if window is None or window.ends <= now:
+            window = Window(now + self.seconds, 0)
+        is_over = window.used >= self.most
+        window = window if is_over else Window(window.ends, window.used + 1)
+        self._windows[caller] = window  # moved to the end: the caller that has been idle longest is first
+        if len(self._windows) > MOST_CALLERS:
+            del self._windows[next(iter(self._windows))]
+        left, seconds = self.most - window.used, ceil(window.ends - now)
+        headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
+        if is_over:
+            message = (
+                f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
+                f"wait {counted(seconds, 'second')} (--rate-limit)."
+            )
+            raise Limited(message, headers={**headers, "Retry-After": str(seconds)})
+        return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
+import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from time import perf_counter_ns
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,114 +13,99 @@ from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call, Head
 from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
-from ..kernel.problem import NotFound, Unavailable, gone
+from ..kernel.problem import NotFound, Refusal, Unavailable, gone
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
-from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
-from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines
-from .due_jobs import ABOUT_THE_SERVER
+from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
+from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
-from .hop import HOP, Hops, Word
-from .refusals import Headers, render
-from .selection import turn_back
-from .time_travel import AS_OF
+from .peers import HOP, Hops, Word
+from .selection import ABOUT_THE_SERVER, AS_OF, turn_back
 
-# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
-_ONCE = frozenset(
-    (
-        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
-        b"sec-fetch-site", b"webhook-id",
-    )
-)  # fmt: skip
 _OURS = b"x-sandbox"
 _KNOWN = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 _SPECIAL = frozenset((PREFER, SIMULATE, DELAY, AS_OF))
 _SECRET = frozenset(name.encode() for name in SECRET_HEADERS)
 _REDACTED = REDACTED.encode()
-_MOST, _MOST_HEADERS, _LONGEST = 512, 40, 2_048  # heads that are remembered; headers and bytes of one
-OVERHEAD, EACH = 1_000, 80  # bytes of a request besides what came and went, and of an id
+_MOST, _MOST_HEADERS, _LONGEST = 512, 40, 2_048  # heads that are cached; headers and bytes of one
+OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
 _READING = ("GET", "HEAD", "OPTIONS")
+_BEFORE_THE_BODY = ("route", "auth")
+BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 
 
 class RequestContext:
-    """The outermost layer. Those below it raise refusals and leave answers in the call; it alone sends anything."""
+    """The outermost layer. The others raise refusals or leave answers in the call; this one alone sends them."""
 
     def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, origins: Origins, hops: Hops | None = None) -> None:
         """`origins` are the pages that may read the API; `hops` recognises requests of other servers of the store."""
         self.app, self._server, self._origins, self._hops = app, server, origins, hops
-        self._sandboxes, self._listeners = server.sandboxes, server.listeners
-        self._persistence = server.sandboxes.persistence
+        self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
         self._read_headers, self._journal = HeaderReader(hosts, secrets), JournalWriter(secrets)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await (self._live(receive, send) if scope["type"] == "lifespan" else _close(send))
+            await self._live(receive, send)
             return
-        extensions = scope.get("extensions") or {}
-        # Taken out: it holds what holds the scope, and a cycle would stay in memory until the collector comes.
-        whole: SendWhole | None = extensions.pop(WHOLE, None)
-        scope["extensions"] = {**extensions}  # Connexion writes into it
+        # Removed: it refers to the scope, and a cycle would stay in memory until the collector runs.
+        whole: SendWhole | None = scope.setdefault("extensions", {}).pop(WHOLE, None)
         forwarded_for = None if self._hops is None else self._hops.take(scope)
         head = self._read_headers(scope["headers"])
         default = self._sandboxes.default
         call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
-        call.client, call.warnings = forwarded_for or scope.get("client"), head.warnings
-        call.is_hop = forwarded_for is not None
+        call.client, call.warnings = scope.get("client"), head.warnings
+        if forwarded_for is not None:
+            call.client, call.is_hop = forwarded_for, True
         if INTERNAL in scope:
             call.is_internal = True
         scope[CALL] = call
-        is_answered = False
         try:
             try:
                 await self.app(scope, receive, send)
-                if call.pending is not None:  # nobody used the sandbox
+                if call.pending is not None:  # the request has not used the sandbox
                     turn_back(call)
             except Exception as error:
                 await self._refuse(error, call, receive)
-            while not is_answered:
+            while True:
                 try:
                     await self._answer(call, whole, scope, receive, send)
-                    is_answered = True
+                    break
                 except HungUp:
                     raise
                 except Exception as error:
-                    if call.trace.status:  # nothing can be said any more: the server cuts the connection
+                    if call.trace.status:  # an answer has begun: the server closes the connection
                         raise
                     await self._refuse(error, call, receive)
-        except CancelledError:  # the server stops, and what this request waits for takes longer
+        except asyncio.CancelledError:  # the server stops before the request has ended
             await hang_up(scope, receive, unsent=True)
         finally:
             self._end(call)
             del scope[CALL]  # an idle connection keeps its last scope
 
     async def _refuse(self, error: Exception, call: Call, receive: Receive) -> None:
-        """Have a refusal be the answer."""
+        """Make a refusal the answer."""
         if not call.has_begun:
             call.begin()
-        if isinstance(error, NotFound) and call.sandbox.is_gone and not call.is_of_none and self._persistence.is_shared:
+        if isinstance(error, NotFound) and call.sandbox.is_gone and not call.is_of_none and self._is_shared:
             error = gone()  # another server may have it
         if call.stream is not None:
             await call.stream.chunks.aclose()
         asked = call.sandbox.name
-        if call.pending is not None or call.created is not None:
-            turn_back(call)
+        turn_back(call)
         status, headers, body = render(error, call.trace, asked)
         if call.is_kept and not call.path.startswith(CONTROL):
-            await read_late(call, receive)
+            await _read_late(call, receive)
         call.answer, call.stream = (status, headers, (body,), body), None
 
     async def _answer(self, call: Call, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what the call has for an answer, in one go where the server can."""
+        """Send the answer of a call, in one go where the server can."""
         if call.stream is not None:
             await self._send_stream(call, scope, receive, send)
             return
         if call.passage is not None:
-            try:
-                await call.passage.send(whole, scope, receive, send)
-            finally:
-                call.passage.close()
+            await call.passage.send(whole, scope, receive, send)
             return
         trace, answer, kept = call.trace, call.answer, None
         if call.warnings and not call.is_preflight:
@@ -132,8 +118,8 @@ class RequestContext:
                 injection.end()
             if damaged is None and call.is_hop:  # the connection is the other server's
                 assert self._hops is not None
-                said = self._hops.said[Word.DROPPED]
-                await send({"type": "http.response.start", "status": 503, "headers": [(HOP, said)]})
+                dropped = [(HOP, self._hops.said[Word.DROPPED])]
+                await send({"type": "http.response.start", "status": 503, "headers": dropped})
                 await send({"type": "http.response.body", "body": b""})
                 return
             if damaged is None:
@@ -176,7 +162,7 @@ class RequestContext:
         await send_pieces(reply, headers, scope, receive, send)
 
     async def _settle(self, call: Call) -> None:
-        """Wait until the store has what a call did or saw. Raises Unavailable where it was undone."""
+        """Wait until what a call did or saw is stored. Raises Unavailable where it was undone."""
         trace, persistence = call.trace, self._persistence
         try:
             if persistence.is_behind:
@@ -199,13 +185,13 @@ class RequestContext:
         call.sent_headers = headers
 
     def _end(self, call: Call) -> None:
-        """Have the journal keep the request, and the terminal show it."""
+        """Write the request to the journal and tell the listeners."""
         if not call.has_begun:
             call.begin()
         trace, is_control = call.trace, call.path.startswith(CONTROL)
         if call.faults is not None:  # the request was cancelled
             call.faults.end()
-            call.faults = None  # it holds the call
+            call.faults = None  # it refers to the call
         trace.micros = (perf_counter_ns() - trace.began) // 1000
         if call.pending is not None or (call.created is not None and trace.status >= 400):
             turn_back(call)
@@ -213,48 +199,53 @@ class RequestContext:
             return
         if is_control:
             trace.is_control = True
-        if call.is_kept and (not is_control or changes_something(call)):
+        if call.is_kept and (not is_control or _changes_something(call)):
             self._journal.write(call)
         else:
             self._journal.pass_by(call)
-        for listener in self._listeners:
+        for listener in self._server.listeners:
             listener(trace, trace.warnings)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """What is done when the server starts and when it stops: deliveries are sent in between."""
+        """Start the parts of the server that work beside requests, and stop them when the server stops."""
         server, sandboxes = self._server, self._sandboxes
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                self._persistence.start()
-                await sandboxes.catch_up(server.closing)
-                server.courier.start(sandboxes.worlds())
-                if sandboxes.residence is not None:
-                    sandboxes.residence.start()
-            else:
-                if sandboxes.residence is not None:
-                    sandboxes.residence.stop()
-                await server.courier.stop(server.closing.since)
-                await self._persistence.stop()
-                if self._hops is not None:
-                    self._hops.peers.close()
-            await send({"type": message["type"] + ".complete"})
-            if message["type"] == "lifespan.shutdown":
-                return
+        await receive()
+        self._persistence.start()
+        await sandboxes.catch_up(server.closing)
+        server.courier.start(sandboxes.worlds())
+        if sandboxes.residence is not None:
+            sandboxes.residence.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        if sandboxes.residence is not None:
+            sandboxes.residence.stop()
+        await server.courier.stop(server.closing.since)
+        await self._persistence.stop()
+        if self._hops is not None:
+            self._hops.peers.close()
+        await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _close(send: Send) -> None:
-    """There are no WebSockets here."""
-    await send({"type": "websocket.close", "code": 1000})
+async def _read_late(call: Call, receive: Receive) -> None:
+    """Read the body of a request that was refused before anybody read it, if it comes soon.
+
+    The journal needs it to explain the refusal.
+    """
+    trace, headers = call.trace, call.headers
+    comes = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+    if comes and trace.step in _BEFORE_THE_BODY and b"expect" not in headers and call.sandbox.journal.keeps_bodies:
+        with suppress(TimeoutError, Refusal):
+            async with asyncio.timeout(BODY_COMES_IN):
+                call.body_bytes = bytes(await call.read(receive))
 
 
 def _warnings(call: Call) -> tuple[bytes, bytes]:
-    """The header that says what was odd about a request."""
+    """The header that lists what may be a mistake in a request."""
     return b"x-sandbox-warnings", ", ".join(call.warnings[:MOST_WARNINGS]).encode("latin-1", "replace")
 
 
 class HeaderReader:
-    """One per server."""
+    """Reads headers, once for all requests that send the same ones. One per server."""
 
     def __init__(self, hosts: Hosts, secrets: Secrets) -> None:
         self._hosts, self._secrets = hosts, secrets
@@ -267,27 +258,19 @@ class HeaderReader:
 
     def _read(self, sent: tuple[tuple[bytes, bytes], ...]) -> Head:
         by_name = dict(sent)
-        origin, named = by_name.get(b"origin"), by_name.get(b"x-sandbox")
-        repeated = None if len(by_name) == len(sent) else _repeated(sent)
-        admitted, has_host = self._hosts.admits(by_name.get(b"host")), b"host" in by_name
-        coding = by_name.get(b"transfer-encoding", b"chunked").strip().lower()
-        packed = _packed(sent)
+        origin, named, packed = by_name.get(b"origin"), by_name.get(b"x-sandbox"), _packed(sent)
         head = Head(
             by_name,
-            None if named is None else named.decode("latin-1"),
-            repeated,
-            has_host,
-            b"" if coding == b"chunked" else coding,
-            (*(("if_match_ignored",) if b"if-match" in by_name else ()), *_unknown(by_name)),
-            origin,
-            origin is not None and not is_local_origin(origin),
-            repeated is None and admitted and has_host and coding == b"chunked" and DELIVERY not in by_name,
-            not _SPECIAL.isdisjoint(by_name),
-            by_name.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"),
-            self._secrets.may_be_in(packed),
-            packed,
+            sandbox=None if named is None else named.decode("latin-1"),
+            warnings=(*(("if_match_ignored",) if b"if-match" in by_name else ()), *_unknown(by_name)),
+            origin=origin,
+            is_foreign=origin is not None and not is_local_origin(origin),
+            needs_no_checks=self._hosts.needs_no_checks(sent, by_name),
+            is_special=not _SPECIAL.isdisjoint(by_name),
+            is_suspect=self._secrets.may_be_in(packed),
+            packed=packed,
         )
-        # Of what was sent: a header that stands a thousand times is one by name.
+        # The bytes that were sent count: a header that is sent a thousand times is one by name.
         if len(sent) <= _MOST_HEADERS and sum([len(name) + len(value) for name, value in sent]) <= _LONGEST:
             if len(self._known) >= _MOST:
                 self._known.clear()
@@ -295,23 +278,16 @@ class HeaderReader:
         return head
 
 
-def _repeated(sent: tuple[tuple[bytes, bytes], ...]) -> str | None:
-    """The header that stands more than once and must not."""
-    names = [name for name, _ in sent]
-    twice = (name for name in names if (name in _ONCE or name.startswith(_OURS)) and names.count(name) > 1)
-    return next((name.decode("latin-1").title() for name in twice), None)
-
-
 def _unknown(names: Iterable[bytes]) -> Iterable[str]:
     """Warnings of X-Sandbox headers that this server does not know, which may be misspelt."""
     ours = [name[len(_OURS) :].decode("latin-1") for name in names if name.startswith(_OURS)]
     for name in [name for name in ours if name not in _KNOWN][:MOST_WARNINGS]:
-        meant = nearest(name, _KNOWN)
-        yield warning_of("unknown_sandbox_header", f"x-sandbox{name}", meant and f"x-sandbox{meant}")
+        guess = nearest(name, _KNOWN)
+        yield warning_of("unknown_sandbox_header", f"x-sandbox{name}", guess and f"x-sandbox{guess}")
 
 
 def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:
-    """Headers as the journal keeps them: of one that stands twice the values together, credentials left out."""
+    """Headers as the journal stores them: values of one name joined, credentials left out."""
     found: dict[bytes, bytes] = {}
     for name, value in sent:
         if name in _SECRET:
@@ -321,20 +297,19 @@ def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:
     return b"\n".join((*found, *found.values()))
 
 
-def changes_something(call: Call) -> bool:
-    """Whether a request to the control surface may change something. What is posted to an inbox is in the inbox."""
+def _changes_something(call: Call) -> bool:
+    """Whether a request to the control surface may change something. The inbox itself stores what it receives."""
     return call.method not in _READING and inbox_at(call.method, call.path) is None
 
 
 class JournalWriter:
-    """One per server."""
+    """Writes requests that have ended to the journals of their sandboxes, without secrets. One per server."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._carriers: frozenset[str] | None = None  # operations with secrets, found out with the first request
 
     def pass_by(self, call: Call) -> None:
-        """Leave secrets out of what the log tells of a request that is not kept."""
+        """Remove secrets from what the terminal shows of a request that is not stored."""
         trace = call.trace
         if call.warnings:
             trace.warnings = call.warnings
@@ -342,10 +317,8 @@ class JournalWriter:
             self._redact_line(call)
 
     def write(self, call: Call) -> None:
-        """Keep a request that has ended."""
+        """Store a request that has ended."""
         trace, journal = call.trace, call.sandbox.journal
-        if call.warnings:
-            trace.warnings = call.warnings
         if call.prefix:
             trace.is_prefixed = True
         if not journal.keeps_bodies:
@@ -354,29 +327,29 @@ class JournalWriter:
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
             journal.append(trace)
             return
-        head, body, query = call.head, call.body_bytes, trace.query
+        if call.warnings:
+            trace.warnings = call.warnings
+        secrets, head, body = self._secrets, call.head, call.body_bytes
         if trace.status == 401 or trace.code == "jwt_required":
             authorization = head.by_name.get(b"authorization")
             if authorization is not None:
                 trace.caller = recognised(call, authorization)
-        if self._carriers is None:
-            self._carriers = self._secrets.operations
         packed = head.packed
-        if head.is_suspect or trace.operation in self._carriers or self._secrets.suspects(trace.path, query, body):
+        if head.is_suspect or trace.operation in secrets.operations or secrets.suspects(trace.path, trace.query, body):
             self._redact_line(call)
-            query, lines = trace.query, packed.split(b"\n")
+            lines = packed.split(b"\n")
             half = len(lines) // 2
-            packed = b"\n".join((*lines[:half], *map(self._secrets.line, lines[half:])))
-            trace.sent = sent_lines([(name, self._secrets.line(value)) for name, value in call.sent_headers])
-            kept, trace.answer = self._secrets.without(body, trace.answer)
-            body = kept or b""
+            packed = b"\n".join((*lines[:half], *map(secrets.line, lines[half:])))
+            trace.sent = sent_lines([(name, secrets.line(value)) for name, value in call.sent_headers])
+            body_left, trace.answer = secrets.without(body, trace.answer)
+            body = body_left or b""
         elif not trace.sent:
             trace.sent = sent_lines(call.sent_headers)
         trace.packed = packed
-        size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed) + trace.length
+        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(packed) + trace.length
         if body:
             media = head.by_name.get(b"content-type")
-            if media is not None and b"=" in media and self._secrets.suspects_encoded(media, body):
+            if media is not None and b"=" in media and secrets.suspects_encoded(media, body):
                 body = LEFT_OUT
             trace.body = body
             size += len(body)
@@ -388,7 +361,7 @@ class JournalWriter:
         journal.append(trace)
 
     def _redact_line(self, call: Call) -> None:
-        """Leave secrets out of what came in the first line of a request, and of what repeats it."""
+        """Remove secrets from the request line, and from warnings, which repeat it."""
         trace, secrets = call.trace, self._secrets
         trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
         trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")

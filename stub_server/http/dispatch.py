@@ -1,5 +1,10 @@
-"""Dispatch: calls the handler, checks its response against the contract, and records change and reply in one step."""
+"""What ends the way of a request: Idempotency and Dispatch.
 
+Idempotency executes a request that is repeated with its Idempotency-Key once, and answers with the saved reply.
+Dispatch calls the handler, checks its response against the contract, and records change and saved reply in one step.
+"""
+
+import hashlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,7 +16,7 @@ import orjson
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.resolver import Resolver
 from connexion.spec import Specification
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
@@ -19,28 +24,106 @@ from ..contract.document import JSON, Document, Operation
 from ..contract.known import success_of
 from ..contract.schema import ContractViolation, Schemas
 from ..domain.uniqueness import taken
-from ..engine.step import Saved
+from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
-from ..kernel.problem import Conflict, NotBuilt
+from ..kernel.problem import Conflict, NotBuilt, detail
 from ..store.tables import UniqueViolation
-from .maps import check_names, kept_maps
+from .answers import render
+from .validation import check_names
 
+HEADER = b"idempotency-key"
+REPLAYED = (b"idempotent-replayed", b"true")
 _MEMBER = re.compile(r"[.\[]")
 
 Handler = Callable[..., Reply | Awaitable[Reply]]
 
 
+class Idempotency:
+    """Answers with the saved reply, or passes the key on to Dispatch, which saves one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        header = call.headers.get(HEADER)
+        if header is None or call.operation is None or not call.operation.takes_key:
+            return self.app(scope, receive, send)
+        return self._once(_key_of(call, header), scope, receive, send)
+
+    async def _once(self, key: ReplyKey, scope: Scope, receive: Receive, send: Send) -> None:
+        call: Call = scope[CALL]
+        print_ = _fingerprint(call, call.arguments.get("body"))
+        earlier = _earlier(call, key, print_)
+        if earlier is not None:
+            call.trace.respond_at = perf_counter_ns()
+            reply = Reply(earlier.status, (earlier.body,), None, (*earlier.headers, REPLAYED))
+            set_answer(call, reply, earlier.body)
+            return
+        call.reply_key = key, print_
+        in_progress = call.sandbox.in_progress
+        in_progress.add(key)
+        try:
+            await self.app(scope, receive, send)
+        except Exception as error:
+            if not call.has_recorded:
+                raise
+            # A step was recorded before the handler waited, such as a delivery opened: it must not be done twice.
+            status, _, body = render(error, call.trace)
+            reply = Reply(status, (body,))
+            call.drafted = None
+            call.record((key, saved_reply(call, reply, body, print_)))
+            set_answer(call, reply, body)
+        finally:
+            in_progress.discard(key)
+
+
+def _key_of(call: Call, header: bytes) -> ReplyKey:
+    """Merchant, method, path and key of a request; a quoted key and a bare one are the same."""
+    text = header.decode("latin-1")
+    if len(text) > 2 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    return call.store.merchant.id, call.method, call.trace.path, text
+
+
+def _fingerprint(call: Call, body: object) -> bytes:
+    """A hash that is equal for equal JSON bodies and queries of callers with equal rights.
+
+    Rights count because a saved reply may hold a secret, which a caller with fewer rights must not get.
+    """
+    canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
+    caller = call.caller
+    rights = caller and [sorted(caller.scopes), None if caller.projects is None else sorted(caller.projects)]
+    return hashlib.sha256(b"\x00".join((canonical, call.query_string, orjson.dumps(rights)))).digest()
+
+
+def _earlier(call: Call, key: ReplyKey, print_: bytes) -> Saved | None:
+    """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
+    if key in call.sandbox.in_progress:
+        raise _conflict("idempotency_in_progress", "The first request with this key is still running. Retry soon.")
+    saved = call.sandbox.replies.get(key)
+    if saved is None or saved.expires <= call.now:
+        return None
+    if saved.fingerprint != print_:
+        message = "This key was used with another body, or by a caller with other rights. Use a new key."
+        raise _conflict("idempotency_key_reused", message)
+    return saved
+
+
+def _conflict(code: str, message: str) -> Conflict:
+    return Conflict(message, code=code, details=[detail("Idempotency-Key", code, message, "header")])
+
+
 class OperationHandler:
     """One operation with its handler and its response schemas."""
 
-    def __init__(self, operation: Operation, handler: Handler, document: Document, schemas: Schemas) -> None:
-        self.operation, self.handler, self._schemas = operation, handler, schemas
+    def __init__(self, operation: Operation, handler: Handler, schemas: Schemas) -> None:
+        self.operation, self.function, self._schemas = operation, handler, schemas
         self.is_async = inspect.iscoroutinefunction(handler)
         self.success: int | None = None
         """The status of its successes, where an overlay has another one than the handler."""
         self.unsent: frozenset[bytes] = frozenset()
         """The headers of its successes that overlays have taken away."""
-        self._maps = tuple(kept_maps(operation, document.resolve))
         self._proved: set[tuple[int, Any]] = set()
 
     @cached_property
@@ -52,9 +135,9 @@ class OperationHandler:
         }
 
     def checked(self, call: Call, reply: Reply) -> Reply:
-        """A response that the contract lists. Raises Conflict for what only its body's maps have wrong."""
-        if call.has_odd_names:
-            check_names(call.arguments.get("body"), self._maps)
+        """The response, checked. Raises Conflict where the request's only fault is a key of a map in its body."""
+        if call.suspect_maps:
+            check_names(call.arguments.get("body"), call.suspect_maps)
         call.trace.respond_at = perf_counter_ns()
         if self.success is not None:
             reply.status = self.success
@@ -67,34 +150,30 @@ class OperationHandler:
         return reply
 
     def check(self, reply: Reply) -> None:
-        """Check a response. Raises ContractViolation for a status, header or body that the contract does not have.
+        """Raises ContractViolation for a status, header or body that the contract does not have.
 
-        Stored records were checked when they were written: a shape around them is checked when it first occurs. A
-        body without a shape is checked every time.
+        Stored records were checked when they were written; the shape around them is checked when it first occurs, and
+        a body without a shape every time.
         """
         response = self.operation.responses.get(reply.status)
+        ident, media = self.operation.id, reply.media.decode()
         if response is None:
-            raise ContractViolation(f"{self.operation.id} answered {reply.status}, which the contract does not list")
+            raise ContractViolation(f"{ident} answered {reply.status}, which the contract does not list")
         if not reply.parts and not response.media:
             return
-        if reply.media != b"application/json":
-            if reply.media.decode().partition(";")[0] not in response.media:
-                raise ContractViolation(
-                    f"{self.operation.id} answered {reply.media.decode()}, which the contract does not list"
-                )
+        if media != JSON:
+            if media.partition(";")[0] not in response.media:
+                raise ContractViolation(f"{ident} answered {media}, which the contract does not list")
             return
+        sent = {name for name, _ in reply.headers} | {b"x-request-id"}
         for name, header in response.headers.items():
-            if header.get("required") and name not in ("X-Request-Id",):
-                key = name.lower().encode()
-                if not any(k == key for k, _ in reply.headers):
-                    raise ContractViolation(f"{self.operation.id} answered without {name}")
+            if header.get("required") and name.lower().encode() not in sent:
+                raise ContractViolation(f"{ident} answered without {name}")
         body = orjson.loads(b"".join(reply.parts))
         validator = self._validators[reply.status]
         if not validator.is_valid(body):
             error = next(validator.iter_errors(body))
-            raise ContractViolation(
-                f"{self.operation.id} {reply.status} at {error.instance_path}: {error.message[:300]}"
-            )
+            raise ContractViolation(f"{ident} {reply.status} at {error.instance_path}: {error.message[:300]}")
         if reply.shape is not None:
             self._proved.add((reply.status, reply.shape))
 
@@ -108,18 +187,17 @@ class Dispatch(SpecMiddleware):
         """`documents` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
         self._documents, self._schemas, self._shipped = documents, schemas, shipped
         self._apis: dict[str, tuple[Specification, Resolver]] = {}
-        self._bound: dict[str, dict[str, OperationHandler]] = {}
+        self._handlers: dict[str, dict[str, OperationHandler]] = {}
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Take the operations of an API. Each is bound at its first request: a start has no time for all."""
+        """Add the operations of an API. Their handlers are imported with the first request, for a fast start."""
         base = specification.base_path if base_path is None else base_path
-        self._apis[base], self._bound[base] = (specification, options["resolver"]), {}
+        self._apis[base], self._handlers[base] = (specification, options["resolver"]), {}
 
-    def _bind(self, base: str, ident: str) -> OperationHandler:
-        """Resolve the operation's handler with Connexion's resolver."""
-        document = self._documents[base]
+    def _resolve(self, base: str, ident: str) -> OperationHandler:
+        """Find the operation's handler with Connexion's resolver."""
         specification, resolver = self._apis[base]
-        operation = document.operations[ident]
+        operation = self._documents[base].operations[ident]
         parsed = specification.operation_cls.from_spec(
             specification,
             path=operation.path,
@@ -127,27 +205,27 @@ class Dispatch(SpecMiddleware):
             resolver=resolver,
             uri_parser_class=None,
         )
-        bound = self._bound[base][ident] = OperationHandler(operation, parsed.function, document, self._schemas[base])
+        handler = self._handlers[base][ident] = OperationHandler(operation, parsed.function, self._schemas[base])
         made_for = self._shipped.operations.get(ident) if self._shipped is not None and not base else None
         if made_for is not None:
             status = success_of(operation, made_for)
-            bound.success = None if status in made_for.responses else status
+            handler.success = None if status in made_for.responses else status
             had, has = made_for.responses[made_for.successes[0]].headers, operation.responses[status].headers
-            bound.unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
-        return bound
+            handler.unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
+        return handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
         routed = scope["extensions"][ROUTING_CONTEXT]
         base, ident = routed["api_base_path"], routed["operation_id"]
-        bound = self._bound[base].get(ident) or self._bind(base, ident)
+        handler = self._handlers[base].get(ident) or self._resolve(base, ident)
         call.trace.rule_at = perf_counter_ns()
         try:
-            reply = bound.handler(call, *call.values, **call.arguments)
-            if bound.is_async:
+            reply = handler.function(call, *call.values, **call.arguments)
+            if handler.is_async:
                 reply = await reply  # type: ignore[misc]
             assert isinstance(reply, Reply)
-            reply = bound.checked(call, reply)
+            reply = handler.checked(call, reply)
             if isinstance(reply, Streamed):
                 call.stream = reply
                 return
@@ -158,13 +236,13 @@ class Dispatch(SpecMiddleware):
                 call.record(saved)
             set_answer(call, reply, body)
         except Conflict as conflict:
-            _place(conflict, call.values, call.arguments.get("body"))
+            _locate(conflict, call.values, call.arguments.get("body"))
             raise
         except (ContractViolation, UniqueViolation) as error:
-            # A control makes records only where it fills a sandbox.
+            # A control creates records only where it fills a sandbox.
             if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and not base:
                 refusal = taken(error.schema, error.key, error.value)
-                _place(refusal, call.values, call.arguments.get("body"))
+                _locate(refusal, call.values, call.arguments.get("body"))
                 raise refusal from None
             if self._shipped is None:
                 raise
@@ -172,7 +250,7 @@ class Dispatch(SpecMiddleware):
 
 
 def set_answer(call: Call, reply: Reply, body: bytes) -> None:
-    """Have a reply sent."""
+    """Make a reply the answer of a call."""
     headers = [*reply.headers]
     if reply.status != 204:  # 204 has neither body nor headers about one
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]
@@ -180,15 +258,15 @@ def set_answer(call: Call, reply: Reply, body: bytes) -> None:
 
 
 def saved_reply(call: Call, reply: Reply, body: bytes, print_: bytes) -> Saved:
-    """A reply as it is kept for 24 hours of the sandbox clock."""
+    """A reply as it is saved for 24 hours of the sandbox's clock."""
     return Saved(print_, call.now + DAY, reply.status, body, reply.headers)
 
 
-def _place(conflict: Conflict, values: tuple[str, ...], body: Any) -> None:
-    """Of what the request has not sent, such as a status, the record has it that the path names."""
+def _locate(conflict: Conflict, values: tuple[str, ...], body: Any) -> None:
+    """Details about what the request did not send, such as a status, are about the record that the path names."""
     sent = body if isinstance(body, dict) else {}
     if values:
         conflict.details = tuple(
-            told | {"in": "path"} if told["in"] == "body" and _MEMBER.split(told["field"])[0] not in sent else told
-            for told in conflict.details
+            each | {"in": "path"} if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent else each
+            for each in conflict.details
         )

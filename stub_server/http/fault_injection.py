@@ -1,12 +1,13 @@
-"""FaultInjection: what a request's own headers and the sandbox's fault rules have happen to it.
+"""Faults on demand, by a request's own headers and by the fault rules of the sandbox.
 
-BodyFaults: the rules that read the body, once it has been validated.
+FaultInjection acts before the credential is read, BodyFaults by rules that read the body, once it has been validated.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from itertools import chain
 from typing import Any
 
@@ -16,19 +17,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
 from ..calls.credentials import REALM
-from ..calls.server import Place
 from ..contract.document import JSON, Document, Operation
 from ..faults.match import Request
 from ..faults.rule import AFTER, BEFORE, Effect
 from ..faults.rules import LONGEST_DELAY
 from ..kernel.problem import BadRequest, Refusal, detail
 from ..kernel.text import nearest, warning_of
-from .connection import has_left
-from .refusals import Headers
+from .answers import Headers, has_left
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
-LOOK = 0.25  # seconds between two looks whether the client of a delayed request is still there
+LOOK = 0.25  # seconds between two checks whether the client of a delayed request is still there
 ANYWHERE = {
     "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,
     "simulated_fault": 503, "request_timeout": 408, "store_unavailable": 503,
@@ -43,14 +42,14 @@ _PREFERENCES = ("code", "example")
 
 
 class FaultInjection(SpecMiddleware):
-    """Acts before the credential is looked at, and on the API alone: the control surface has no faults."""
+    """Acts on requests to the API, before the credential is read. The control surface has no faults."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._effects: Effects | None = None
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Know the statuses and codes of the API's operations."""
+        """Read the statuses and codes of the API's operations."""
         if not base_path:
             self._effects = Effects(options["documents"][""])
 
@@ -71,14 +70,14 @@ class FaultInjection(SpecMiddleware):
         request = Request(operation_id, call.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
         wishes = list(self._effects.asked(scope["headers"], call, operation_id))
-        # Strangers must not make a server that others can reach wait: there it waits for callers that it has admitted.
+        # On a server that others can reach, only authenticated callers may cause a delay.
         late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
-        await injection.have(wish for wish in wishes if wish not in late)
-        if injection.is_undecided:
-            await injection.have(rules.by_request(request, now))
+        await injection.apply(wish for wish in wishes if wish not in late)
+        if injection.effect is None:
+            await injection.apply(rules.by_request(request, now))
         if injection.drops_before():
             return
-        if injection.is_undecided and (late or rules.read_bodies):
+        if injection.effect is None and (late or rules.read_bodies):
             injection.of_body = lambda body: chain(late, rules.by_body(request, body, now))
         await self.app(scope, receive, send)
 
@@ -100,13 +99,13 @@ class BodyFaults:
     ) -> None:
         call: Call = scope[CALL]
         injection: Injection = call.faults
-        await injection.have(of_body(call.arguments.get("body")))
+        await injection.apply(of_body(call.arguments.get("body")))
         if not injection.drops_before():
             await self.app(scope, receive, send)
 
 
 class Effects:
-    """What headers may ask of the operations of an API: it knows their statuses and codes."""
+    """The effects that headers may ask for, by the statuses and codes of an API's operations."""
 
     def __init__(self, document: Document) -> None:
         self._operations, self._document = document.operations, document
@@ -117,7 +116,7 @@ class Effects:
                     self._statuses.setdefault(code, status)
 
     def refusal(self, effect: Effect, operation_id: str) -> Refusal:
-        """The answer of an operation that an effect asks for."""
+        """The answer that an effect asks for."""
         operation = self._operations[operation_id]
         status, code = effect.status, effect.code or "simulated_fault"
         status = self._statuses.get(code, 503) if status is None else status
@@ -137,9 +136,9 @@ class Effects:
         return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
     def asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:
-        """What a request's own headers ask for; `sent` are all of them, for preferences may be in several.
+        """What a request's headers ask for; `sent` are all headers, as preferences may be in several.
 
-        Raises Malformed for what the operation cannot answer.
+        Raises BadRequest for what the operation cannot answer.
         """
         headers, operation = call.headers, self._operations[operation_id]
         if DELAY in headers:
@@ -155,7 +154,7 @@ class Effects:
             yield from self._preferred(operation, preferred.get("code"), preferred.get("example"))
 
     def _preferred(self, operation: Operation, asked: str | None, example: str | None) -> Iterable[Effect]:
-        """What Prefer asks for: a status, the code of a refusal, or both. A status alone has its most usual code."""
+        """What Prefer asks for: a status, the code of a refusal, or both. A status alone means its most usual code."""
         if asked is None:
             if example is not None:
                 yield self._by_code(operation, example, "Prefer", "prefer")
@@ -183,35 +182,29 @@ class Effects:
 
 
 class Injection:
-    """What happens to one request."""
+    """The faults of one request."""
 
-    of_body: Callable[[Any], Iterable[Effect]] | None = None
-    """The effects that depend on its body, if any do."""
+    of_body: Callable[[Any], Iterable[Effect]] | None = None  # the effects that depend on its body, if any do
+    effect: Effect | None = None  # the first effect that does more than wait
+    _delay_after = 0
+    _has_place = False
 
     def __init__(self, effects: Effects, call: Call, operation_id: str, scope: Scope) -> None:
         self._effects, self._call, self._operation_id, self._scope = effects, call, operation_id, scope
-        self._effect: Effect | None = None
         self._labels: list[str] = []
-        self._delay_after = 0
-        self._place: Place | None = None
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether nothing but waiting has happened yet."""
-        return self._effect is None
+        self._place = ExitStack()
 
     def drops_before(self) -> bool:
-        """Whether the connection ends before the change: nothing is answered then."""
-        if self._effect is None or self._effect.drop != BEFORE:
+        """Whether the connection is closed before the change, without an answer."""
+        if self.effect is None or self.effect.drop != BEFORE:
             return False
         self._call.answer = 0, [], (b"",), b""
         return True
 
-    async def have(self, effects: Iterable[Effect]) -> None:
-        """Wait as long as they say, up to the first that does more; the rest are not looked at.
+    async def apply(self, effects: Iterable[Effect]) -> None:
+        """Wait for the delays of the effects up to the first that does more; the rest are ignored.
 
-        Raises the refusal that takes the answer's place, and Malformed once the client has left: what nobody waits for
-        is not done.
+        Raises the refusal that replaces the answer, and BadRequest if the client leaves: then nothing is done.
         """
         delay = 0
         for effect in effects:
@@ -219,20 +212,21 @@ class Injection:
             self._delay_after += effect.delay_after
             self._labels.append(effect.label)
             if not effect.only_waits:
-                self._effect = effect
+                self.effect = effect
                 break
         if self._labels:
             self._call.trace.simulated = ", ".join(self._labels)
-        if (delay or self._delay_after) and self._place is None and self._call.server.waits:
-            self._place = self._call.server.waiting.take(self._call)
+        if (delay or self._delay_after) and not self._has_place and self._call.server.waits:
+            self._place.enter_context(self._call.server.waiting.of(self._call))
+            self._has_place = True
         if not await self._wait(delay):
             raise BadRequest("The client left while the request was delayed: it is not done.", code="malformed_request")
-        if self._effect is not None and self._effect.is_answer:
-            raise self._effects.refusal(self._effect, self._operation_id)
+        if self.effect is not None and self.effect.is_answer:
+            raise self._effects.refusal(self.effect, self._operation_id)
 
     async def _wait(self, delay: int) -> bool:
         """Wait some milliseconds, and return whether the client is still there."""
-        if delay and self._place is not None:
+        if delay and self._has_place:
             clock = asyncio.get_running_loop().time
             until = clock() + min(delay, LONGEST_DELAY) / 1_000
             while (left := until - clock()) > 0:
@@ -244,7 +238,7 @@ class Injection:
     async def damage(self, answer: Answer) -> tuple[Answer, int | None] | None:
         """The answer as it is sent, after its delay, and how many bytes of its body, if not all; None for no answer."""
         await self._wait(self._delay_after)
-        effect, (status, headers, parts, body) = self._effect, answer
+        effect, (status, headers, parts, body) = self.effect, answer
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
         if effect is None:
@@ -255,16 +249,15 @@ class Injection:
         names = {name for name, _ in given}
         headers = [*(header for header in headers if header[0].lower() not in names), *given]
         if effect.corrupt and body:
-            body = body[:-1] + b","  # of the same length, and no JSON any more
+            body = body[:-1] + b","  # of the same length, but not JSON
         kept = None
         if effect.keep is not None and body:
             kept = min(int(len(body) * effect.keep), len(body) - 1)
         return (status, headers, (body,), body), kept
 
     def end(self) -> None:
-        """Give the place of a request that waited back."""
-        if self._place is not None:
-            self._call.server.waiting.give_back(self._place)
+        """Free the place of a request that waited."""
+        self._place.close()
 
 
 def _delay(header: bytes) -> Effect:
@@ -279,7 +272,7 @@ def _delay(header: bytes) -> Effect:
 
 
 def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The headers that a real refusal of this status and code has."""
+    """The headers of a real refusal of this status and code."""
     if code == "insufficient_scope":
         yield "WWW-Authenticate", f'{REALM}, error="insufficient_scope", scope="{" ".join(sorted(scopes))}"'
     elif status == 401:
@@ -290,13 +283,13 @@ def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str,
 
 
 def _preferences(header: str) -> dict[str, str]:
-    """The members of a Prefer header by name; of two the first counts (RFC 7240)."""
+    """The members of a Prefer header by name; the first of two counts (RFC 7240)."""
     members = [member.partition("=") for member in header.replace(";", ",").split(",")]
     return {name.strip().lower(): value.strip().strip('"') for name, _, value in reversed(members) if name.strip()}
 
 
 def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> BadRequest:
-    """400 of a header that asks for what the operation cannot answer, with all that it can."""
+    """400 for a header that asks for what the operation cannot answer. It lists what the operation can answer."""
     listed = ", ".join(str(one) for one in possible)
     message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
     return BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])

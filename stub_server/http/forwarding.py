@@ -13,23 +13,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import CALL, Call
 from ..calls.server import Server
 from ..kernel.problem import BadRequest, Refusal, Unavailable
-from .connection import REFUSED, SendWhole, hang_up
-from .hop import HOP, Hops, Word, target_of
-from .peers import Connection
+from .answers import REFUSED, SendWhole, hang_up
+from .peers import HOP, Connection, Hops, Word, target_of
 
-SLOW = 1.0  # seconds after which a request is one that waits
-LOOKS = 5.0  # seconds of silence after which it is looked up whether the server still has the sandbox
-LEAVES = 1.0  # seconds for which a server that is about to stop is asked nothing
-KEPT = 262_144  # bytes of a body that can be sent once more
+SLOW = 1.0  # seconds after which a request counts as one that waits
+LOOKS = 5.0  # seconds of silence after which this server checks that the other one still has the sandbox
+LEAVES = 1.0  # seconds for which a server that is about to stop is sent nothing
+REPEATABLE = 262_144  # bytes of a body that can be sent again
 _HOP_BY_HOP = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", HOP)
 )
-_OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server's own are sent
+_OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server sends its own
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 class NotThere(Unavailable):
-    """503: the server that was said to have a sandbox has done nothing. `receive` gives the body from its start."""
+    """503: the server that should have the sandbox has done nothing. `receive` gives the body from its start."""
 
     code = "store_unavailable"
 
@@ -50,7 +49,7 @@ class Forwarding:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         if HOP in call.headers:
-            message = f"{HOP.decode()} is a header of servers among themselves, and this one is forged or old."
+            message = f"{HOP.decode()} is a header that only servers of one store send. Leave it out."
             raise BadRequest(message, code="malformed_request")
         if call.is_hop and self._server.closing.is_set():
             call.is_kept = False
@@ -60,8 +59,8 @@ class Forwarding:
         return self._forward(call, call.holder, scope, receive)
 
     async def _forward(self, call: Call, holder: str, scope: Scope, receive: Receive) -> None:
-        """Have the answer of the server that has the sandbox be on its way. Raises NotThere."""
-        call.begin().sandbox = call.held
+        """Send the request on, and leave the answer in the call as its passage. Raises NotThere."""
+        call.begin().sandbox = call.holder_sandbox
         if REFUSED in scope:
             raise scope.pop(REFUSED)
         if call.is_hop:
@@ -77,7 +76,6 @@ class Forwarding:
             await passage.begin(scope, receive)
         except BaseException as error:
             if passage.word is Word.LEAVING:
-                self._leaving = {address: until for address, until in self._leaving.items() if until > monotonic()}
                 self._leaving[holder] = monotonic() + LEAVES
             passage.close()
             raise error
@@ -87,8 +85,7 @@ class Forwarding:
 class Passage:
     """A request on its way to the server that has its sandbox, and the answer on its way back."""
 
-    word: Word | None = None
-    """What the other server has to say to this one."""
+    word: Word | None = None  # what the other server says to this one
     _upload: asyncio.Task[None] | None = None
     _has_left = _is_sent = _has_place = False
     _patience = SLOW
@@ -98,16 +95,14 @@ class Passage:
         self._waiting, self._residence = server.waiting, server.sandboxes.residence
         self._place = ExitStack()
 
-    # -- there
-
     async def begin(self, scope: Scope, receive: Receive) -> None:
-        """Send the request, until the head of an answer has come. Raises NotThere, Unavailable, Limited."""
+        """Send the request until the head of an answer has been read. Raises NotThere, Unavailable, Limited."""
         call, connection = self._call, self._connection
         self._head, self._is_chunked = _head(scope, call.headers, self._hops.header(scope))
         connection.begin(call.method)
         body = Body(receive)
         self._upload = asyncio.create_task(self._send_body(body, waits=b"expect" in call.headers))
-        await asyncio.sleep(0)  # what has come of the body goes with the head
+        await asyncio.sleep(0)  # what has arrived of the body is sent with the head
         self._write(b"")
         while not connection.status and not connection.is_lost:
             await self._more()
@@ -126,13 +121,12 @@ class Passage:
         self.word = self._hops.words.get(headers.get(HOP, b""))
         if self.word in (Word.ELSEWHERE, Word.LEAVING):
             self._upload.cancel()
-            again = body.again()
-            raise NotThere(receive if again is None else again)
+            raise NotThere(body.again() or receive)
         if not connection.is_whole and b"content-length" not in headers:
             self._take_place()
 
     async def _send_body(self, receive: Receive, *, waits: bool) -> None:
-        """Send the body piece by piece, and end the request there if the client leaves."""
+        """Send the body piece by piece, and close the connection if the client leaves."""
         connection, more = self._connection, True
         if waits:
             self._write(b"")
@@ -144,15 +138,12 @@ class Passage:
                 connection.abort()
                 return
             if more:
-                more = message.get("more_body", False)
-                self._write(self._framed(message.get("body", b""), more=more))
+                piece, more = message.get("body", b""), message.get("more_body", False)
+                if self._is_chunked:
+                    piece = (b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b"") + (b"" if more else b"0\r\n\r\n")
+                self._write(piece)
                 self._is_sent = not more
                 await connection.drain()
-
-    def _framed(self, piece: bytes, *, more: bool) -> bytes:
-        if not self._is_chunked:
-            return piece
-        return (b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b"") + (b"" if more else b"0\r\n\r\n")
 
     def _write(self, data: bytes) -> None:
         head, self._head = self._head, b""
@@ -160,50 +151,53 @@ class Passage:
             self._connection.write(head + data)
 
     async def _more(self) -> None:
-        """Wait until something has come. Raises Limited where too many wait already."""
+        """Read more of the answer. Raises Limited where too many requests wait already."""
         connection = self._connection
         try:
             async with asyncio.timeout(self._patience):
-                await connection.changed.wait()
+                await connection.more()
         except TimeoutError:
             self._patience = LOOKS
             if not connection.status:
                 self._take_place()
-            if not await self._is_held():
+            if not await self._has_sandbox():
                 connection.abort()
-        connection.changed.clear()
 
     def _take_place(self) -> None:
-        """Be one of those that wait. Raises Limited."""
+        """Count as a request that waits. Raises Limited."""
         if not self._has_place:
             self._has_place = True
             self._place.enter_context(self._waiting.elsewhere())
 
-    async def _is_held(self) -> bool:
-        """Whether the other server still has the sandbox, as far as it is known: it may have been cut off."""
+    async def _has_sandbox(self) -> bool:
+        """Whether the other server still has the sandbox, as far as the store can say."""
         assert self._residence is not None
         try:
-            return await self._residence.locate(self._call.held) == self._call.holder
+            return await self._residence.locate(self._call.holder_sandbox) == self._call.holder
         except Refusal:
             return True
 
-    # -- and back
-
     async def send(self, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer as it comes, and cut it off where it is cut off."""
+        """Send the answer as it is read, cut off where the other server cuts it off."""
+        try:
+            if self._has_left:
+                return
+            if self.word is Word.DROPPED:
+                await self._hang_up(scope, receive, unsent=True)
+            else:
+                await self._send(whole, scope, receive, send)
+        finally:
+            self.close()
+
+    async def _send(self, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
         connection = self._connection
-        if self._has_left:
-            return
-        if self.word is Word.DROPPED:
-            await self._hang_up(scope, receive, unsent=True)
-            return
         self._call.trace.status = connection.status
         headers = [header for header in connection.headers if header[0] not in _OF_ANSWERS]
         body, is_whole = connection.take(), connection.is_whole
         if is_whole and whole is not None and whole(connection.status, headers, body) is not None:
             return
         await send({"type": "http.response.start", "status": connection.status, "headers": headers})
-        connection.continues.set()  # nobody asks for the body any more, and the client may leave
+        connection.continues.set()  # the body is not wanted any more, and the client may leave
         while not is_whole:
             if body:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -217,12 +211,12 @@ class Passage:
 
     async def _hang_up(self, scope: Scope, receive: Receive, *, unsent: bool) -> None:
         assert self._upload is not None
-        self._upload.cancel()  # one at a time may wait for the client to leave
+        self._upload.cancel()  # one task at a time may wait for the client to leave
         if not self._has_left:
             await hang_up(scope, receive, unsent=unsent)
 
     def close(self) -> None:
-        """It is over, in whatever way."""
+        """End the request, whatever has become of it."""
         if self._upload is not None:
             self._upload.cancel()
         self._place.close()
@@ -233,7 +227,7 @@ class Passage:
 
 
 class Body:
-    """What is received of a request. As long as it is little it can be received again."""
+    """The body of a request, as it is received. A small one can be received again."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive, self._size = receive, 0
@@ -243,13 +237,13 @@ class Body:
         """The next message."""
         message = await self._receive()
         self._size += len(message.get("body", b""))
-        if self._size <= KEPT:
+        if self._size <= REPEATABLE:
             self._kept.append(message)
         return message
 
     def again(self) -> Receive | None:
-        """Gives all messages once more; None where they were too many."""
-        if self._size > KEPT:
+        """Gives all messages again; None where the body is too large."""
+        if self._size > REPEATABLE:
             return None
         kept = iter(self._kept)
 
@@ -262,7 +256,7 @@ class Body:
 
 
 def _head(scope: Scope, headers: Mapping[bytes, bytes], hop: tuple[bytes, bytes]) -> tuple[bytes, bool]:
-    """The head of a request as it came, but for what is of the connection; and whether its body comes in chunks."""
+    """The head of a request as it came, without what is about the connection; and whether its body is chunked."""
     lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), target_of(scope), scope["http_version"].encode())]
     lines += [b"%b: %b" % header for header in scope["headers"] if header[0] not in _HOP_BY_HOP]
     is_chunked = b"transfer-encoding" in headers

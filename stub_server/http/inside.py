@@ -1,4 +1,4 @@
-"""Requests that this server makes itself, for a page: each passes every layer, as if it had come over a socket."""
+"""Requests that this server sends to itself, for a page: each passes every layer, as one from a socket would."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import INTERNAL, PERMITTED, Call
-from .connection import HungUp
+from .answers import HungUp
 
 
 class Question(NamedTuple):
     """A request. `path` is the one in its sandbox, `headers` are by name in lower case.
 
-    One that `is_internal` only reads, for a page: the journal does not keep it, and no limit or fault rule meets it.
+    A request that `is_internal` only reads, for a page: the journal, rate limits and fault rules ignore it.
     """
 
     method: str
@@ -37,7 +37,7 @@ class Reply(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """The body as JSON, None where it is none."""
+        """The body as JSON, None where it is not JSON."""
         try:
             return orjson.loads(self.body)
         except ValueError:
@@ -76,7 +76,7 @@ class InProcess:
         head: list[Message] = []
 
         async def receive() -> Message:
-            if has_asked.is_set():  # the whole request has been given: there is nothing more to come
+            if has_asked.is_set():  # the whole request has been received
                 await asyncio.Event().wait()
             has_asked.set()
             return {"type": "http.request", "body": question.body, "more_body": False}
@@ -133,6 +133,3 @@ class Relay:
             await send(message)
 
         await self._app({**self._scope, "state": scope.get("state", {})}, receive, pass_on)
-
-    def close(self) -> None:
-        """There is nothing to close."""

@@ -1,10 +1,14 @@
-"""Deadlines and the limit of connections, checked by one sweep a second instead of a timer per request."""
+"""Deadlines of connections and their maximum number, checked once a second instead of by a timer per request."""
+
+from __future__ import annotations
 
 import asyncio
-from collections import deque
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .protocol import HttpProtocol
 
 
 class Wait(Enum):
@@ -15,7 +19,7 @@ class Wait(Enum):
     HEAD = "the rest of a request's headers"
     BODY = "the rest of a body"
     READER = "a client that does not read its answer"
-    END = "the other side to hang up"
+    END = "the client to close the connection"
     ANSWER = "the application"
 
 
@@ -31,7 +35,7 @@ class Limits:
     end: float = 2
 
     def allowed(self, wait: Wait) -> float:
-        """How long a wait may last, in seconds. ANSWER has no limit, because of delays and streams."""
+        """How many seconds a wait may last. ANSWER has no limit, because of delays and streams."""
         return {
             Wait.REQUEST: self.head,
             Wait.HEAD: self.head,
@@ -48,25 +52,6 @@ class Limits:
         return min(1.0, min(self.head, self.body, self.keep_alive, self.unread, self.end) / 4)
 
 
-class Connection(Protocol):
-    """What the watch needs of a connection."""
-
-    rested: float
-    """When it was opened or its last response was sent: monotonic seconds, finer than the loop's milliseconds."""
-
-    def waits_for(self) -> tuple[Wait, object]:
-        """What the connection waits for, and a mark that changes whenever it makes progress."""
-
-    def give_up(self, wait: Wait) -> None:
-        """The wait has exceeded its limit: refuse or close."""
-
-    def drop(self) -> None:
-        """Close at once, to free a place for another connection."""
-
-    def turn_away(self) -> None:
-        """Refuse the connection, as the limit is reached."""
-
-
 @dataclass(slots=True)
 class _Seen:
     wait: Wait | None = None
@@ -79,16 +64,15 @@ class ConnectionMonitor:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._open: dict[Connection, _Seen] = {}
-        self._oldest: deque[tuple[float, Connection]] = deque()
+        self._open: dict[HttpProtocol, _Seen] = {}
         self._sweeping = False
         self._swept = 0.0
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def opened(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Make room for a new connection, or turn it away."""
+    def opened(self, connection: HttpProtocol, loop: asyncio.AbstractEventLoop) -> None:
+        """Register a connection: free a place for it, or refuse it."""
         while len(self._open) >= self.limits.connections:
             if not self._make_room():
                 connection.turn_away()
@@ -98,12 +82,12 @@ class ConnectionMonitor:
             self._sweeping, self._swept = True, loop.time()
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
-    def closed(self, connection: Connection) -> None:
-        """Forget a connection that was closed."""
+    def closed(self, connection: HttpProtocol) -> None:
+        """Unregister a connection that was closed."""
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        # Time in which the loop was blocked does not count: data that came meanwhile has yet to be read.
+        # Time in which the loop was blocked does not count: data that arrived meanwhile is still unread.
         passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
         self._swept = loop.time()
         for connection, seen in list(self._open.items()):
@@ -116,34 +100,20 @@ class ConnectionMonitor:
             seen.lasted += passed
             if seen.lasted >= self.limits.allowed(wait):
                 connection.give_up(wait)
-        if len(self._open) < self.limits.connections:
-            self._oldest.clear()
         self._sweeping = bool(self._open)
         if self._sweeping:
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def _make_room(self) -> bool:
-        """Drop the connection that has been idle longest; if none is, one that sends or reads slowly."""
-        # The queue is built once for many new connections, so that a flood does not sort all of them every time.
-        for _ in range(2):
-            while self._oldest:
-                rested, connection = self._oldest.popleft()
-                if connection in self._open and connection.rested == rested and connection.waits_for()[0] in _IDLE:
-                    self._drop(connection)
-                    return True
-            self._oldest.extend(self._by_age(_IDLE))
-        for _, connection in self._by_age(_SLOW):
-            self._drop(connection)
-            return True
+        """Close the connection that has been idle longest; if none is idle, one that sends or reads slowly."""
+        for waits in (_IDLE, _SLOW):
+            found = [connection for connection in self._open if connection.waits_for()[0] in waits]
+            if found:
+                oldest = min(found, key=lambda connection: connection.rested)
+                del self._open[oldest]
+                oldest.drop()
+                return True
         return False
-
-    def _by_age(self, waits: tuple[Wait, ...]) -> list[tuple[float, Connection]]:
-        found = [(c.rested, c) for c in self._open if c.waits_for()[0] in waits]
-        return sorted(found, key=lambda pair: pair[0])
-
-    def _drop(self, connection: Connection) -> None:
-        del self._open[connection]
-        connection.drop()
 
 
 _IDLE = (Wait.REQUEST, Wait.NEXT, Wait.HEAD, Wait.END)

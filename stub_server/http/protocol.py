@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol, with limits on how much a client sends and how slowly, and answers in one packet."""
+"""uvicorn's HTTP protocol, with limits on how much clients send and how slowly, and with answers in one packet."""
 
 import asyncio
 import re
@@ -23,13 +23,12 @@ from ..kernel.problem import (
     TargetTooLong,
     TimedOut,
 )
-from .connection import REFUSED, TRANSPORT, WHOLE, Pairs, sent_lines
+from .answers import REFUSED, TRANSPORT, WHOLE, Pairs, render, sent_lines
 from .monitor import ConnectionMonitor, Limits, Wait
-from .refusals import render
 
 LARGEST_HEAD = 65_536
-"""The most bytes before a request's headers are complete, and again between two pieces of its body (trailers)."""
-_PASSED_OVER = 1_048_576  # bytes from a refused client that are read and dropped, so that it receives the response
+"""The most bytes until a request's headers are complete, and again between two pieces of its body (trailers)."""
+_MOST_DROPPED = 1_048_576  # bytes from a refused client that are read and dropped, so that it receives the response
 _NO_METHOD = (
     "The request does not begin with a method of HTTP, such as GET or POST in capital letters. "
     "After a body, that is so when Content-Length is smaller than the body."
@@ -38,7 +37,7 @@ _NO_TARGET = (
     "The request's target cannot be read. It begins with / or http://, and what is not ASCII in it must be "
     "percent-encoded, as must spaces and control characters."
 )
-# The parser's own words, where they say too little.
+# Messages of the parser that say too little, and ours.
 _UNREADABLE = {
     "Expected HTTP/, RTSP/ or ICE/": "After method and target there must be HTTP/1.1. A space in the target is %20.",
     "Pause on PRI/Upgrade": "HTTP/2 is not spoken here. Send the request as HTTP/1.1.",
@@ -49,7 +48,7 @@ _METHODS = frozenset((*HTTPMethod, "QUERY"))
 _PERCENT = ord("%")  # a number is found in bytes much faster than a byte
 _ABSOLUTE = re.compile(rb"[a-z][a-z0-9+.-]*://([^/?]*)(.*)", re.IGNORECASE).fullmatch
 _REQUEST_LINES = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r\n]+ HTTP/\d\.\d\r?$", re.MULTILINE).findall
-_CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})  # what no value of a header may hold
+_CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})  # not allowed in the value of a header
 _LINE_END = len(b"\r\n")
 _FRAMING = frozenset((b"connection", b"transfer-encoding"))
 _NO_BODY = "A request with a body cannot ask for another protocol. Send it without the Upgrade header."
@@ -57,17 +56,17 @@ _NO_BODY = "A request with a body cannot ask for another protocol. Send it witho
 
 def protocol(limits: Limits) -> type[HttpToolsProtocol]:
     """The protocol class of one server: its connections share the limits."""
-    return type("BoundedHttpProtocol", (HttpProtocol,), {"watch": ConnectionMonitor(limits)})
+    return type("BoundedHttpProtocol", (HttpProtocol,), {"monitor": ConnectionMonitor(limits)})
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """One connection. What does not become a request is refused here, in the shape of every refusal."""
+    """One connection. What is not HTTP is refused here, in the shape of every refusal."""
 
-    watch: ClassVar[ConnectionMonitor]
+    monitor: ClassVar[ConnectionMonitor]
 
-    rested = 0.0
+    rested = 0.0  # when it was opened or its last response was sent: monotonic seconds, finer than the loop's
     _refused = False
-    _is_held = False  # whether the next request in the pipeline waits until the last answer has been read
+    _waits_for_reader = False  # whether the next request in the pipeline waits until the last answer has been read
     _earlier: tuple[RequestResponseCycle, ...] = ()  # requests before the newest one that may be unanswered
     _room = LARGEST_HEAD  # bytes that may come before the headers or a chunk must be complete
 
@@ -76,12 +75,12 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.app_state = {**self.app_state, TRANSPORT: transport}  # uvicorn copies it into each scope
         self.rested = monotonic()
-        self.watch.opened(self, self.loop)
+        self.monitor.opened(self, self.loop)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Unregister the connection."""
-        self.watch.closed(self)
-        for cycle in self._earlier:  # uvicorn tells the newest one alone
+        self.monitor.closed(self)
+        for cycle in self._earlier:  # uvicorn ends only the newest one
             cycle.disconnected = True
             cycle.message_event.set()
         self._earlier = ()
@@ -90,7 +89,7 @@ class HttpProtocol(HttpToolsProtocol):
     # -- what comes in
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser, with no more bytes than `_room`."""
+        """Feed the parser at most `_room` bytes."""
         room = self._room - len(data)
         if room >= 0:
             self._room = room
@@ -106,8 +105,10 @@ class HttpProtocol(HttpToolsProtocol):
             piece, data = data[: self._room], data[self._room :]
             self._room -= len(piece)
             self._parse(bytes(piece))
-        if self._refused:
-            self._pass_over(len(data))
+        if self._refused:  # closing while a client still sends resets the connection: the response may be lost
+            self._dropped += len(data)
+            if self._dropped > _MOST_DROPPED:
+                self.transport.abort()
 
     def _too_large(self) -> Refusal:
         if self.scope is not None and len(self.url) > LARGEST_HEAD // 2:
@@ -115,7 +116,7 @@ class HttpProtocol(HttpToolsProtocol):
         return HeadTooLarge(f"The headers are larger than {LARGEST_HEAD} bytes, the most that is read.")
 
     def _parse(self, data: bytes) -> None:
-        """What uvicorn does with data, but for its warnings and for what follows a request to change the protocol."""
+        """As uvicorn, without its warnings, and reading on after a request to change the protocol."""
         self._unset_keepalive_if_required()
         while data:
             try:
@@ -129,9 +130,9 @@ class HttpProtocol(HttpToolsProtocol):
                 data = b"" if self._refused else data[asked.args[0] :]
 
     def _stay(self) -> None:
-        """A request asks for another protocol too. HTTP/1.1 goes on, but for WebSockets and for a body.
+        """Continue in HTTP/1.1 after a request for another protocol, unless it is for WebSockets or has a body.
 
-        The parser takes a body for the other protocol's: what is in it would be read as the next request.
+        The parser leaves such a body to the other protocol: its bytes would be read as the next request.
         """
         assert self.cycle is not None
         scope = self.cycle.scope
@@ -141,16 +142,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(refusal)  # whatever comes after it
         elif headers.get(b"upgrade") == b"websocket":
             scope[REFUSED] = BadRequest(  # type: ignore[literal-required]
-                "There are no WebSockets here. Ask in plain HTTP.",
-                advice="GET /_sandbox/stream tells what happens as it happens.",
+                "There are no WebSockets here. Send a plain HTTP request.",
+                advice="GET /_sandbox/stream sends events as they happen.",
                 code="malformed_request",
             )
-
-    def _pass_over(self, size: int) -> None:
-        # Closing while a client still sends resets the connection, and the response may be lost.
-        self._passed_over += size
-        if self._passed_over > _PASSED_OVER:
-            self.transport.abort()
 
     def on_headers_complete(self) -> None:
         """Start the request. Trailers, which come later, are not headers and are dropped."""
@@ -171,7 +166,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._room = LARGEST_HEAD
 
     def _take_authority(self) -> None:
-        """Take the authority of an absolute target for the Host, and the rest for the target (RFC 9112, 3.2.2)."""
+        """Use the authority of an absolute target as the Host, and the rest as the target (RFC 9112, 3.2.2)."""
         absolute = _ABSOLUTE(self.url)
         if absolute is None:
             return
@@ -180,7 +175,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.headers[:] = [(name, authority if name == b"host" else value) for name, value in self.headers]
 
     def _keep_slashes(self) -> None:
-        """Decode the path but for its slashes: `%2F` is a character of a segment and parts none."""
+        """Decode the path except `%2F`, which is a character of a segment and separates none."""
         raw = self.scope["raw_path"].decode("ascii")
         if "%2f" in raw.lower():
             self.scope["path"] = unquote(raw.replace("%2f", "%2F").replace("%2F", "%252F"))
@@ -195,13 +190,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._room = LARGEST_HEAD
 
     def on_response_complete(self) -> None:
-        """Go on to the next request in the pipeline.
+        """Continue with the next request in the pipeline.
 
-        Without one uvicorn would set a timer; the watch closes idle connections without a timer per response.
+        Without one uvicorn would set a timer; the monitor closes idle connections without a timer per response.
         """
         self.rested = monotonic()
         if self.pipeline and self.flow.write_paused:
-            self._is_held = True  # one answer at a time waits for a client that does not read
+            self._waits_for_reader = True
         elif self.pipeline or self.transport.is_closing():
             super().on_response_complete()
         else:
@@ -209,16 +204,16 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def resume_writing(self) -> None:
-        """The client has read: go on."""
+        """Continue: the client has read."""
         super().resume_writing()
-        if self._is_held:
-            self._is_held = False
+        if self._waits_for_reader:
+            self._waits_for_reader = False
             super().on_response_complete()
 
     # -- deadlines and room
 
     def waits_for(self) -> tuple[Wait, object]:
-        """See `Connection`. Derived from state that uvicorn has anyway, at no cost per request."""
+        """What it waits for, and a mark that changes whenever it makes progress: from uvicorn's state, at no cost."""
         cycle, scope = self.cycle, self.scope
         if unread := self.transport.get_write_buffer_size():
             return Wait.READER, unread
@@ -242,7 +237,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Send 408 if a request has begun, and close."""
         if wait in (Wait.HEAD, Wait.BODY):
             what = "headers" if wait is Wait.HEAD else "body"
-            limit = self.watch.limits.allowed(wait)
+            limit = self.monitor.limits.allowed(wait)
             self._refuse(TimedOut(f"The rest of the request's {what} did not come within {limit:g} seconds."))
         elif wait in (Wait.REQUEST, Wait.NEXT):
             self.transport.close()
@@ -255,24 +250,24 @@ class HttpProtocol(HttpToolsProtocol):
 
     def turn_away(self) -> None:
         """Send 503 and close."""
-        most = self.watch.limits.connections
+        most = self.monitor.limits.connections
         self._refuse(Busy(f"All {most} connections are in use (--max-connections).", headers={"Retry-After": "1"}))
 
     # -- refusals
 
     def _refuse(self, refusal: Refusal) -> None:
         """Send a refusal without the application and close, unless a response of the application is still to come."""
-        self._refused, self._room, self._passed_over = True, 0, 0
+        self._refused, self._room, self._dropped = True, 0, 0
         self.flow.resume_reading()
         cycle = self.cycle
         in_its_body = cycle is not None and cycle.scope is self.scope and cycle.more_body
         if cycle is not None and not cycle.response_complete:
-            if not in_its_body:  # the fault is in what came after it
+            if not in_its_body:  # the error is in what came after it
                 cycle.keep_alive = False  # uvicorn closes after the responses to earlier requests
                 return
             cycle.disconnected = True
             cycle.message_event.set()
-            if self.pipeline:  # earlier responses are still to come; the watch closes
+            if self.pipeline:  # earlier responses are still to come; the monitor closes
                 return
         if in_its_body and cycle.response_started:
             self.transport.close()
@@ -291,8 +286,7 @@ class HttpProtocol(HttpToolsProtocol):
 
 
 def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
-    """Why the parser refused what it was fed, as far as it tells. It calls back for the target, and raises anew what
-    that raises."""
+    """Why the parser refused the data. An error about the target is its context: the parser raises it anew."""
     if isinstance(error, HttpParserInvalidMethodError):
         unknown = [method for method in map(bytes.decode, _REQUEST_LINES(data)) if method not in _METHODS]
         if unknown:
@@ -307,7 +301,7 @@ def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
 
 
 class _Form(NamedTuple):
-    """Headers without their values: where content-length stands among them, and how many control characters it has."""
+    """Headers without their values; the index of content-length; and the number of control characters."""
 
     text: bytes
     length: int
@@ -315,16 +309,16 @@ class _Form(NamedTuple):
 
 
 class Response(RequestResponseCycle):
-    """One request and its response. Pieces, HEAD, a connection's last response and what is wrong are uvicorn's."""
+    """One request and its response. uvicorn sends pieces, answers to HEAD, and a connection's last response."""
 
     async def send(self, message: Any) -> None:
         """Send a message of a response that comes in pieces."""
         if self.waiting_for_100_continue and self.more_body:
-            self.keep_alive = False  # close afterwards: whether the body that was announced comes is unknown
+            self.keep_alive = False  # close afterwards: the announced body may or may not come
         await super().send(message)
 
     def send_whole(self, status: int, headers: Pairs, body: bytes) -> bytes | None:
-        """Send head and body in one go; None, with nothing sent, where uvicorn has more to do or to refuse."""
+        """Send head and body in one go. Returns None, with nothing sent, where uvicorn has more to do or to refuse."""
         if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive or not headers:
             return None
         if self.waiting_for_100_continue and self.more_body:
@@ -346,7 +340,7 @@ class Response(RequestResponseCycle):
 
 @lru_cache(maxsize=256)
 def _form(names: tuple[bytes, ...]) -> _Form | None:
-    """The form of these headers; None where their names say that uvicorn has more to do."""
+    """The form of headers with these names; None where uvicorn has more to do."""
     if _FRAMING.intersection(names) or names.count(b"content-length") != 1:
         return None
     if any(HEADER_RE.search(name) or name != name.lower() for name in names):
@@ -357,7 +351,7 @@ def _form(names: tuple[bytes, ...]) -> _Form | None:
 
 @lru_cache(maxsize=64)
 def _start(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes | None:
-    """The status line and the headers of every response; None where these frame the body."""
+    """The status line and the headers of every response; None where these are about the body."""
     if any(name in _FRAMING or name == b"content-length" for name, _ in headers):
         return None
     return STATUS_LINE[status] + sent_lines([(name.lower(), value) for name, value in headers])

@@ -1,21 +1,26 @@
-"""Routing: the operation of a path and method, as the routing context that Connexion's middleware reads."""
+"""Routing and Security, in Connexion's stack: the operation of a path and method, and its caller."""
 
 import re
 from collections.abc import Sequence
+from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
 
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.middleware.security import SecurityAPI, SecurityMiddleware, SecurityOperation
+from connexion.operations import AbstractOperation
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
+from ..calls.credentials import Gate
 from ..contract.bundle import METHODS
-from ..kernel.problem import NotAllowed, NotFound
+from ..contract.document import Document, Operation
+from ..kernel.problem import NotFound
 from ..kernel.text import nearest
+from .answers import not_allowed, options
 
-DOCS = "/docs"
-"""Below it every operation has a page of its id."""
+DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _SHOWN = 60
@@ -35,7 +40,7 @@ class _Node:
 
 
 class Routing(SpecMiddleware):
-    """A tree of path segments. A literal segment wins over a templated one, whatever the document's order.
+    """A tree of path segments. A literal segment wins over a templated one, in whatever order the document has them.
 
     405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed like GET.
     """
@@ -93,40 +98,30 @@ class Routing(SpecMiddleware):
         if routed is None:
             if call.method == "OPTIONS":
                 return _options(call, node.allow)
-            raise NotAllowed(f"This path answers {node.allow}, not {call.method[:20]}.", headers={"Allow": node.allow})
+            raise not_allowed(call.method, node.allow)
         call.path_values = values
         scope["extensions"][ROUTING_CONTEXT] = routed
         return self.app(scope, receive, send)
 
     def _no_route(self, method: str, path: str) -> NotFound:
-        """404 for an unknown path, with the path that was probably meant."""
-        if path.startswith(f"{DOCS}/"):
-            return self._no_page(path.removeprefix(f"{DOCS}/"))
-        below = CONTROL if path.startswith(CONTROL) else ""
-        what = "control surface" if below else "API"
-        meant = self._meant(method, path)
-        hint = f"Did you mean {meant}? " if meant else ""
-        return NotFound(
-            f"The {what} has no path {path[:200]}.",
-            advice=f"{hint}{below}/openapi.json lists every path.",
-            code="route_not_found",
-        )
+        """404 for an unknown path, with the nearest known one."""
+        page = path.removeprefix(f"{DOCS}/")
+        if page != path:
+            name = nearest(page, self._ids)
+            message, rest = f"There is no operation {page[:200]}.", "/ lists every operation."
+            guess = name and f"{DOCS}/{name}"
+        else:
+            below = CONTROL if path.startswith(CONTROL) else ""
+            message = f"The {'control surface' if below else 'API'} has no path {path[:200]}."
+            guess, rest = self._guess(method, path), f"{below}/openapi.json lists every path."
+        return NotFound(message, advice=f"Did you mean {guess}? {rest}" if guess else rest, code="route_not_found")
 
-    def _no_page(self, name: str) -> NotFound:
-        """404 for the page of an unknown operation, with the one that was probably meant."""
-        meant = nearest(name, self._ids)
-        advice = f"Did you mean {DOCS}/{meant}? " if meant else ""
-        return NotFound(
-            f"There is no operation {name[:200]}.",
-            advice=f"{advice}/ lists every operation.",
-            code="route_not_found",
-        )
-
-    def _meant(self, method: str, path: str) -> str | None:
-        found = [meant for reading in _readings(path) if (meant := self._nearest(reading)) is not None]
+    def _guess(self, method: str, path: str) -> str | None:
+        """The nearest method and path."""
+        found = [near for reading in _readings(path) if (near := self._nearest(reading)) is not None]
         if not found:
             return None
-        node, spelled = next((meant for meant in found if method in meant[0].methods), found[0])
+        node, spelled = next((near for near in found if method in near[0].methods), found[0])
         shown = method if method in node.methods else next(iter(node.methods))
         return f"{shown} /{'/'.join(spelled)}"
 
@@ -139,11 +134,11 @@ class Routing(SpecMiddleware):
             rest = rest[1:]
         bases = [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]
         found = (_like(self._root, [*base, *rest]) for base in bases if any(rest))
-        return next((meant for meant in found if meant is not None), None)
+        return next(filter(None, found), None)
 
 
 def _readings(path: str) -> list[list[str]]:
-    """The segments that a path may mean, likeliest first: an empty one is a missing id, or a slash too many."""
+    """How a path may be read, likeliest first: an empty segment is an id left out, or a slash too many."""
     whole = path.strip("/").split("/")
     plain = [segment for segment in whole if segment]
     if plain != whole:
@@ -152,7 +147,7 @@ def _readings(path: str) -> list[list[str]]:
 
 
 async def _options(call: Call, allow: str) -> None:
-    call.answer = 204, [(b"allow", allow.encode())], (b"",), b""
+    call.answer = options(allow)
 
 
 def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
@@ -187,3 +182,48 @@ def _walk(
                 return None, ()
             node, values = node.template, (*values, segment)
     return (node, values) if node.methods else (None, ())
+
+
+class _Operation(SecurityOperation):
+    """Connexion reads the security requirement from the contract; our Gate checks it, without a request object."""
+
+    view: Operation
+    gate: Gate
+
+    def _get_verification_fn(self) -> None:
+        return None
+
+    def admit(self, call: Call) -> None:
+        """Check the caller of a request to the operation. Raises Unauthenticated (401) or Forbidden (403)."""
+        trace = call.trace
+        call.operation = operation = self.view
+        trace.operation = operation.id
+        if self.security:
+            trace.auth_at = perf_counter_ns()
+            self.gate.admit(call, operation)
+
+
+class _API(SecurityAPI):
+    def __init__(self, *args: Any, gate: Gate, documents: dict[str, Document], **kwargs: Any) -> None:
+        self._gate, self._documents = gate, documents
+        super().__init__(*args, **kwargs)
+
+    def make_operation(self, operation: AbstractOperation) -> _Operation:
+        guarded: _Operation = _Operation.from_operation(
+            operation, next_app=self.next_app, security_handler_factory=self.security_handler_factory
+        )
+        guarded.view = self._documents[self.base_path].operations[operation.operation_id]
+        guarded.gate = self._gate
+        return guarded
+
+
+class Security(SecurityMiddleware):
+    """Connexion's security middleware with our check in it."""
+
+    api_cls = _API
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        routed = scope["extensions"][ROUTING_CONTEXT]
+        (api,) = self.apis[routed["api_base_path"]]
+        api.operations[routed["operation_id"]].admit(scope[CALL])
+        return self.app(scope, receive, send)

@@ -1,27 +1,41 @@
-"""SandboxSelection: the sandbox of a request, by its path's prefix, its header, its credential, else the default one.
+"""The sandbox that a request is for.
 
-FirstUse: the sandbox that does not exist yet is created once the request has been accepted.
+SandboxSelection chooses it: by the path's prefix, the header, the credential, else the default one. DueJobs brings it
+up to date. TimeTravel replaces it by what it was (`X-Sandbox-As-Of`), FirstUse creates one that does not exist yet.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import deque
 from collections.abc import Container
-from time import monotonic
+from time import monotonic, perf_counter_ns
 from typing import Any
+from weakref import ref
 
+from connexion.middleware.abstract import ROUTING_CONTEXT
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
 from ..calls.server import Server
 from ..domain.api_keys import digest
+from ..engine.history import check_kept, state_at, step_at
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..kernel.problem import NotFound, Unavailable
+from ..engine.scheduler import pass_on, tick
+from ..kernel.clock import parse_iso
+from ..kernel.problem import BadRequest, NotFound, Unavailable, broken, detail
 from ..worlds.names import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
-from .connection import REFUSED
+from .answers import REFUSED
 from .forwarding import NotThere
 
+ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))
+SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}
+AS_OF = b"x-sandbox-as-of"
+NAME = "X-Sandbox-As-Of"
+PAST_STATES = 4  # earlier states that are cached, of all sandboxes; each may have tables of its own
+_STEP = re.compile(r"[0-9]{1,15}").fullmatch
 CREDENTIALS = f"{CONTROL}/credentials"
 _OTHERS = f"{CONTROL}/sandboxes/"
 _LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
@@ -29,23 +43,22 @@ PATIENCE, PAUSE = 3.0, 0.1  # seconds for which a sandbox is looked for whose se
 
 
 class SandboxSelection:
-    """Chooses the sandbox, takes its prefix off the path, and has the request's trace begin."""
+    """Chooses the sandbox, removes its prefix from the path, and begins the request's trace."""
 
     def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, pages: Container[str]) -> None:
-        """`pages` are paths for everybody."""
+        """`pages` are paths that need no credential."""
         self.app, self._hosts, self._pages = app, hosts, pages
         self._sandboxes, self._tokens, self._loopback = server.sandboxes, server.tokens, server.loopback
         self._residence = server.sandboxes.residence
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        head, rest = call.head, None
-        name: str | None = head.sandbox
+        rest, name = None, call.head.sandbox
         if call.path.startswith("/s/"):
             name, slash, rest = call.path[3:].partition("/")
             rest = slash + rest
         elif name is None:
-            authorization = head.by_name.get(b"authorization")
+            authorization = call.headers.get(b"authorization")
             name = None if authorization is None else self._sandbox_of(authorization)
             if name == DEFAULT and self._residence is None:
                 name = None
@@ -59,7 +72,7 @@ class SandboxSelection:
         return self._go_on(call, scope, receive, send)
 
     def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
-        """The same where a sandbox may be in the store alone, or held by another server."""
+        """The same where a sandbox may be in the store alone, or belong to another server."""
         call: Call = scope[CALL]
         path = call.path if rest is None else rest
         if path.startswith(_OTHERS):  # the server that has that one answers, whatever sandbox names the request
@@ -81,7 +94,7 @@ class SandboxSelection:
             name = None if key is None else await residence.sandbox_of(key)
         began, wanted = monotonic(), other or name or DEFAULT
         while isinstance(found := await residence.locate(wanted), str):
-            call.holder, call.held, call.is_kept, asked = found, wanted, False, monotonic()
+            call.holder, call.holder_sandbox, call.is_kept, asked = found, wanted, False, monotonic()
             try:
                 return await self.app(scope, receive, send)
             except NotThere as error:
@@ -110,7 +123,7 @@ class SandboxSelection:
         return self.app(scope, receive, send)
 
     def _sandbox_of(self, authorization: bytes) -> str | None:
-        """The sandbox that a credential is of. That admits nobody: Security checks the credential itself."""
+        """The sandbox that a credential belongs to. Security verifies the credential later."""
         known = self._tokens.known.get(authorization)
         named = self._tokens.sandbox_named(authorization) if known is None else known.sandbox
         if named is not None:
@@ -119,10 +132,10 @@ class SandboxSelection:
         return None if key is None else self._sandboxes.keyring.world_of(key)
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request to a sandbox that does not exist. Raises Missing for what only reads the control surface."""
+        """Serve a request to a sandbox that does not exist. Raises NotFound for what only reads the control surface."""
         call: Call = scope[CALL]
         headers = call.headers
-        # A page from elsewhere must not make sandboxes in a developer's server: their number is limited.
+        # A page from elsewhere must not create sandboxes in a developer's server: their number is limited.
         if self._loopback and (is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
             raise NotFound("There is no such sandbox.", code="sandbox_not_found")
         path = call.path if rest is None else rest
@@ -148,7 +161,7 @@ def _key_in(authorization: bytes) -> str | None:
 
 
 def _select(call: Call, sandbox: Sandbox, rest: str | None) -> None:
-    """Have the request be for a sandbox; `rest` is the path below its prefix, if it was named by one."""
+    """Set the sandbox of a request; `rest` is the path below its prefix, if it has one."""
     call.sandbox = sandbox
     if rest is not None:
         call.prefix, call.path = f"/s/{sandbox.name}", rest
@@ -157,9 +170,107 @@ def _select(call: Call, sandbox: Sandbox, rest: str | None) -> None:
 
 
 async def _to_the_pages(call: Call) -> None:
-    """The pages of a sandbox are below `/s/{name}/`, with the slash."""
+    """Redirect to the pages of a sandbox, which are below `/s/{name}/`, with the slash."""
     location = call.prefix.encode() + b"/" + (b"?" + call.query_string if call.query_string else b"")
     call.answer, call.is_kept = (307, [(b"location", location)], (b"",), b""), False
+
+
+class DueJobs:
+    """Runs the jobs that are due in the sandbox, in slices of time, and refuses a sandbox that cannot be served."""
+
+    def __init__(self, app: ASGIApp, server: Server) -> None:
+        self.app, self._waiting, self._sandboxes = app, server.waiting, server.sandboxes
+        self._persistence = server.sandboxes.persistence
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        sandbox, trace = call.sandbox, call.trace
+        if self._persistence.unknown and call.path not in SERVED_WHEN_BROKEN:
+            self._persistence.check(sandbox)
+        if not sandbox.is_broken:
+            is_due = not sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
+            if is_due and (until := tick(sandbox)) is not None:
+                return self._later(until, scope, receive, send)
+            trace.at, trace.before = sandbox.clock.now, sandbox.log.number
+        if sandbox.is_broken:
+            _refuse_broken(call)
+        return self.app(scope, receive, send)
+
+    async def _later(self, until: int, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run what takes longer: this request waits, and those to other sandboxes do not."""
+        call: Call = scope[CALL]
+        sandbox, trace = call.sandbox, call.trace
+        with self._waiting.with_sandbox(call):
+            await pass_on(sandbox, self._sandboxes.lane, until)
+        trace.at, trace.before, trace.began = sandbox.clock.now, sandbox.log.number, perf_counter_ns()
+        if sandbox.is_broken:
+            _refuse_broken(call)
+        await self.app(scope, receive, send)
+
+
+def _refuse_broken(call: Call) -> None:
+    """Raises Unavailable, except for requests that end that state."""
+    if call.path not in SERVED_WHEN_BROKEN:
+        raise broken(call.sandbox.name)
+
+
+class TimeTravel:
+    """Answers an accepted GET as the sandbox was after a step or at an instant, with today's credential."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._past: deque[tuple[ref[Sandbox], int, Sandbox]] = deque(maxlen=PAST_STATES)
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        if call.head.is_special and AS_OF in call.headers:
+            return self._go_back(scope, receive, send)
+        return self.app(scope, receive, send)
+
+    async def _go_back(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call: Call = scope[CALL]
+        if scope["extensions"][ROUTING_CONTEXT]["api_base_path"]:
+            raise _impossible(f"it is for the API, and {call.trace.path[:60]} shows the sandbox as it is now")
+        if call.method not in ("GET", "HEAD"):
+            raise _impossible(f"it is for GET only, and this is {call.method[:20]}: the past cannot be changed")
+        sandbox = call.sandbox
+        step, instant = _asked(call.headers[AS_OF].decode("latin-1").strip())
+        number = step_at(sandbox, instant, NAME) if step is None else step
+        check_kept(sandbox.log, number, NAME)
+        then = await self._state(call, sandbox, number)
+        then.clock.now = instant if step is None else then.recorded_clock.now
+        call.sandbox, call.store = then, then.store_of(call.store.merchant.id)
+        await self.app(scope, receive, send)
+
+    async def _state(self, call: Call, sandbox: Sandbox, number: int) -> Sandbox:
+        """A copy of the sandbox as it was after a step."""
+        for known, step, past in self._past:
+            if step == number and known() is sandbox:
+                return past
+        with call.server.waiting.of(call):
+            state: Sandbox = await call.server.sandboxes.lane.in_line(state_at(sandbox, number, sandbox.name))
+        state.journal = sandbox.journal
+        self._past.append((ref(sandbox, self._forget), number, state))
+        return state
+
+    def _forget(self, deleted: ref[Sandbox]) -> None:
+        self._past = deque((past for past in self._past if past[0] is not deleted), PAST_STATES)
+
+
+def _asked(text: str) -> tuple[int | None, int]:
+    """The number of a step, or None and an instant (ms). Raises BadRequest for anything else."""
+    if _STEP(text):
+        return int(text), 0
+    try:
+        return None, parse_iso(text)
+    except ValueError:
+        why = f"{text[:60]!r} is neither the number of a step nor a date-time such as 2026-11-20T14:32:05Z"
+        raise _impossible(why) from None
+
+
+def _impossible(why: str) -> BadRequest:
+    message = f"{NAME}: {why}."
+    return BadRequest(message, code="malformed_request", details=[detail(NAME, "as_of", message, "header")])
 
 
 class FirstUse:
@@ -189,7 +300,9 @@ async def create_pending(call: Call) -> None:
     else:  # another request created it first
         store = sandbox.stores.get(call.store.merchant.id)
         if store is None:
-            raise Unavailable("The sandbox has just been made. Send the request again.", headers={"Retry-After": "0"})
+            raise Unavailable(
+                "The sandbox has just been created. Send the request again.", headers={"Retry-After": "0"}
+            )
         call.trace.id = sandbox.ids.request()
         if call.sandbox is pending:  # and not its past
             call.sandbox, call.store = sandbox, store
@@ -197,9 +310,9 @@ async def create_pending(call: Call) -> None:
 
 
 def turn_back(call: Call) -> None:
-    """A request failed: the sandbox that it created, if any, is deleted again, unless others used it meanwhile.
+    """Delete the sandbox that a failed request created, if any, unless others have used it meanwhile.
 
-    A request whose sandbox does not exist is kept in the default one's journal, with its whole path and an id of the
+    A request whose sandbox does not exist is in the default one's journal, with its whole path and an id of the
     default one.
     """
     sandboxes = call.server.sandboxes

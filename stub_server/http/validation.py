@@ -5,9 +5,10 @@ Parameters and body are one value, checked against one compiled schema.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
@@ -21,34 +22,36 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, Call
 from ..contract.document import Document, Operation
 from ..contract.formats import READ, is_uuid
-from ..contract.schema import Schemas, Validator, prune
+from ..contract.schema import LONGEST_KEY, Schemas, Validator, prune
 from ..contract.source import Json
 from ..domain.documents import checks_digits
-from ..kernel.problem import BadRequest, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
+from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
 from ..kernel.record import has_more_values, is_deeper_than
-from ..kernel.text import nearest, warning_of
+from ..kernel.text import warning_of
 from ..resolver import Takes, relied_on, takes_of
-from .connection import Uploads, compressed
-from .maps import kept_maps
-from .violations import MOST_GUESSED, details_of, schema_of, shown, unread
+from .violations import MOST_GUESSED, SHOWN, details_of, did_you_mean, schema_of, shown, unread
 
 # Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
 DEEPEST = 32
-# Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
+# Of a body with more commas only the first violation is listed: finding all would delay other requests.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _UNCHECKED = " A sandbox that was started with --check-digits off accepts any."
-_SEVERAL = "The request has {} violations of the contract."
+LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
-# Headers that the middleware reads; handlers do not get them.
-_FRAME_HEADERS = frozenset(("authorization", "x-sandbox-admin-key"))
+# Headers that earlier layers read.
+_READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 # Larger integers of a query are read as this, which is refused as they would be: no maximum is that large.
 _LARGEST = 10**18
-_SHOWN = 80  # characters of a number
+CODE = "metadata_key_invalid"
+_KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
+_DEEPEST_MAP = 8
+
+Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
 
 
 class Validation(SpecMiddleware):
@@ -59,12 +62,12 @@ class Validation(SpecMiddleware):
     ) -> None:
         """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
         self.app, self._schemas, self._shipped, self._ignore_unknown = app, schemas, shipped, ignore_unknown
-        self._uploads = Uploads()
+        self._uploading = asyncio.Lock()  # one file at a time is read and imported
         self._apis: dict[str, tuple[Document, Any]] = {}
         self._requests: dict[str, dict[str, OperationRequests]] = {}
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Take the operations of an API. Each is compiled at its first request: a start has no time for all."""
+        """Add the operations of an API. Each is compiled with its first request, for a fast start."""
         base = specification.base_path if base_path is None else base_path
         self._apis[base], self._requests[base] = (options["documents"][base], options["resolver"]), {}
 
@@ -72,20 +75,12 @@ class Validation(SpecMiddleware):
         document, resolver = self._apis[base]
         operation: Operation = document.operations[ident]
         takes = takes_of(resolver.handler(operation))
+        ignore_unknown = self._ignore_unknown
         compiled = OperationRequests(
-            operation,
-            document,
-            self._schemas[base],
-            takes,
-            ignore_unknown=self._ignore_unknown,
-            may_reject_query=not base,
-            further="" if base else _OVERLAYS,
+            operation, document, self._schemas[base], takes, ignore_unknown=ignore_unknown, is_api=not base
         )
-        made_for = self._shipped.operations.get(ident) if self._shipped is not None and not base else None
-        if self._shipped is not None and made_for is not None:
-            compiled.rely_on(
-                OperationRequests(made_for, self._shipped, self._schemas[base], takes, ignore_unknown=False)
-            )
+        if self._shipped is not None and not base and ident in self._shipped.operations:
+            compiled.rely_on(self._shipped.operations[ident], self._shipped)
         self._requests[base][ident] = compiled
         return compiled
 
@@ -111,8 +106,18 @@ class Validation(SpecMiddleware):
         await self.app(scope, receive, send)
 
     async def _with_file(self, media: Sequence[str], scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._uploads.taken(scope[CALL], receive, media):
-            await self.app(scope, receive, send)
+        """Read a file of one of these media types. Raises Unsupported, TooLarge."""
+        call: Call = scope[CALL]
+        sent = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if sent.decode("latin-1") not in media:
+            raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
+        _check_coding(call)
+        async with self._uploading:
+            call.upload = await call.read(receive, LARGEST_FILE)
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                call.upload = b""
 
 
 class OperationRequests:
@@ -126,85 +131,60 @@ class OperationRequests:
         takes: Takes,
         *,
         ignore_unknown: bool,
-        may_reject_query: bool = False,
-        further: str = "",
+        is_api: bool,
     ) -> None:
-        """`takes` is what the handler is called with.
+        """`takes` is what the handler is called with; `is_api` is False for the control surface.
 
-        `ignore_unknown` drops body members that the contract does not name instead of refusing them. With
-        `may_reject_query` the sandbox decides about query parameters that it does not name. `further` is added to the
-        refusal of a body member that it does not name.
+        `ignore_unknown` drops body members that the contract does not name instead of rejecting them.
         """
-        self._document, self._schemas, self._takes = document, schemas, takes
-        self._may_reject_query, self._further = may_reject_query, further
+        resolve = document.resolve
+        self._schemas, self._takes, self._resolve = schemas, takes, resolve
+        self._may_reject_query, self._further = is_api, _OVERLAYS if is_api else ""
         self._relied_on: Draft4Validator | None = None
         self.has_body, self.uploads = operation.body is not None, operation.uploads
-        self._gives_body = takes.body or (self.has_body and takes.anything)
-        self.body_required = operation.body_required
-        self._id_names = [p.name for p in self._in_path_order(operation)]
-        ids = [document.resolve(p.schema) for p in self._in_path_order(operation)]
-        self._ids_are_uuids = [schema.get("format") == "uuid" for schema in ids]
-        self._patterns = [re.compile(schema.get("pattern", "")) for schema in ids]
-        self._has_one_uuid = self._ids_are_uuids == [True]
-        query = [p for p in operation.parameters if p.place == "query"]
-        headers = [p for p in operation.parameters if p.place == "header" and p.name.lower() not in _FRAME_HEADERS]
-        self.query_names = frozenset(p.name for p in query)
-        self.takes_query = bool(query)
-        self._gives_query = takes.query or (takes.anything and self.takes_query)
-        asked = {p.name: document.resolve(p.schema) for p in query}
-        self._defaults = {name: schema["default"] for name, schema in asked.items() if "default" in schema}
-        self._casts = {name: _cast_of(schema) for name, schema in asked.items()}
-        self._header_names = {p.name: p.name.lower().encode() for p in headers}
-        self._media: dict[bytes, bool] = {}
+        self._body_required = operation.body_required
         self._body_schema = operation.body if ignore_unknown else None
-        members: dict[str, Json] = {}
-        for place, parameters in (("query", query), ("header", headers)):
-            if parameters:
-                required = [p.name for p in parameters if p.required]
-                members[place] = {"type": "object", "properties": {p.name: p.schema for p in parameters}} | (
-                    {"required": required} if required else {}
-                )
-        if operation.body is not None:
-            members["body"] = operation.body
-        required_places = [place for place, schema in members.items() if schema.get("required") and place != "body"]
-        if self.body_required:
-            required_places.append("body")
-        self._shape: Json = {"type": "object", "properties": members} | (
-            {"required": required_places} if required_places else {}
-        )
-        self._nothing = not members
-        self._maps = tuple(kept_maps(operation, document.resolve))
-        missing = operation.responses.get(404)
-        self._missing_code = missing.codes[0] if missing and missing.codes else None
-
-    @staticmethod
-    def _in_path_order(operation: Operation) -> list[Any]:
-        by_name = {p.name: p for p in operation.parameters if p.place == "path"}
-        return [by_name[name] for name in re.findall(r"\{([^}]+)\}", operation.path)]
+        self._gives_body = takes.body or (self.has_body and takes.anything)
+        in_path = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
+        self._ids = [
+            (name, in_path[name].get("format") == "uuid", re.compile(in_path[name].get("pattern", "")))
+            for name in re.findall(r"\{([^}]+)\}", operation.path)
+        ]
+        self._has_one_uuid = [is_id for _, is_id, _ in self._ids] == [True]
+        query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
+        self._casts = {name: _cast_of(schema) for name, schema in query.items()}
+        self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
+        self._gives_query = takes.query or (takes.anything and bool(query))
+        self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
+        self._shape = _shape_of(operation)
+        self._takes_nothing = not self._shape["properties"]
+        self._maps = tuple(kept_maps(operation, resolve))
+        not_found = operation.responses.get(404)
+        self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
 
     @cached_property
     def validator(self) -> Validator:
-        """The compiled schema, made at the first request."""
+        """The compiled schema."""
         return self._schemas.compile(self._shape, request=True, names=bool(self._maps))
 
-    def rely_on(self, shipped: OperationRequests) -> None:
-        """Also refuse what overlays allow but the handler, made for the shipped contract, cannot process."""
-        schema = relied_on(shipped._shape, shipped._document.resolve)
-        if schema != relied_on(self._shape, self._document.resolve):
+    def rely_on(self, operation: Operation, shipped: Document) -> None:
+        """Also reject what overlays allow but the handler, written for the shipped contract, cannot process."""
+        schema = relied_on(_shape_of(operation), shipped.resolve)
+        if schema != relied_on(self._shape, self._resolve):
             self._relied_on = Draft4Validator(schema, validate_formats=True, formats=dict(READ))
 
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
-        Raises Malformed, Unsupported, Invalid, NotBuilt, then Missing for a malformed id.
+        Raises BadRequest, Unsupported, Invalid, NotBuilt, then NotFound for a malformed id.
         """
         arguments: dict[str, Any] = {}
         value = _EMPTY
-        if not self._nothing or call.query_string:
+        if not self._takes_nothing or call.query_string:
             value = self._value(call)
-            if not self._nothing and not self.validator.is_valid(value):
+            if not self._takes_nothing and not self.validator.is_valid(value):
                 self._refuse(call, value)
-                call.has_odd_names = True  # nothing else is wrong with it
+                call.suspect_maps = self._maps  # nothing else is wrong with it
             if self._relied_on is not None:
                 _check_known(self._relied_on, value)
         if self._gives_query:
@@ -214,25 +194,24 @@ class OperationRequests:
             if body is None and self._takes.body_needed:
                 raise NotBuilt("This sandbox has no behaviour for the operation without a body.")
             if self._body_schema is not None and body is not None:
-                body = prune(body, self._body_schema, self._document.resolve)
+                body = prune(body, self._body_schema, self._resolve)
             arguments["body"] = body
         values = call.path_values
-        return (self._ids(values) if values else values), arguments
+        return (self._checked_ids(values) if values else values), arguments
 
     def _value(self, call: Call) -> dict[str, Any]:
         value: dict[str, Any] = {}
         if call.query_string:
             value["query"] = self._query(call)
-        elif self.takes_query:
+        elif self._casts:
             value["query"] = {}
         if self._header_names:
             headers = call.headers
             value["header"] = {n: headers[k].decode("latin-1") for n, k in self._header_names.items() if k in headers}
         if self.has_body:
             raw = call.body_bytes
-            if raw or self.body_required:
-                if call.head.is_coded:
-                    raise compressed()
+            if raw or self._body_required:
+                _check_coding(call)
                 value["body"] = self._body(call.headers.get(b"content-type"), raw)
         return value
 
@@ -247,7 +226,7 @@ class OperationRequests:
             name, _, text = part.partition("=")
             if "%" in part or "+" in part or not part.isascii():
                 name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
-            if name not in self.query_names:
+            if name not in self._casts:
                 if self._may_reject_query and call.sandbox.settings.unknown_query == "reject":
                     wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
                 else:
@@ -258,48 +237,30 @@ class OperationRequests:
             cast = self._casts[name]
             found[name] = text if cast is None else cast(text)
         if wrong:
-            details = list({entry["field"]: entry for entry in wrong}.values())
-            first = details[0]
-            told = f"{first['field']}: {first['message']}" if len(details) == 1 else _SEVERAL.format(len(details))
-            raise Invalid(told, details=details)
+            raise _invalid(list({entry["field"]: entry for entry in wrong}.values()))
         return found
 
     def _query_advice(self, name: str, before: int) -> str:
-        names = sorted(self.query_names)
-        meant = nearest(name, names) if before < MOST_GUESSED else None
-        hint = f" Did you mean {meant}?" if meant else ""
+        names = sorted(self._casts)
+        hint = did_you_mean(name, names) if before < MOST_GUESSED else ""
         return f"There is no such query parameter here.{hint} This operation takes {', '.join(names) or 'none'}."
 
     def _body(self, media: bytes | None, raw: bytes) -> Any:
+        if (raw or media is not None) and not _is_json(media or b""):
+            raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
         if not raw:
-            if media is not None and not self._is_json(media):
-                raise _unsupported()
-            raise Invalid(
-                "This operation needs a JSON body.", details=[detail("body", "required", "Send a JSON object.")]
-            )
-        if media is None or not self._is_json(media):
-            raise _unsupported()
+            details = [detail("body", "required", "Send a JSON object.")]
+            raise Invalid("This operation needs a JSON body.", details=details)
         try:
             value = orjson.loads(raw)
         except ValueError as error:
             raise BadRequest(unread(raw, error)) from None
         if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
-            told = f"The body has more than {MOST_VALUES:,} values, the most that is read."
-            raise Invalid(told, details=[detail("body", "max", told)])
+            message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
+            raise Invalid(message, details=[detail("body", "max", message)])
         if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
             raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.")
         return value
-
-    def _is_json(self, media: bytes) -> bool:
-        known = self._media.get(media)
-        if known is None:
-            charset = _CHARSET.search(media)
-            # JSON is UTF-8 (RFC 8259); in another charset the same bytes would mean other text.
-            fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
-            known = _JSON_TYPE(media.strip()) is not None and fits
-            if len(self._media) < 64:
-                self._media[media] = known
-        return known
 
     def _refuse(self, call: Call, value: dict[str, Any]) -> None:
         """Raises Invalid with the violations of the contract's own schema, if there are any."""
@@ -311,28 +272,27 @@ class OperationRequests:
         unchecked = _UNCHECKED if call.server.loopback else ""
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked, value)]
         details = [_as_sent(entry, call.query_string) for entry in {tuple(d.values()): d for d in found}.values()]
-        if len(details) == 1:
-            raise Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
         if details:
-            raise Invalid(_SEVERAL.format(len(details)), details=details[:_MOST_WRONG])
+            raise _invalid(details)
 
     def _schema_at(self, path: Sequence[str | int]) -> Mapping[str, Any]:
-        return schema_of(self._shape, path, self._document.resolve)
+        return schema_of(self._shape, path, self._resolve)
 
-    def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        if self._has_one_uuid and is_uuid(values[0]):  # mostly
+    def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
             return (values[0].lower(),)
         checked = []
-        for place, (value, is_id, pattern) in enumerate(zip(values, self._ids_are_uuids, self._patterns, strict=True)):
+        for value, (name, is_id, pattern) in zip(values, self._ids, strict=True):
             if is_id:
                 if is_uuid(value) is None:
-                    raise NotFound("The path's id is not a UUID, so nothing can have it.", code=self._missing_code)
-                value = value.lower()
+                    raise NotFound("The path's id is not a UUID, so nothing can have it.", code=self._not_found_code)
+                checked.append(value.lower())
             elif pattern.search(value) is None:
-                value = shown(value.encode(errors="replace").decode())
-                told = f"Nothing is called {value}: every {self._id_names[place]} matches {pattern.pattern}"
-                raise NotFound(told, code=self._missing_code)
-            checked.append(value)
+                sent = shown(value.encode(errors="replace").decode())
+                message = f"Nothing is called {sent}: every {name} matches {pattern.pattern}"
+                raise NotFound(message, code=self._not_found_code)
+            else:
+                checked.append(value)
         return tuple(checked)
 
 
@@ -349,8 +309,47 @@ def _check_known(relied_on: Draft4Validator, value: dict[str, Any]) -> None:
         )
 
 
-def _unsupported() -> Unsupported:
-    return Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
+def _in(operation: Operation, place: str) -> list[Any]:
+    """The parameters that are validated at a place of a request."""
+    return [p for p in operation.parameters if p.place == place and (place, p.name.lower()) not in _READ_BEFORE]
+
+
+def _shape_of(operation: Operation) -> dict[str, Any]:
+    """Parameters and body of an operation as one schema."""
+    members: dict[str, Json] = {}
+    for place in ("query", "header"):
+        if parameters := _in(operation, place):
+            required = [p.name for p in parameters if p.required]
+            members[place] = {"type": "object", "properties": {p.name: p.schema for p in parameters}}
+            members[place] |= {"required": required} if required else {}
+    needed = [place for place, schema in members.items() if "required" in schema]
+    if operation.body is not None:
+        members["body"] = operation.body
+    if operation.body_required:
+        needed.append("body")
+    return {"type": "object", "properties": members} | ({"required": needed} if needed else {})
+
+
+@lru_cache(maxsize=64)
+def _is_json(media: bytes) -> bool:
+    """Whether a media type is JSON in UTF-8 (RFC 8259): in another charset the same bytes would mean other text."""
+    charset = _CHARSET.search(media)
+    fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
+    return fits and _JSON_TYPE(media.strip()) is not None
+
+
+def _invalid(details: list[Detail]) -> Invalid:
+    message = f"The request has {len(details)} violations of the contract."
+    if len(details) == 1:
+        message = f"{details[0]['field']}: {details[0]['message']}"
+    return Invalid(message, details=details[:_MOST_WRONG])
+
+
+def _check_coding(call: Call) -> None:
+    """Raises Unsupported for a compressed body."""
+    if call.headers.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"):
+        advice = "Send the body uncompressed, without Content-Encoding."
+        raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
 
 
 def _cast_of(schema: Json) -> Callable[[str], Any] | None:
@@ -379,4 +378,42 @@ def _as_sent(entry: Detail, query: bytes) -> Detail:
     if entry["in"] != "query" or number not in (str(_LARGEST), str(-_LARGEST)):
         return entry
     sent = dict(parse_qsl(query.decode("latin-1"))).get(entry["field"], number)
-    return entry | {"message": f"{sent if len(sent) <= _SHOWN else sent[:_SHOWN] + '…'} {rest}"}
+    return entry | {"message": f"{sent if len(sent) <= SHOWN else sent[:SHOWN] + '…'} {rest}"}
+
+
+def kept_maps(operation: Operation, resolve: Callable[[Json], Json]) -> Iterator[Place]:
+    """Where the body of an operation has maps whose keys are stored: its contract lists the code of invalid keys."""
+    conflict = operation.responses.get(409)
+    if conflict is not None and CODE in conflict.codes:
+        yield from free_maps(operation.body, resolve)
+
+
+def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
+    """Where a schema has maps from free keys to strings, as the members that lead there."""
+    schema = resolve(schema)
+    if not isinstance(schema, dict) or len(place) > _DEEPEST_MAP:
+        return
+    rest = resolve(schema.get("additionalProperties"))
+    if isinstance(rest, dict) and rest.get("type") == "string":
+        yield place
+    for name, member in schema.get("properties", {}).items():
+        yield from free_maps(member, resolve, (*place, name))
+
+
+def check_names(body: Json, places: tuple[Place, ...]) -> None:
+    """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
+    wrong = []
+    for place in places:
+        node: Any = body
+        for step in place:
+            node = node.get(step)
+            if type(node) is not dict:
+                break
+        else:
+            for name in node:
+                if not name or len(name) > LONGEST_KEY or "\0" in name:
+                    wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
+                    break
+    if wrong:
+        named = ", ".join(entry["field"] for entry in wrong)
+        raise Conflict(f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.", code=CODE, details=wrong)

@@ -14,35 +14,30 @@ from ..domain.documents import kind as kind_of
 from ..kernel.problem import Detail, detail
 from ..kernel.text import nearest
 
-_SHOWN = 80
-MOST_GUESSED = 20  # so many unknown names are compared with known ones, as that is slow
+SHOWN = 80  # characters of a value in a message
+MOST_GUESSED = 20  # unknown names that are compared with known ones, as that is slow
 _LONGEST_NUMBER = 20
 _LONGEST_CORRECTED = 1_000
+_MOST_OPTIONS = 20
 _BEFORE_A_COMMA = re.compile(r"(-?[0-9]+),$").search
 _DIGITS = re.compile("[0-9]+").match
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
-_MOST_OPTIONS = 20
+# The code of each kind of error of the validator.
 _CODES = MappingProxyType(
     {
-        "Required": "required",
-        "Type": "type",
-        "Format": "format",
-        "Pattern": "format",
-        "Enum": "enum",
-        "Constant": "enum",
-        "Minimum": "min",
-        "ExclusiveMinimum": "min",
-        "MinLength": "min",
-        "MinItems": "min",
-        "MinProperties": "min",
-        "Maximum": "max",
-        "ExclusiveMaximum": "max",
-        "MaxLength": "max",
-        "MaxItems": "max",
-        "MaxProperties": "max",
-        "MultipleOf": "multiple_of",
-        "UniqueItems": "unique",
-        "AdditionalProperties": "unknown_field",
+        kind: code
+        for code, kinds in {
+            "required": "Required",
+            "type": "Type",
+            "format": "Format Pattern",
+            "enum": "Enum Constant",
+            "min": "Minimum ExclusiveMinimum MinLength MinItems MinProperties",
+            "max": "Maximum ExclusiveMaximum MaxLength MaxItems MaxProperties",
+            "multiple_of": "MultipleOf",
+            "unique": "UniqueItems",
+            "unknown_field": "AdditionalProperties",
+        }.items()
+        for kind in kinds.split()
     }
 )
 _TYPES = MappingProxyType(
@@ -53,7 +48,6 @@ _TYPES = MappingProxyType(
         "boolean": "true or false",
         "object": "an object",
         "array": "a list",
-        "null": "null",
     }
 )
 _BEGINS_WELL = re.compile(r"https?://[^\s\0/]").match
@@ -75,7 +69,7 @@ _PATTERNS = MappingProxyType(
 )
 
 SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
-"""The schema that the contract has at a place of the request; an empty one where it has none."""
+"""Returns the contract's schema at a place of the request, empty where it has none."""
 
 
 def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str, value: Json) -> list[Detail]:
@@ -84,15 +78,15 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str, va
     `further` is added to the message for unknown members, `unchecked` to that for wrong check digits. `value` is the
     whole request that was validated.
     """
-    kind = type(error.kind).__name__.rpartition("_")[2]
+    kind = _kind(error)
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
     if path and kind in ("AnyOf", "OneOfNotValid"):
         fitting = [found for found in error.kind.context if not any(_is_of_type(each, path) for each in found)]
-        if fitting:  # of the schemas that have values of this type, the first that is for this value says what it lacks
-            fitting.sort(key=lambda found: any(_is_choice(each) for each in found))
-            return [told for each in fitting[0] for told in details_of(each, schema_at, further, unchecked, value)]
+        if fitting:  # the errors by the first schema that is for such values
+            fitting.sort(key=lambda found: any(_kind(each) in ("Enum", "Not") for each in found))
+            return [entry for each in fitting[0] for entry in details_of(each, schema_at, further, unchecked, value)]
         types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
         message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
         return [detail(field_name(inside) or place, "type", message, place)]
@@ -113,7 +107,7 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str, va
 
 
 def unread(body: bytes, error: ValueError) -> str:
-    """Why a body could not be read as JSON, and what to do where that can be told."""
+    """Why a body could not be read as JSON, and what to do if that is known."""
     try:
         text = body.decode()
     except UnicodeDecodeError as wrong:
@@ -161,11 +155,16 @@ def schema_of(schema: Json, path: Sequence[str | int], resolve: Callable[[Json],
     return found
 
 
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A sentence with the known name that is nearest to another one, or nothing."""
+    guess = nearest(name, known)
+    return f" Did you mean {guess}?" if guess else ""
+
+
 def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterator[tuple[str, str]]:
     listed = f" Known are {', '.join(known)}." if 0 < len(known) <= _MOST_OPTIONS else ""
     for number, name in enumerate(found):
-        meant = nearest(name, known) if number < MOST_GUESSED else None
-        hint = f" Did you mean {meant}?" if meant else listed if number < MOST_GUESSED else ""
+        hint = (did_you_mean(name, known) or listed) if number < MOST_GUESSED else ""
         yield name, f"The contract has no such field here.{hint}{further}"
 
 
@@ -188,8 +187,8 @@ def _misplaced(found: Sequence[str], path: Sequence[str | int], schema_at: Schem
         member = value[holder][name]
         there = whole.get(home)
         whole[home] = member if home == name else {**(there if isinstance(there, dict) else {}), name: member}
-    told = orjson.dumps(whole).decode()
-    corrected = f": {told}" if len(told) <= _LONGEST_CORRECTED else "."
+    text = orjson.dumps(whole).decode()
+    corrected = f": {text}" if len(text) <= _LONGEST_CORRECTED else "."
     return {
         name: f"{name} belongs {f'beside {holder}' if home == name else f'in {home}, beside {holder}'}{corrected}"
         for name, home in homes.items()
@@ -228,23 +227,23 @@ def _message(error: Any, kind: str) -> str:
 def shown(value: Any) -> str:
     """A value as JSON, cut short. Of a large one only the beginning is written."""
     text = orjson.dumps(_beginning(value)).decode()
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
 def _beginning(value: Any) -> Any:
     """As much of a value as is shown of it."""
     if isinstance(value, str):
-        return value[: _SHOWN + 1]
+        return value[: SHOWN + 1]
     if isinstance(value, list):
-        return [_beginning(item) for item in value[:_SHOWN]]
+        return [_beginning(item) for item in value[:SHOWN]]
     if isinstance(value, dict):
-        return {name: _beginning(member) for name, member in islice(value.items(), _SHOWN)}
+        return {name: _beginning(member) for name, member in islice(value.items(), SHOWN)}
     return value
 
 
-def _is_choice(error: Any) -> bool:
-    """Whether an error is about a value that chooses among schemas."""
-    return type(error.kind).__name__.rpartition("_")[2] in ("Enum", "Not")
+def _kind(error: Any) -> str:
+    """The kind of a validator's error, such as `Required`."""
+    return type(error.kind).__name__.rpartition("_")[2]
 
 
 def _is_of_type(error: Any, path: Sequence[str | int]) -> bool:
@@ -259,14 +258,12 @@ def _names(kind: Any) -> list[str]:
 
 
 def _types(types: Any, value: Any) -> str:
-    names = (
-        [types] if isinstance(types, str) else sorted(dict.fromkeys(map(str, types)), key=lambda name: name == "null")
-    )
-    told = " or ".join(_TYPES.get(name, name) for name in names)
+    names = sorted(dict.fromkeys([types] if isinstance(types, str) else map(str, types)), key=lambda n: n == "null")
+    wanted = " or ".join(_TYPES.get(name, name) for name in names)
     if names[0] != "number" or not isinstance(value, str):
-        return told
-    meant = value.replace(",", ".")
-    return f"{told}, such as {meant if _DECIMAL(meant) else '49.90'}"
+        return wanted
+    number = value.replace(",", ".")
+    return f"{wanted}, such as {number if _DECIMAL(number) else '49.90'}"
 
 
 def _form(error: Any, schema: Mapping[str, Any]) -> str:
@@ -276,16 +273,15 @@ def _form(error: Any, schema: Mapping[str, Any]) -> str:
         return _WEB
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
-    told = " ".join(str(schema.get("description", "")).split()).partition(". ")[0].rstrip(".")
+    described = " ".join(str(schema.get("description", "")).split()).partition(". ")[0].rstrip(".")
     example = f", such as {schema['example']}" if "example" in schema else ""
-    form = f" ({pattern})" if len(pattern) <= _SHOWN else ""
-    return f"does not fit{f': {told}' if told else ''}{example}{form}."
+    form = f" ({pattern})" if len(pattern) <= SHOWN else ""
+    return f"does not fit{f': {described}' if described else ''}{example}{form}."
 
 
 def _options(value: Any, options: list[Any]) -> str:
     texts = [option if isinstance(option, str) else shown(option) for option in options]
-    meant = nearest(value, texts) if isinstance(value, str) else None
-    hint = f" Did you mean {meant}?" if meant else ""
+    hint = did_you_mean(value, texts) if isinstance(value, str) else ""
     if len(texts) > _MOST_OPTIONS:
         return f"the {len(texts)} that the contract lists.{hint}"
     return f"{', '.join(texts)}.{hint}"

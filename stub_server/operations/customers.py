@@ -46,5 +46,5 @@ def _found(call: Call, ident: str) -> Record:
     """The customer, if the caller sees it. Raises Missing."""
     record = call.find(call.store.customers, ident, "customer")
     if not call.sees_customer(ident):
-        raise call.missing("customer")
+        raise call.not_found("customer")
     return record

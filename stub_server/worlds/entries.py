@@ -43,7 +43,7 @@ class Entries:
         return entry.world
 
     def entry(self, name: str) -> Entry:
-        """What is known of a world that exists. Raises Missing."""
+        """What is known of a world that exists. Raises NotFound."""
         entry = self._entries.get(folded(name))
         if entry is None or self._has_expired(entry):
             raise NotFound(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")

@@ -61,7 +61,7 @@ class Maker:
         """`make` for a request, beside those of others, who go on being served.
 
         A scenario that cannot be used, or not any more, is refused; why, the log says alone, for it quotes the file.
-        Raises Missing.
+        Raises NotFound.
         """
         try:
             sandbox = self.empty(name, scenario, seed, now)

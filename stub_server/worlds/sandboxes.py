@@ -92,7 +92,7 @@ class Sandboxes(Entries):
         return known_scenarios(self.origin.seeding.fixtures)
 
     def control_key(self, name: str) -> str:
-        """The key that opens the controls of one sandbox, until it is deleted. Raises Missing."""
+        """The key that opens the controls of one sandbox, until it is deleted. Raises NotFound."""
         entry = self.entry(name)
         named = f"control/{entry.world.name}/{entry.created_at}".encode()
         return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
@@ -113,11 +113,11 @@ class Sandboxes(Entries):
     # -- making
 
     async def mention(self, name: str) -> Sandbox:
-        """The world of this name, which its first mention makes where names are open. Raises Missing."""
+        """The world of this name, which its first mention makes where names are open. Raises NotFound."""
         return await self.let_in(await self.meant(name))
 
     async def meant(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
-        """The same, but a new sandbox is not registered before `let_in`. Raises Missing.
+        """The same, but a new sandbox is not registered before `let_in`. Raises NotFound.
 
         Without `creates` it must exist. Whom it `suggests` may learn which name was probably meant.
         """
@@ -142,7 +142,7 @@ class Sandboxes(Entries):
             raise _none(name, error) from None
 
     async def let_in(self, meant: Sandbox) -> Sandbox:
-        """A world that is meant, or the one that somebody else has let in under its name meanwhile. Raises Missing."""
+        """A world that is meant, or the one that somebody else has let in under its name meanwhile. Raises NotFound."""
         world = self.choose(meant.name)
         if world is not None:
             return world
@@ -163,7 +163,7 @@ class Sandboxes(Entries):
         ttl: int | None,
         settings: Body | None = None,
     ) -> Entry:
-        """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, Missing.
+        """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, NotFound.
 
         `settings` are those that differ from the server's.
         """
@@ -175,7 +175,7 @@ class Sandboxes(Entries):
     async def fork(
         self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False
     ) -> Entry:
-        """A world with the past of another, up to one of its kept steps if asked. Raises Missing, Conflict.
+        """A world with the past of another, up to one of its kept steps if asked. Raises NotFound, Conflict.
 
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
@@ -193,7 +193,7 @@ class Sandboxes(Entries):
         return await self._admit(world, origin.name, ttl)
 
     async def _present(self, name: str) -> Entry:
-        """A sandbox that may have been dropped, let go or lost while this waited. Raises Missing, Unavailable."""
+        """A sandbox that may have been dropped, let go or lost while this waited. Raises NotFound, Unavailable."""
         if self.residence is not None and isinstance(await self.residence.locate(name), str):
             raise gone()  # another server has it
         return self.entry(name)
@@ -236,7 +236,7 @@ class Sandboxes(Entries):
         """Throw a world away and seed it anew; without scenario or seed with what it was seeded with last.
 
         `now` freezes the clock at that instant; without it the clock is as at the server's start. `settings` are those
-        that differ from the ones that it began with last. Raises Missing.
+        that differ from the ones that it began with last. Raises NotFound.
         """
         old = self.entry(name).world
         world = await self.maker.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
@@ -251,7 +251,7 @@ class Sandboxes(Entries):
         Its journal is that of the file, or the one that was here if the file has no requests. With `drop_unfit` what
         does not fit the contract is left out. Answers what was replaced, too, and whether the journal stays.
 
-        Raises Missing, and BadFile for a file that cannot be used.
+        Raises NotFound, and BadFile for a file that cannot be used.
         """
         name = self.entry(name).world.name
         world, snapshots, left_out = await self.lane.beside(lambda: self._admitted(name, file, drop_unfit=drop_unfit))
@@ -273,7 +273,7 @@ class Sandboxes(Entries):
     async def _replace(
         self, name: str, world: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
-        """Have another world of the same name, with the snapshots that it brings. Raises Missing, BadFile."""
+        """Have another world of the same name, with the snapshots that it brings. Raises NotFound, BadFile."""
         async with self.persistence.written(world, brought) as written:
             before = await self._present(name)
             _check_room(before.snapshots, brought)
@@ -291,7 +291,7 @@ class Sandboxes(Entries):
             return entry
 
     async def delete(self, name: str) -> None:
-        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
+        """Drop a world. Raises NotFound, Unavailable, and Conflict for the default one."""
         if folded(name) == DEFAULT:
             message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
@@ -334,7 +334,7 @@ class Sandboxes(Entries):
     # -- snapshots
 
     async def drop_snapshot(self, name: str, snapshot: str) -> None:
-        """Delete a snapshot. Raises Missing, Unavailable."""
+        """Delete a snapshot. Raises NotFound, Unavailable."""
         async with self.persistence.changing:
             entry = await self._present(name)
             entry.snapshots.get(snapshot)

@@ -31,7 +31,7 @@ class Snapshots:
         self._size = 0
 
     def get(self, name: str) -> Snapshot:
-        """A snapshot. Raises Missing."""
+        """A snapshot. Raises NotFound."""
         found = self._snapshots.get(name)
         if found is None:
             raise NotFound(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")

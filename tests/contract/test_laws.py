@@ -14,7 +14,7 @@ from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document
 from stub_server.domain.orders import MAGIC
 from stub_server.http.access import inbox_at
-from stub_server.http.maps import CODE, free_maps
+from stub_server.http.validation import CODE, free_maps
 from stub_server.resolver import module_of, snake
 
 from ..support.contract import document

@@ -5,7 +5,7 @@ from typing import Any
 from unittest.mock import patch
 
 from stub_server.engine.sandbox import Sandbox
-from stub_server.http import due_jobs
+from stub_server.http import selection
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
 from stub_server.store.indexes import Conditions
@@ -200,7 +200,7 @@ def answers(inside: Inside, world: Sandbox) -> Facts:
     """What every reading operation says of every record and list, at the instant of the newest step."""
     found: Facts = {}
     serve(inside.app, world)
-    standing = patch.object(due_jobs, "tick", lambda sandbox: sandbox.clock.now)
+    standing = patch.object(selection, "tick", lambda sandbox: sandbox.clock.now)
     with standing, _At(world.clock, world.recorded_clock.now):
         for path in CONTROL:
             found[path] = _said(inside, path, None)

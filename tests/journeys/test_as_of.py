@@ -11,7 +11,7 @@ import pytest
 
 from stub_server.engine import history
 from stub_server.engine.sandbox import Sandbox
-from stub_server.http import time_travel
+from stub_server.http import selection
 from stub_server.kernel.clock import iso, parse_iso
 
 from ..conftest import Serve
@@ -154,7 +154,7 @@ def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
         counted.append(given[1])  # type: ignore[arg-type]  # passed on as it came
         return reach(*given)  # type: ignore[arg-type]  # passed on as it came
 
-    monkeypatch.setattr(time_travel, "state_at", counting)
+    monkeypatch.setattr(selection, "state_at", counting)
     for _ in range(6):
         make_customer()
     for number in (3, 3, 3, 2, 1, 0, 3, 4, 5):

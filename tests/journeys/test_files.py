@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from stub_server.events.signing import sign
-from stub_server.http import connection
+from stub_server.http import answers
 from stub_server.operations.control import sandbox_files
 
 from ..conftest import Serve
@@ -393,7 +393,7 @@ def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What he does not take waits on the disk; the server has a few buffers of it ready."""
-    monkeypatch.setattr(connection, "PATIENCE", 0.3)
+    monkeypatch.setattr(answers, "PATIENCE", 0.3)
     large.settimeout(20)
     received = len(large.recv(1))  # the file is packed
     assert nothing_on_its_way(live)

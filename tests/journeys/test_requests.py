@@ -13,7 +13,7 @@ import pytest
 from haralyzer import HarEntry, HarParser
 
 from stub_server.contract.secrets import REDACTED
-from stub_server.http import connection
+from stub_server.http import answers
 from stub_server.kernel.clock import parse_iso, wall_ms
 
 from ..conftest import Serve
@@ -317,7 +317,7 @@ def test_a_reader_of_har_who_does_not_read_is_cut_off_and_holds_little(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The archive is made as it is read: of twenty megabytes the server has a few buffers ready."""
-    monkeypatch.setattr(connection, "PATIENCE", 0.3)
+    monkeypatch.setattr(answers, "PATIENCE", 0.3)
     large = {"name": "x" * 250_000}
     for _ in range(80):
         refused(world.api.post("/v2/customers", json=large), 422, "validation_error")

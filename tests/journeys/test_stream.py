@@ -12,7 +12,7 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.http import connection
+from stub_server.http import answers
 from stub_server.operations.control import sandbox_stream
 
 from ..conftest import Serve
@@ -248,7 +248,7 @@ def test_only_so_many_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.check
 def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Megabytes are told to him; others are answered all the while."""
-    monkeypatch.setattr(connection, "PATIENCE", 0.5)
+    monkeypatch.setattr(answers, "PATIENCE", 0.5)
     followers = world.live.app.server.followers
     others = set(followers)
     with stalled(world):
@@ -266,7 +266,7 @@ def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, mo
 
 def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One takes nothing and is cut off; the other is told each request, step and event once and in order."""
-    monkeypatch.setattr(connection, "PATIENCE", 0.5)
+    monkeypatch.setattr(answers, "PATIENCE", 0.5)
     followers = world.live.app.server.followers
     others = set(followers)
     with stalled(world), ThreadPoolExecutor(1) as beside:

@@ -294,5 +294,5 @@ def test_tokens_that_differ_in_anything_have_names_of_their_own() -> None:
     ]
     made = [tokens.issue(*arguments)[0] for arguments in asked]
     assert made == [tokens.issue(*arguments)[0] for arguments in asked]
-    callers = [tokens.caller_of(f"Bearer {token}".encode()) for token in made]
-    assert len(made) == len({caller.claims["jti"] for caller in callers if caller is not None and caller.claims})
+    found = [tokens.find(f"Bearer {token}".encode()) for token in made]
+    assert len(made) == len({each.caller.claims["jti"] for each in found if each is not None and each.caller.claims})

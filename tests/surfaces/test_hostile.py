@@ -17,7 +17,7 @@ from stub_server.engine.step import Saved
 from stub_server.events.network import allowed
 from stub_server.events.sender import Delivery
 from stub_server.http import validation
-from stub_server.http.refusals import as_refusal
+from stub_server.http.answers import as_refusal
 from stub_server.settings import Settings
 
 from ..conftest import Serve

@@ -21,8 +21,8 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.step import Cause
 from stub_server.faults.rule import Effect
 from stub_server.http.access import Hosts
+from stub_server.http.answers import REFUSED
 from stub_server.http.application import Application
-from stub_server.http.connection import REFUSED
 from stub_server.http.context import HeaderReader
 from stub_server.http.monitor import Limits
 from stub_server.kernel.problem import BadRequest, Refusal
@@ -188,7 +188,7 @@ def test_forwarding_passes_on_what_is_held_here(database: str) -> None:
     layer.ask("GET", "/v2/plans")
     assert 1 == len(layer.passed)
     assert "malformed_request" == layer.refused("GET", "/v2/plans", headers={"x-sandbox-hop": "x"})
-    assert "store_unavailable" == layer.refused("GET", "/v2/plans", holder="http://127.0.0.1:1", held="team")
+    assert "store_unavailable" == layer.refused("GET", "/v2/plans", holder="http://127.0.0.1:1", holder_sandbox="team")
     assert "store_unavailable" == layer.refused("GET", "/v2/plans", holder="http://127.0.0.1:1", is_hop=True)
     app.sandboxes.persistence.close()
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from stub_server.http import rate_limit
-from stub_server.http.rate_limit import MOST_CALLERS, RateLimit
+from stub_server.http import access
+from stub_server.http.access import MOST_CALLERS, RateLimit
 from stub_server.kernel.problem import Limited
 
 from ..conftest import Serve
@@ -28,7 +28,7 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """A clock that stands still until it is moved."""
     made = Time()
-    monkeypatch.setattr(rate_limit, "monotonic", made)
+    monkeypatch.setattr(access, "monotonic", made)
     return made
 
 

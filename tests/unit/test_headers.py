@@ -55,7 +55,7 @@ def test_a_large_head_is_not_remembered(further: Headers) -> None:
     ],
 )
 def test_what_is_to_be_looked_at_is_not_ordinary(sent: Headers, told: bool) -> None:
-    assert told == heads()(sent).is_ordinary
+    assert told == heads()(sent).needs_no_checks
 
 
 def test_a_page_of_another_machine_is_foreign() -> None:

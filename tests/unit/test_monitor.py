@@ -55,7 +55,7 @@ class Client:
 
 def opened(watch: ConnectionMonitor, loop: Loop, *clients: Client) -> None:
     for client in clients:
-        watch.opened(client, cast(asyncio.AbstractEventLoop, loop))
+        watch.opened(cast(Any, client), cast(asyncio.AbstractEventLoop, loop))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_an_answer_that_is_read_slowly_moves_on_and_one_that_is_not_read_does_no
 def test_without_connections_nothing_is_looked_at() -> None:
     watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
     opened(watch, loop, client)
-    watch.closed(client)
+    watch.closed(cast(Any, client))
     loop.pass_(5)
     assert loop.due == []
     opened(watch, loop, client)

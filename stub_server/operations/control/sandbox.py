@@ -12,7 +12,7 @@ from ...audit.invariants import Finding, checking
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
-from ...calls.sandboxes import checked_scenario, checked_start, credentials_of
+from ...calls.views import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
@@ -74,7 +74,7 @@ def get_readiness(call: Call) -> Reply:
 
 def get_metrics(call: Call) -> Reply:
     """200 with counters and gauges of the whole server, as Prometheus reads them."""
-    from ...calls.exposition import MEDIA, exposition
+    from ...calls.metrics import MEDIA, exposition
 
     return Reply(200, (exposition(call.server),), media=MEDIA)
 

@@ -23,7 +23,7 @@ async def certify_webhook(call: Call, ident: str, body: Body | None) -> Reply:
         if row is not None:
             break
     else:
-        raise call.missing("webhook")
+        raise call.not_found("webhook")
     headers = tuple((header["name"], header["value"]) for header in row.public["headers"])
     target = Target(row.public["url"], tuple(valid_keys(row.hidden, call.now)), headers)
     wanted = (body or {}).get("event_type") or _usual(call, row.public["events"])

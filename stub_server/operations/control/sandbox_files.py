@@ -7,7 +7,7 @@ from typing import IO
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
-from ...calls.sandboxes import shown
+from ...calls.views import shown
 from ...engine.history import rebuilt_at
 from ...files.carrying import write_world
 from ...files.download import Download

@@ -5,8 +5,7 @@ from itertools import chain, islice
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
-from ...calls.sandboxes import shown
-from ...calls.steps import parts_of, shown_step, shown_version, versions
+from ...calls.views import parts_of, shown, shown_step, shown_version, versions
 from ...contract.formats import date_time_ms
 from ...engine.history import check_kept, rewind, step_at, step_before
 from ...engine.scheduler import check_standing
@@ -40,7 +39,7 @@ def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Re
     present = next(filter(None, (table.find(ident) for table in tables)), None)
     found = versions(call.sandbox.log, resource, ident, present)
     if not found:
-        raise call.missing("record")
+        raise call.not_found("record")
     page, limit = query["page"], query["limit"]
     chosen = found[(page - 1) * limit : page * limit]
     return reply.value(

@@ -5,7 +5,7 @@ import orjson
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...calls.sandboxes import pay_url
+from ...calls.views import pay_url
 from ...contract.formats import date_time_ms
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, parse
@@ -96,7 +96,7 @@ def _open(call: Call, ident: str) -> Row:
         if row is not None:
             call.store = store
             return row
-    raise call.missing("order")
+    raise call.not_found("order")
 
 
 def _with_code(call: Call, code: str) -> Row:

@@ -24,7 +24,7 @@ def set_behaviour(call: Call, ident: str, body: Body) -> Reply:
         if row is not None:
             break
     else:
-        raise call.missing("customer")
+        raise call.not_found("customer")
     call.store = store
     behaviour = {"payment": body["payment"], "times": body.get("times") if body["payment"] else None}
     hidden = {name: value for name, value in row.hidden.items() if name != "behaviour"}

@@ -3,7 +3,7 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
-from ...calls.sandboxes import shown
+from ...calls.views import shown
 from ...contract.secrets import Secrets
 from ...engine.history import restore
 from ...engine.scheduler import check_standing

@@ -14,7 +14,7 @@ import orjson
 from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...calls.server import Server
-from ...calls.steps import shown_step
+from ...calls.views import shown_step
 from ...engine.scheduler import caught_up
 from ...engine.step import Step
 from ...journal.showing import row

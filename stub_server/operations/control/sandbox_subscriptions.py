@@ -79,7 +79,7 @@ def _open(call: Call, ident: str) -> Row:
         if row is not None:
             call.store = store
             return row
-    raise call.missing("subscription")
+    raise call.not_found("subscription")
 
 
 def _shown(call: Call, ident: str, order_id: str | None) -> Reply:

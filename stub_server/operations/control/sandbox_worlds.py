@@ -3,7 +3,7 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
-from ...calls.sandboxes import checked_scenario, checked_start, shown, summary_of
+from ...calls.views import checked_scenario, checked_start, shown, summary_of
 from ...kernel.record import Body
 from ...worlds.entry import Entry
 

@@ -1,0 +1,165 @@
+"""What the control surface shows of sandboxes, steps and versions of records; and checks of new sandboxes."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from json import dumps, loads
+from typing import NamedTuple
+
+import orjson
+
+from ..contract.formats import date_time_ms
+from ..engine.bounded import Log
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..engine.step import Part, Step
+from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_ms
+from ..kernel.problem import Conflict, NotFound, detail
+from ..kernel.record import Body, Record
+from ..persistence.commits import records_of
+from ..persistence.rows import Kept
+from ..worlds.entry import Entry
+from .call import Call
+
+MOST_SHOWN = 200  # changes of a step, and events
+
+
+def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
+    """The credentials and sample ids of a sandbox; `prefix` is the path prefix of its base URL."""
+    merchant = sandbox.store.merchant
+    return {
+        "sandbox": sandbox.name,
+        "base_url": call.server.url + prefix,
+        "merchant": {"id": merchant.id, "name": merchant.name},
+        "jwt": call.server.ready_token(sandbox),
+        "public_key": sandbox.credentials["public_key"],
+        "private_key": sandbox.credentials["private_key"],
+        "control_key": call.server.sandboxes.control_key(sandbox.name),
+        "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
+    }
+
+
+def pay_url(url: str, sandbox: str, order: str) -> str:
+    """The address of the page on which a payer pays an order; `url` is that of the server."""
+    return f"{url}{'' if sandbox == DEFAULT else f'/s/{sandbox}'}/pay/{order}"
+
+
+def checked_scenario(call: Call, scenario: str | None) -> str | None:
+    """The scenario of a request. Raises NotFound for anything but a name.
+
+    Paths of files are for the command line only: a request must not open files of this machine.
+    """
+    sandboxes = call.server.sandboxes
+    if scenario is not None and scenario != sandboxes.scenario and scenario not in sandboxes.scenarios:
+        message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
+        message += f"Known ones are {', '.join(sandboxes.scenarios)}."
+        details = [detail("scenario", "scenario_not_found", message)]
+        raise NotFound(message, code="scenario_not_found", details=details)
+    return scenario
+
+
+def checked_start(text: str) -> int:
+    """The instant (ms) at which a sandbox begins. Raises Conflict outside the years 1970 to 8999."""
+    now = date_time_ms(text)
+    if not EARLIEST_START <= now < LATEST_START:
+        message = "A sandbox begins between 1970 and 8999. Send a time in these years."
+        raise Conflict(message, code="clock_too_far", details=[detail("now", "clock_too_far", message)])
+    return now
+
+
+def summary_of(call: Call, found: Entry | Kept) -> Body:
+    """A sandbox without its credentials; one that is not in memory, as it was last stored."""
+    if isinstance(found, Kept):
+        name, step, summary = found.name, found.newest, loads(found.summary)
+        clock = ClockState(*summary["clock"])
+        now = clock.now if clock.frozen else wall_ms() + clock.offset
+    else:
+        world = found.world
+        name, step, clock, now = world.name, world.log.number, world.clock.state, world.clock.read()
+        summary = {"scenario": world.scenario, "seed": world.seed, "records": records_of(world)}
+    return {
+        "name": name,
+        "scenario": summary["scenario"],
+        "seed": summary["seed"],
+        "parent": found.parent,
+        "step": step,
+        "now": iso(now),
+        "frozen": clock.frozen,
+        "records": summary["records"],
+        "base_url": f"{call.server.url}/s/{name}",
+        "created_at": iso(found.created_at),
+        "last_used_at": iso(found.last_used_at),
+        "expires_at": None if found.expires_at is None else iso(found.expires_at),
+    }
+
+
+def shown(call: Call, entry: Entry) -> Body:
+    """A sandbox with its credentials."""
+    return {**summary_of(call, entry), "credentials": credentials_of(call, entry.world, f"/s/{entry.world.name}")}
+
+
+def shown_step(step: Step) -> Body:
+    """A step in a list."""
+    changes = list(islice(_changes(step), MOST_SHOWN))
+    count = sum(len(part.puts) + len(part.drops) for part in parts_of(step))
+    return {
+        "step": step.number,
+        "at": iso(step.at),
+        "cause": step.cause._asdict(),
+        "changes": changes,
+        "events": [{"id": event.id, "type": event.type} for event in step.events[:MOST_SHOWN]],
+        "omitted": count - len(changes) + max(0, len(step.events) - MOST_SHOWN),
+    }
+
+
+def parts_of(step: Step) -> Iterable[Part | Step]:
+    """What a step changed, merchant by merchant."""
+    return (step,) if step.restored is None else step.restored.parts
+
+
+class Version(NamedTuple):
+    """A record after a step, None where the step deleted it, and as it was before.
+
+    `step` is None for the version before the oldest step that is stored.
+    """
+
+    step: Step | None
+    record: Record | None
+    before: Record | None
+
+
+def versions(log: Log, table: str, ident: str, present: Record | None) -> list[Version]:
+    """The versions of a record, newest first; `present` is the one that the sandbox has now."""
+    found = [version for step in reversed(log) for version in _written(step, table, ident)]
+    oldest = found[-1].before if found else present
+    return found if oldest is None else [*found, Version(None, oldest, None)]
+
+
+def shown_version(version: Version) -> Body:
+    """A version in a list."""
+    step, record, before = version
+    change = "deleted" if record is None else "created" if before is None else "updated"
+    return {
+        "step": None if step is None else step.number,
+        "at": None if step is None else iso(step.at),
+        "cause": None if step is None else step.cause._asdict(),
+        "change": "earlier" if step is None else change,
+        "body": None if record is None else orjson.Fragment(record.public),
+    }
+
+
+def _written(step: Step, table: str, ident: str) -> Iterator[Version]:
+    """The versions of a record that a step wrote."""
+    for part in parts_of(step):
+        for name, record, before in part.puts:
+            if record.id == ident and name == table:
+                yield Version(step, record, before)
+        for drop in part.drops:
+            if drop.record.id == ident and drop.table == table:
+                yield Version(step, None, drop.record)
+
+
+def _changes(step: Step) -> Iterator[Body]:
+    for part in parts_of(step):
+        for table, record, before in part.puts:
+            yield {"resource": table, "id": record.id, "change": "created" if before is None else "updated"}
+        for drop in part.drops:
+            yield {"resource": drop.table, "id": drop.record.id, "change": "deleted"}

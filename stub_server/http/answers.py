@@ -1,0 +1,133 @@
+"""What answers are made of: refusals in one shape, streams piece by piece, and connections closed on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import TypeAlias
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
+
+from ..calls.call import Answer
+from ..calls.reply import Streamed
+from ..engine.journal import Trace
+from ..engine.sandbox import DEFAULT
+from ..kernel.problem import NotAllowed, Refusal
+
+log = logging.getLogger("stub_server")
+
+Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
+SendWhole: TypeAlias = Callable[[int, Pairs, bytes], bytes | None]
+"""Takes status, headers and body; returns the headers as they were sent, a line each, None where it sent nothing."""
+WHOLE = "stub_server.whole"  # the extension of a scope by which a whole response is sent
+REFUSED = "stub_server.refused"  # where a scope has the protocol's refusal of its request
+TRANSPORT = "stub_server.transport"
+"""Where the state in a scope has the connection's transport; a scope without a socket has none."""
+JSON = (b"content-type", b"application/json")
+PATIENCE = 5.0  # seconds that a reader may take none of what is sent
+
+
+def as_refusal(error: Exception, trace: Trace) -> Refusal:
+    """Any exception as a refusal. One that is neither a Refusal nor an HTTP error is logged as a defect."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, HTTPException) and error.status_code < 500:
+        status = HTTPStatus(error.status_code)
+        refusal = Refusal(error.detail or status.phrase, code=status.name.lower(), headers=error.headers)
+        refusal.status = error.status_code
+        return refusal
+    log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
+    return Refusal(
+        "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
+    )
+
+
+def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of a refusal. `sandbox` is what the request was for, if not what its trace is of."""
+    refusal, named = as_refusal(error, trace), sandbox or trace.sandbox
+    trace.code = refusal.code
+    body = orjson.dumps(
+        {
+            "error": True,
+            "message": refusal.shown("" if named == DEFAULT else f"/s/{named}"),
+            "code": refusal.code,
+            "status": refusal.status,
+            "request_id": trace.id,
+            "details": refusal.details,
+        }
+    )
+    headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
+    headers += [(name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items()]
+    return refusal.status, headers, body
+
+
+def not_allowed(method: str, allow: str) -> NotAllowed:
+    """405 for a path that has other methods."""
+    return NotAllowed(f"This path answers {allow}, not {method[:20]}.", headers={"Allow": allow})
+
+
+def options(allow: str) -> Answer:
+    """The answer to OPTIONS."""
+    return 204, [(b"allow", allow.encode())], (b"",), b""
+
+
+def sent_lines(headers: Pairs) -> bytes:
+    """Headers, a line each."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+class HungUp(ConnectionResetError):
+    """A fault rule dropped the connection of a client in this process, which has no socket to close."""
+
+
+async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
+    """Close the connection; if `unsent`, without what is still to be sent. Raises HungUp without a socket."""
+    transport = scope.get("state", {}).get(TRANSPORT)
+    if transport is None:
+        raise HungUp("a fault rule of the sandbox dropped the connection")
+    if unsent:
+        transport.abort()
+    else:
+        transport.close()
+    await left(receive)
+
+
+async def left(receive: Receive) -> None:
+    """Wait until the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def has_left(scope: Scope) -> bool:
+    """Whether the client has closed its connection."""
+    transport = scope.get("state", {}).get(TRANSPORT)
+    return transport is not None and bool(transport.is_closing())
+
+
+async def send_pieces(reply: Streamed, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send pieces until they end or the reader leaves. A reader who does not read is cut off.
+
+    An empty piece is not sent: it is an opportunity to notice that the reader has left.
+    """
+    leaving = asyncio.ensure_future(left(receive))
+    try:
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        if scope["method"] != "HEAD":
+            async for chunk in reply.chunks:
+                if leaving.done():
+                    return
+                if chunk:
+                    async with asyncio.timeout(PATIENCE):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except TimeoutError:
+        leaving.cancel()
+        await hang_up(scope, receive, unsent=True)
+    finally:
+        leaving.cancel()
+        await reply.chunks.aclose()
