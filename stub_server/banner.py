@@ -7,7 +7,7 @@ from rich.text import Text
 
 from .calls.call import CONTROL
 from .calls.server import Server
-from .commands.options import LOCAL, aimed, command
+from .commands.options import LOCAL, command, flags_of
 from .engine.sandbox import DEFAULT, Sandbox
 from .http.application import Application
 from .kernel.clock import iso
@@ -71,7 +71,7 @@ def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]
     """What of the flags does not hold for a sandbox that was kept or restored."""
     found = []
     if is_kept and settings.restore is not None:
-        paste = f"{command()} import {quote(str(settings.restore))}{aimed(settings.url, DEFAULT)}"
+        paste = f"{command()} import {quote(str(settings.restore))}{flags_of(settings.url, DEFAULT)}"
         found.append(
             f"--restore has no effect: {settings.store} has a sandbox {sandbox.name} already, which goes on; "
             f"`{paste}` puts the file in its place"
