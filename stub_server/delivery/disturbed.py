@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..domain.deliveries import AttemptOutcome
 from ..engine.attempts import LOST, wrong_keys
 from ..events.sender import Delivery, Sender
-from ..faults.rule import Disturbance
+from ..faults.fault_rules import Disturbance
 
 _SECOND = 1_000  # ms
 

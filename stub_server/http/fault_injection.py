@@ -18,9 +18,7 @@ from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
 from ..calls.credentials import REALM
 from ..calls.server import Place
 from ..contract.document import JSON, Document, Operation
-from ..faults.match import Request
-from ..faults.rule import AFTER, BEFORE, Effect
-from ..faults.rules import LONGEST_DELAY
+from ..faults.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect, Request
 from ..kernel.problem import Malformed, Refusal, detail
 from ..kernel.text import nearest, warning_of
 from .connection import has_left
