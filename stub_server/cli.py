@@ -36,47 +36,32 @@ class DefaultCommand(click.Group):
         return super().parse_args(ctx, args)
 
 
-class Instant(click.ParamType[int]):
+def _instant(text: str) -> int:
     """An RFC 3339 date-time with an offset, as milliseconds since 1970."""
-
-    name = "ISO8601"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Fail, with an example, for any other text."""
-        try:
-            now = parse_iso(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z.", param, ctx)
-        if not EARLIEST_START <= now < LATEST_START:
-            self.fail(f"{value} is out of range: a sandbox begins between 1970 and 8999.", param, ctx)
-        return now
+    try:
+        now = parse_iso(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z.") from None
+    if not EARLIEST_START <= now < LATEST_START:
+        raise click.BadParameter(f"{text} is out of range: a sandbox begins between 1970 and 8999.")
+    return now
 
 
-class Rate(click.ParamType[tuple[int, int]]):
+def _rate(text: str) -> tuple[int, int]:
     """A rate limit such as 100/60s, as (requests, seconds)."""
-
-    name = "N/60s"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Fail for any other text."""
-        found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", str(value))
-        if found is None:
-            self.fail(f"{value!r} is not a rate such as 100/60s.", param, ctx)
-        return int(found[1]), int(found[2])
+    found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a rate such as 100/60s.")
+    return int(found[1]), int(found[2])
 
 
-class Host(click.ParamType[str]):
+def _host(text: str) -> str:
     """A name or address as in a Host header."""
+    from .http.access import host_name
 
-    name = "HOST"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for text that a Host header cannot contain."""
-        from .http.access import host_name
-
-        if host_name(str(value)) is None:
-            self.fail(f"{value!r} is not a host such as sandbox.example.com.", param, ctx)
-        return str(value)
+    if host_name(text) is None:
+        raise click.BadParameter(f"{text!r} is not a host such as sandbox.example.com.")
+    return text
 
 
 @click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,7 +85,8 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option("--base-url", type=BaseUrl(), help="URL of the server that answers show, if not host and port.")
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
-@click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
+@click.option("--now", type=_instant, metavar="ISO8601",
+              help="Freeze the sandbox clock at this instant; without it the clock runs.")  # fmt: skip
 @of_overlays
 @_one_of("--auth", "strict lenient", "lenient accepts any bearer token.")
 @_one_of("--unknown-fields", "reject ignore", "Unknown fields of bodies.")
@@ -123,12 +109,12 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="Leave out records of --store and --restore that do not fit the contract.")  # fmt: skip
 @click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
               help="Origin whose pages may read answers, or *; repeatable.")  # fmt: skip
-@click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=Host(), multiple=True,
+@click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=_host, multiple=True, metavar="HOST",
               help="Host that a server on loopback also accepts; repeatable.")  # fmt: skip
 @click.option("--allow-private-webhooks", is_flag=True, help="On a public --host, deliver to private networks too.")
 @click.option("--max-connections", type=Number(1), default=512,
               help="Maximum of connections. At the limit, the one idle longest is closed.")  # fmt: skip
-@click.option("--rate-limit", type=Rate(), help="Requests per caller; the next is 429.")
+@click.option("--rate-limit", type=_rate, metavar="N/60s", help="Requests per caller; the next is 429.")
 @click.option("--admin-key", metavar="KEY", help="Require this key for /_sandbox.")
 @click.option("--jwt-secret", metavar="TEXT", help="Secret that signs tokens.")
 @_one_of("--log", "requests quiet json", "A line per request, none, or JSON.")

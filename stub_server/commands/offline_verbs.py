@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 
 import click
 
-from .options import Number, SandboxName, Unusable, json_option, of_overlays, verb
+from .options import Number, Unusable, json_option, of_overlays, sandbox_name, verb
 
 _EVERYTHING = "*"
 # By tool: the folder in fixtures/, and where each of its files goes.
@@ -28,7 +28,8 @@ TOOLS: Mapping[str, Mapping[str, str]] = {
 @verb(short_help="Print a token of the merchant.")
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The server's seed.")
 @click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
-@click.option("--sandbox", type=SandboxName(), default="default", help="The sandbox that the token is for.")
+@click.option("--sandbox", type=sandbox_name, metavar="TEXT", default="default",
+              help="The sandbox that the token is for.")  # fmt: skip
 @click.option("--scope", "scopes", multiple=True, default=[_EVERYTHING], help="What the token may do; repeatable.")
 @click.option("--expires-in", type=Number(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
 @of_overlays

@@ -35,19 +35,14 @@ class Unusable(Refusing):
 # -- types of options
 
 
-class SandboxName(click.ParamType[str]):
+def sandbox_name(text: str) -> str:
     """The name of a sandbox, in any case."""
+    from ..worlds.names import NAMING, folded, is_name
 
-    name = "TEXT"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for text that cannot be a name."""
-        from ..worlds.names import NAMING, folded, is_name
-
-        name = folded(str(value))
-        if is_name(name) is None:
-            self.fail(f"a name has {NAMING}.", param, ctx)
-        return name
+    name = folded(text)
+    if is_name(name) is None:
+        raise click.BadParameter(f"a name has {NAMING}.")
+    return name
 
 
 class Number(click.IntRange):
