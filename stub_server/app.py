@@ -1,4 +1,4 @@
-"""The composition root: settings -> ASGI application. The only place where the parts are joined."""
+"""The composition root: makes the ASGI application from the settings, and is the only place that joins its parts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
-DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is going to stop
+DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
 
 
 def data_dir(name: str) -> Path:
@@ -69,9 +69,9 @@ def data_dir(name: str) -> Path:
 
 
 def create_app(settings: Settings | None = None) -> Application:
-    """The whole server. Raises ContractError, ScenarioError, StoreError or BadFile for what cannot be used."""
+    """The whole server. Raises ContractError, ScenarioError, StoreError or BadFile for unusable input."""
     settings = settings or Settings()
-    # Connexion logs every operation it adds, which no user needs.
+    # Connexion logs every operation that it adds.
     logging.getLogger("connexion").setLevel(logging.WARNING)
     folder, shipped = data_dir("openapi"), None
     if not settings.overlays:
@@ -112,14 +112,14 @@ def _served(
     known: Formats,
     store: Store | None,
 ) -> Application:
-    """The server of these contracts, and of the sandboxes in a store."""
+    """The server of these contracts and of the sandboxes in the store."""
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, wall_seconds)
     running = document.lifecycles["Subscription"].sets["running"]
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
-    for name in ("Plan", "Product"):  # their create requests have further defaults
+    for name in ("Plan", "Product"):  # their create requests have more defaults
         for contract in (shipped or document, document):  # rules rely on those that overlays take away
             defaults[name] |= contract.defaults(f"{name}Create")
     rules = Rules(
@@ -147,7 +147,7 @@ def _served(
         persistence = Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.lane)
         restored = None if settings.restore is None else partial(_file, settings.restore)
         sandboxes = Sandboxes(origin, courier.ring, persistence, restored)
-    except (ContractViolation, UniqueViolation) as error:  # an overlay may ask of answers what no record has
+    except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
@@ -169,7 +169,7 @@ def _served(
         behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
-        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
+        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
     )
     if store is not None:
@@ -186,22 +186,19 @@ def _served(
     console = Console(make, contracts, lambda: app, sessions)
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
     pages = files | console_pages(console, contracts, static)
-    limit = () if settings.rate_limit is None else (partial(RateLimit, rule=settings.rate_limit),)
-
     hops = Hops(random) if store is not None and store.is_shared else None
-    forwarding = () if hops is None else (partial(Forwarding, server=server, hops=hops),)
 
     def layers(server: Server) -> list[Any]:
-        """What a request meets on its way to Dispatch, in this order."""
+        """The layers before Dispatch, in the order in which a request passes them."""
         return [
             partial(RequestContext, server=server, hosts=hosts, origins=origins, hops=hops),
             partial(HostPolicy, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
-            *forwarding,
+            *([] if hops is None else [partial(Forwarding, server=server, hops=hops)]),
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
             partial(Pages, pages=pages, console=console),
-            *limit,
+            *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             FaultInjection,
             Security,
@@ -214,10 +211,7 @@ def _served(
 
     app = Application(Dispatch(documents, compiled, shipped), layers)
     app.serve(server)
-    for base, part, package in (
-        ("", document, OPERATIONS),
-        (CONTROL, control, "stub_server.operations.control"),
-    ):
+    for base, part, package in (("", document, OPERATIONS), (CONTROL, control, f"{OPERATIONS}.control")):
         app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
     return app
 
@@ -233,7 +227,7 @@ def _opened(path: Path | str, settings: Settings) -> Store:
 
 
 def _file(path: Path) -> bytes:
-    """What is in a file. Raises BadFile for what has no end, or is larger than any that is read."""
+    """The bytes of a file. Raises BadFile for a device or pipe, and for a file that is too large."""
     if not path.is_file():
         raise BadFile("foreign", "This is no regular file.")
     if path.stat().st_size > MOST_BYTES:
@@ -245,15 +239,21 @@ def _console(document: Document, control: Document, settings: Settings, sessions
     from .console.application import create_console  # Flask is imported for the first page, not at every start
 
     return create_console(
-        document, control, __version__, settings.url, settings.worlds_are_made, sessions, drops=settings.ignore_unknown
+        document,
+        control,
+        __version__,
+        settings.url,
+        settings.created_by,
+        sessions,
+        drops=settings.ignore_unknown,
     )
 
 
 def thin(raw: Body) -> Body:
     """The contract as Connexion needs it: paths, methods, ids, tags and security.
 
-    Our own compiled validators check parameters and bodies against the whole contract; Connexion would parse and
-    check them once more for each of its middlewares at every start.
+    Our compiled validators check parameters and bodies. Connexion would parse the whole contract for each middleware
+    at every start.
     """
     paths = {
         path: {
@@ -279,7 +279,7 @@ def thin(raw: Body) -> Body:
 
 
 def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The events of each change; one that an overlay has removed stays, without events."""
+    """The events of each change; a change that an overlay has removed has none."""
     known = shipped.changes if shipped else {}
     return {
         name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})

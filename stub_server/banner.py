@@ -7,7 +7,7 @@ from rich.text import Text
 
 from .calls.call import CONTROL
 from .calls.server import Server
-from .commands.options import LOCAL, aimed, command
+from .commands.options import LOCAL, command, flags_of
 from .engine.sandbox import DEFAULT, Sandbox
 from .http.application import Application
 from .kernel.clock import iso
@@ -34,18 +34,15 @@ def lines(app: Application, settings: Settings) -> list[Text]:
     facts = [
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
-        ("world", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
+        ("data", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
         ("API key", key),
         ("token", f"{_token(settings)}{url}{CONTROL}/credentials"),
-        (
-            "worlds",
-            f"{url}/s/NAME/… is a sandbox of its own, made {settings.worlds_are_made}",
-        ),
+        ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
     ]
     if url != LOCAL:
         facts.append(("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"))
     if settings.admin_key:
-        facts.append(("closed", f"{CONTROL} asks for X-Sandbox-Admin-Key"))
+        facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
     return [
         Text(f"Membership Commerce sandbox {server.version}", style="bold"),
         *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
@@ -68,20 +65,20 @@ def _token(settings: Settings) -> str:
 
 
 def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:
-    """What of the flags does not hold for a sandbox that was kept or restored."""
+    """Flags without effect on a stored or restored sandbox."""
     found = []
     if is_kept and settings.restore is not None:
-        paste = f"{command()} import {quote(str(settings.restore))}{aimed(settings.url, DEFAULT)}"
+        paste = f"{command()} import {quote(str(settings.restore))}{flags_of(settings.url, DEFAULT)}"
         found.append(
-            f"--restore has no effect: {settings.store} has a sandbox {sandbox.name} already, which goes on; "
-            f"`{paste}` puts the file in its place"
+            f"--restore has no effect: {settings.store} already has a sandbox {sandbox.name}; "
+            f"`{paste}` replaces it by the file"
         )
     if settings.now is not None and sandbox.clock.now != settings.now:
-        found.append(f"--now has no effect on the sandbox {sandbox.name}, which brings its own clock, before a reset")
+        found.append(f"--now has no effect on the sandbox {sandbox.name}, which has its own clock, until it is reset")
     if sandbox.seed != settings.seed:
         found.append(
-            f"the sandbox {sandbox.name} was made with seed {sandbox.seed}: keys that it had with --seed "
-            f"{sandbox.seed} are not valid with --seed {settings.seed}"
+            f"the sandbox {sandbox.name} was created with seed {sandbox.seed}: its keys are not valid "
+            f"with --seed {settings.seed}"
         )
     return found
 
@@ -93,17 +90,17 @@ def warnings(settings: Settings) -> list[str]:
     found, where = [], settings.url if settings.base_url else settings.host
     if settings.lenient_auth:
         found.append(
-            f"--auth lenient on {where}: everybody who reaches this address can read and change every record, "
+            f"--auth lenient on {where}: everybody who can call this address can read and change every record, "
             "with any token"
         )
     if settings.allow_private_webhooks:
         found.append(
-            f"--allow-private-webhooks on {where}: whoever has a credential has this server call addresses of this "
-            "machine and of its private networks"
+            f"--allow-private-webhooks on {where}: everybody with a credential can make this server call "
+            "addresses of this machine and of its private networks"
         )
     if not settings.admin_key:
         found.append(
-            f"no --admin-key on {where}: {CONTROL} refuses everything but health and QR images, so no clock, "
+            f"no --admin-key on {where}: {CONTROL} refuses everything but health and QR images: no clock, "
             "reset, payment or new sandbox"
         )
     return found

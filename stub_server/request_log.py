@@ -1,4 +1,4 @@
-"""Writes one line per request to the terminal, in a thread. If it cannot keep up, lines are dropped."""
+"""Writes one line per request to standard error, in a thread. If it cannot keep up, lines are dropped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .engine.sandbox import DEFAULT
 from .kernel.clock import iso
 
 KEPT = 2_000  # requests that wait to be written; older ones are dropped
-AT_ONCE = 200  # lines per write: with more the server would slow down
+AT_ONCE = 200  # lines per write: more would slow the server down
 PAUSE = 0.1  # seconds between two writes
 _CREATING = ("createPixOrder", "createOrder")
 _COLOURS = ("", "", "32", "36", "33", "31")  # by the status' first digit: green, cyan, yellow, red
@@ -33,7 +33,7 @@ class RequestLog:
         self._json, self._stream = form == "json", stream or sys.stderr
         self._coloured = not self._json and self._stream.isatty()
         self._waiting: deque[Entry] = deque(maxlen=KEPT)
-        self._taken = self._written = 0
+        self._added = self._written = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
@@ -45,7 +45,7 @@ class RequestLog:
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
         """Add a request to the lines to write."""
         self._waiting.append((trace, warnings))
-        self._taken += 1
+        self._added += 1
 
     def close(self) -> None:
         """Write the lines that are left, and stop."""
@@ -59,14 +59,14 @@ class RequestLog:
         self.flush()
 
     def flush(self) -> None:
-        """Write the waiting lines: the newest if there are too many, and how many were left out."""
+        """Write the waiting lines; if there are too many, the newest ones and the number of the others."""
         waiting = self._waiting
         entries = [waiting.popleft() for _ in range(len(waiting))]
-        dropped = self._taken - self._written - len(entries) - len(waiting)
+        dropped = self._added - self._written - len(entries) - len(waiting)
         if len(entries) > AT_ONCE:
             dropped += len(entries) - AT_ONCE
             entries = entries[-AT_ONCE:]
-        self._written = self._taken - len(waiting)
+        self._written = self._added - len(waiting)
         if not entries:
             return
         lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
@@ -114,7 +114,7 @@ class RequestLog:
         return orjson.dumps(members).decode()
 
     def _to_pay(self, trace: Trace) -> str | None:
-        """Where the order that a request made is paid; None without one, or where no body is kept of it."""
+        """The page on which a new order is paid; None for other requests, and if no body is stored."""
         if trace.operation not in _CREATING or trace.status != 201 or not trace.answer:
             return None
         try:

@@ -1,7 +1,4 @@
-"""From the contract to the code: tag -> module, operationId -> function, and what each function needs of requests.
-
-The contract contains no Python path.
-"""
+"""Finds the function of each operation (tag -> module, operationId -> function) and what it needs of requests."""
 
 import importlib
 import inspect
@@ -20,7 +17,7 @@ from .contract.source import ContractError, Json, json_path
 from .kernel.problem import NotBuilt
 
 _RELIED_ON = ("type", "required", "enum")
-# Members whose values are stored as they come: no rule asks what they are.
+# Members whose values are stored as sent: no rule reads them.
 _STORED = {
     f"{resource}{request}": members
     for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
@@ -41,7 +38,7 @@ def module_of(package: str, tag: str) -> str:
 
 
 class _Found(Resolution):
-    """Imports the module of a handler when it is asked for: Validation and Dispatch do, at the first request."""
+    """Imports the module of a handler at the first request, for Validation and Dispatch."""
 
     def __init__(self, find: Callable[[], Callable[..., Any]], operation_id: str) -> None:
         self._find, self.operation_id = find, operation_id
@@ -60,12 +57,12 @@ class Handlers(Resolver):
         self._document, self._package = document, package
 
     def resolve(self, operation: AbstractOperation) -> Resolution:
-        """The function behind an operation; one that an overlay added has none and responds with 501."""
+        """The function of an operation; an operation that an overlay added has none, and its answer is 501."""
         view = self._document.operations[operation.operation_id]
         return _Found(lambda: self.handler(view), view.id)
 
     def handler(self, operation: Operation) -> Callable[..., Any]:
-        """The handler of an operation; the one that refuses where there is no behaviour."""
+        """The handler of an operation, or one that raises NotBuilt."""
         return self.function(operation) or _not_built(operation.id)
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
@@ -89,7 +86,7 @@ def _not_built(ident: str) -> Callable[..., Any]:
 
 
 def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
-    """Raises ContractError for an operation that its handler can never serve."""
+    """Raise ContractError for an operation that its handler can never serve."""
     takes = takes_of(handler)
     where = f"{json_path(['paths', operation.path, operation.method.lower()])}: {operation.id}"
     ids = operation.path.count("{")
@@ -100,9 +97,9 @@ def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
 
 
 class Takes(NamedTuple):
-    """What a handler is called with: number of path ids, query, body; `body_needed` if the body cannot be None.
+    """The arguments of a handler: number of path ids, query, body; `body_needed` if the body cannot be None.
 
-    `anything` is a handler with any arguments: the one of an operation without behaviour.
+    A handler that raises NotBuilt takes `anything`.
     """
 
     ids: int = 0
@@ -126,7 +123,7 @@ def takes_of(handler: Callable[..., Any]) -> Takes:
 
 
 def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
-    """What a handler relies on in a request, as a schema: required members, their types, and what rules read."""
+    """The schema of what a handler relies on in a request: required members, types, and values that rules read."""
     stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
     node = resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST:
@@ -134,7 +131,7 @@ def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Js
     kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
-    # Handlers store names of events and scopes as they come; only event types and states are looked up, and must exist.
+    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
     source = str(node.get(SOURCE, "event_types"))
     if source != "event_types" and ":" not in source:
         kept.pop("enum", None)

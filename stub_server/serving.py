@@ -29,13 +29,13 @@ from .scenarios.scenario import ScenarioError
 from .settings import Settings
 
 BACKLOG = 2048
-OWN_FILES = 256  # beside those of connections: webhooks being sent, the contract's files, what came a moment too early
-FAREWELL = 0.3  # seconds in which other servers of the store notice that this one goes, before it hangs up
-HANDOVER = 0.001  # seconds that the thread for long work keeps the event loop waiting, each time that both want to run
+OWN_FILES = 256  # beside connections: deliveries, the contract's files, connections that are about to be refused
+FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
+HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
 class CannotServe(Exception):
-    """The server cannot start with these settings. The message is one line with place and reason."""
+    """The server cannot start with these settings. The message names place and reason."""
 
 
 def serve(settings: Settings) -> None:
@@ -49,7 +49,7 @@ def serve(settings: Settings) -> None:
 def serve_reloading(settings: Settings) -> None:
     """Serve in a process of its own, and in a new one whenever contract, fixtures, overlays or code change.
 
-    The socket stays open: a request that comes during a restart waits instead of failing.
+    The socket stays open: a request during a restart waits instead of failing.
     """
     from watchfiles import PythonFilter, run_process
 
@@ -66,7 +66,7 @@ def serve_reloading(settings: Settings) -> None:
 
 
 def _serve_here(settings: Settings, listener: socket.socket) -> None:
-    # Ctrl-C reaches the whole group, and the parent forwards it: a second signal would cut requests short.
+    # Ctrl-C signals the whole group, and the parent forwards it: a second signal would interrupt requests.
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     try:
@@ -79,7 +79,7 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
 def allow_files(connections: int, *, forwards: bool = False) -> None:
     """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed.
 
-    What is forwarded needs a connection to another server too.
+    A forwarded request needs a second connection, to another server.
     """
     try:
         import resource
@@ -113,7 +113,7 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:
-    """The settings with the port that the socket really has."""
+    """The settings with the port of the socket."""
     return replace(settings, port=listener.getsockname()[1])
 
 
@@ -123,7 +123,7 @@ def build(settings: Settings) -> Application:
         return create_app(settings)
     except (ContractError, ScenarioError) as error:
         raise CannotServe(" ".join(str(error).split())) from None
-    except StoreError as error:  # a list of what does not fit has a line for each
+    except StoreError as error:  # the message has a line for each record that does not fit
         raise CannotServe(str(error)) from None
     except BadFile as error:
         advice = (DROPPING,) if error.kind == "unfit" and not settings.drop_unfit else ()
@@ -149,18 +149,18 @@ def run(app: Application, settings: Settings, listener: socket.socket) -> None:
     finally:
         if log is not None:
             log.close()
-        gc.freeze()  # at its end the interpreter would look through all sandboxes: a second, on a busy machine
+        gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which tells the application at once when it is to stop."""
+    """uvicorn, which informs the application at once of a signal to stop."""
 
     def __init__(self, app: Application, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._app = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal has come. The first SIGTERM leaves a proxy the time to notice; a second one does not."""
+        """Stop. After the first SIGTERM a proxy has time to notice; a second one stops at once."""
         server = self._app.server
         if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
             server.closing.is_announced = True
@@ -173,11 +173,11 @@ class _Server(uvicorn.Server):
 
 
 def calm_collector() -> None:
-    """Exclude the seeded world from garbage collection, and collect less often.
+    """Exclude the seeded data from garbage collection, and collect less often.
 
-    A full collection would walk every record in the middle of a request. None runs here either: it would take a tenth
-    of the start to free half a megabyte. The youngest objects are few: while a sandbox grows, each collection of 50,000
-    of them held every client for 150 ms.
+    A full collection would walk every record during a request. None runs here either: it would take a tenth of the
+    start to free half a megabyte. The youngest generation is small: with 50,000 objects, each collection delayed every
+    client by 150 ms while a sandbox grew.
     """
     gc.freeze()
     gc.set_threshold(5_000, 500, 100)

@@ -8,14 +8,19 @@ from urllib.parse import urlsplit
 
 from .kernel.text import is_local
 
+_SHAPING = (
+    "host", "seed", "scenario", "now", "lenient_auth", "ignore_unknown", "reject_unknown_query", "check_digits",
+    "autopay", "webhook_schedule", "history", "rate_limit",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. `now` is ms and freezes the clock; `secret` replaces the one that the seed gives on loopback.
+    """All settings. `now` is ms and freezes the clock; on loopback the seed gives the `secret` if there is none.
 
-    `rate_limit` is (requests of a caller, seconds). `store` is the directory in which sandboxes outlive the process,
-    or the address of a PostgreSQL database; `resident` is how many of them are in memory at most. `restore` is a file
-    that the default sandbox is of. With `drop_unfit` records of both that do not fit the contract are left out.
+    `rate_limit` is (requests of a caller, seconds). `store` is a directory or the address of a PostgreSQL database,
+    and `resident` the maximum of its sandboxes in memory. The default sandbox begins with the file `restore`. With
+    `drop_unfit`, records of both that do not fit the contract are left out.
     """
 
     host: str = "127.0.0.1"
@@ -60,37 +65,26 @@ class Settings:
 
     @property
     def loopback(self) -> bool:
-        """Whether the server is for this machine alone, by its bind and by the address that it shows.
+        """Whether only this machine can call the server: the control surface is then open.
 
-        The control surface is then open. A public `base_url` on a local bind is that of a proxy, which lets others in.
+        A public `base_url` with a local `host` is that of a proxy, which others can call.
         """
         shown = urlsplit(self.base_url).hostname if self.base_url else None
         return is_local(self.host) and (shown is None or is_local(shown))
 
     @property
-    def worlds_are_made(self) -> str:
-        """How a sandbox of a new name comes to be."""
+    def created_by(self) -> str:
+        """What creates a sandbox with a new name, beginning with "by"."""
         if self.loopback:
             return "by the first request to it that succeeds"
         return f"by POST {self.url}/_sandbox/sandboxes"
 
     @property
     def behaviour(self) -> dict[str, Any]:
-        """What of the settings shapes answers, without secrets: a recording tells it."""
+        """The settings that answers depend on, without secrets, as recordings have them."""
         return {
             "base_url": self.url,
-            "host": self.host,
-            "seed": self.seed,
-            "scenario": self.scenario,
-            "now": self.now,
-            "lenient_auth": self.lenient_auth,
-            "ignore_unknown": self.ignore_unknown,
-            "reject_unknown_query": self.reject_unknown_query,
-            "check_digits": self.check_digits,
-            "autopay": self.autopay,
-            "webhook_schedule": self.webhook_schedule,
-            "history": self.history,
-            "rate_limit": self.rate_limit,
+            **{name: getattr(self, name) for name in _SHAPING},
             "has_admin_key": bool(self.admin_key),
             "has_secret": self.secret is not None or not self.loopback,
             "has_overlays": bool(self.overlays),

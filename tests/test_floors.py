@@ -31,7 +31,7 @@ APART = ({"contract", "store"}, {"audit", "seeding"}, {"audit", "certify"}, {"ce
 OWNERS = {
     "connexion": ("http/", "app.py", "resolver.py"),
     "starlette": ("http/", "app.py", "resolver.py"),
-    "httpx2": ("commands/server.py", "events/network", "testing/", "verify/"),
+    "httpx2": ("commands/running_server.py", "events/network", "testing/", "verify/"),
     "httpcore2": ("events/network", "events/raw"),
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),

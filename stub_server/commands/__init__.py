@@ -1,1 +1,6 @@
-"""Floor 12: the verbs that talk to a running server over HTTP."""
+"""The verbs beside `serve`: most are clients of a running server, some need none.
+
+Floor 12. A verb is one function with its flags. `options.py` has what verbs share: options, errors, printing, and
+`Target`, which asks the server through `running_server.py`, the only HTTP client here. It may import `app.py` and
+every lower floor, but inside functions: each command imports all verbs. Begin with `order_verbs.py`.
+"""

@@ -1,55 +1,54 @@
-"""What verbs of the command share: how they fail, print, and are told which server and sandbox are meant."""
+"""What verbs share: options and their types, errors with exit codes, printing, and the server that a verb asks."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import wraps
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from .server import RunningServer
+    from .running_server import RunningServer
 
 LOCAL = "http://127.0.0.1:4600"
 _NAMES = ("stub-server", "stub")
+SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Refusing(click.ClickException):
-    """What was asked for is refused: exit code 1. The message may quote a stranger."""
+    """The request is refused: exit code 1."""
 
     def format_message(self) -> str:
-        """The message as it is printed."""
+        """The message, escaped: it may quote other people's text."""
         return printable_lines(self.message)
 
 
 class Unusable(Refusing):
-    """Input that nothing can be done with: one line, exit code 2."""
+    """The input cannot be used, or no server answers: exit code 2."""
 
     exit_code = 2
 
 
-class SandboxName(click.ParamType[str]):
-    """The name of a sandbox, by any spelling."""
+# -- types of options
 
-    name = "TEXT"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for what no sandbox can be called."""
-        from ..worlds.names import NAMING, folded, is_name
+def sandbox_name(text: str) -> str:
+    """The name of a sandbox, in any case."""
+    from ..worlds.names import NAMING, folded, is_name
 
-        name = folded(str(value))
-        if is_name(name) is None:
-            self.fail(f"a name has {NAMING}.", param, ctx)
-        return name
+    name = folded(text)
+    if is_name(name) is None:
+        raise click.BadParameter(f"a name has {NAMING}.")
+    return name
 
 
 class Number(click.IntRange):
     """A whole number within bounds."""
 
-    name = "integer"  # click's own says "integer range" of what is no number
+    name = "integer"  # click's own name is "integer range"
 
 
 class BaseUrl(click.ParamType[str]):
@@ -61,7 +60,7 @@ class BaseUrl(click.ParamType[str]):
         self._with_query = with_query
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for what no client could call."""
+        """Fail for an address that no client can call."""
         from urllib.parse import urlsplit
 
         try:
@@ -74,89 +73,139 @@ class BaseUrl(click.ParamType[str]):
         return str(value)
 
 
-def answer_of(
-    server: str,
-    sandbox: str,
-    admin_key: str | None,
-    ask: Callable[[RunningServer], Awaitable[Any]],
-    *,
-    may_be_new: bool = False,
-) -> Any:
-    """What a running server answers of a sandbox. Unless that `may_be_new` it is there: a slip must not make another.
+EXISTING = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+EXISTING_OR_STDIN = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path)
 
-    A refusal ends the command with 1, a server that is away with 2.
-    """
-    import asyncio
 
-    from .server import Away, Refused, RunningServer
-
-    async def asked() -> Any:
-        async with RunningServer(server, sandbox, admin_key) as running:
-            if not may_be_new:
-                await running.check_sandbox()
-            return await ask(running)
-
-    try:
-        return asyncio.run(asked())
-    except Refused as error:
-        reasons = error.reasons if len(error.reasons) > 1 else ()
-        raise Refusing("\n  ".join([str(error), *reasons])) from None
-    except Away as error:
-        raise Unusable(str(error)) from None
+# -- printing
 
 
 def printable(text: str) -> str:
-    """Text of a stranger for a terminal: what would move the cursor is escaped."""
+    """Text with everything escaped that could move the cursor of a terminal."""
     return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
 
 
 def printable_lines(text: str) -> str:
-    """The same of a text of several lines."""
+    """The same for text of several lines."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """A value as JSON for a terminal: what would move the cursor is escaped as JSON escapes it."""
+    """A value as JSON, with everything escaped that could move the cursor of a terminal."""
     import json
 
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return "".join([sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text])
 
 
-def tell(answer: Any, text: str, *, as_json: bool) -> None:
-    """Print what a verb has to say, as JSON or for people. Both may quote a stranger."""
+def table(rows: Iterable[Sequence[Any]], head: str = "", empty: str = "") -> str:
+    """Rows in columns under the words of `head`; the text `empty` without rows. None is shown as `-`."""
+    lines = [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
+    if not lines and empty:
+        return empty
+    lines = [head.split(), *lines] if head else lines
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def show(answer: Any, text: str, *, as_json: bool) -> None:
+    """Print an answer as JSON, or its text for people."""
     click.echo(json_text(answer) if as_json else printable_lines(text))
 
 
-def ask_and_tell(
-    server: str,
-    sandbox: str,
-    admin_key: str | None,
-    call: Callable[[RunningServer], Awaitable[Any]],
-    told: Callable[[Any], str],
-    as_json: bool,
-) -> None:
-    """Ask a running server and print what it says."""
-    answer = answer_of(server, sandbox, admin_key, call)
-    tell(answer, told(answer), as_json=as_json)
+# -- files
+
+
+def read_file(file: Path) -> bytes:
+    """The bytes of a file, `-` for standard input. Raises Unusable."""
+    import sys
+
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror or error}.") from None
 
 
 def write_private(file: Path, data: bytes) -> None:
-    """Write a file that its owner alone may read: it may hold keys. Raises Unusable."""
+    """Write a file that only its owner can read, since it may have keys; `-` is standard output. Raises Unusable."""
     import os
     import stat
+    import sys
 
+    if str(file) == "-":
+        sys.stdout.buffer.write(data)
+        return
     try:
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):  # one that was there before; no device, such as /dev/null
+            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):  # an existing file, and not a device such as /dev/null
                 os.chmod(file, 0o600)
             out.write(data)
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
 
 
+# -- the running server
+
+
+class Target(NamedTuple):
+    """The server and the sandbox that a verb asks, the header with the key, and how the verb prints."""
+
+    server: str
+    sandbox: str
+    headers: Mapping[str, str]
+    as_json: bool
+
+    @property
+    def flags(self) -> str:
+        """The flags with which another command asks the same sandbox, with a space before each."""
+        return flags_of(self.server, self.sandbox)
+
+    def run(self, call: Callable[[RunningServer], Awaitable[Any]], *, may_be_new: bool = False) -> Any:
+        """Ask the server. Unless it `may_be_new`, the sandbox must exist. Raises Away and Refused of the client."""
+        import asyncio
+
+        from .running_server import RunningServer
+
+        async def asked() -> Any:
+            async with RunningServer(self.server, self.sandbox, self.headers) as running:
+                if not may_be_new:
+                    await running.check_sandbox()
+                return await call(running)
+
+        return asyncio.run(asked())
+
+    def ask(self, call: Callable[[RunningServer], Awaitable[Any]], *, may_be_new: bool = False) -> Any:
+        """The same, and a refusal ends the command with 1, a server that is away with 2."""
+        from .running_server import Away, Refused
+
+        try:
+            return self.run(call, may_be_new=may_be_new)
+        except Refused as error:
+            reasons = error.reasons if len(error.reasons) > 1 else ()
+            raise Refusing("\n  ".join([str(error), *reasons])) from None
+        except Away as error:
+            raise Unusable(str(error)) from None
+
+    def show(self, answer: Any, text: str) -> None:
+        """Print an answer as JSON, or its text for people."""
+        show(answer, text, as_json=self.as_json)
+
+    def control(self, text: Callable[[Any], str], method: str, path: str, **options: Any) -> None:
+        """Ask the control surface, and print the answer or the text that is made of it."""
+        answer = self.ask(lambda running: running.control(method, path, **options))
+        self.show(answer, text(answer))
+
+
+def flags_of(server: str, sandbox: str) -> str:
+    """The flags with which a command asks a sandbox of a server, with a space before each."""
+    from ..engine.sandbox import DEFAULT
+
+    flags = "" if server == LOCAL else f" --server {server}"
+    return flags + ("" if sandbox == DEFAULT else f" --sandbox {sandbox}")
+
+
 def command() -> str:
-    """How a shell calls this command: by its name where the name means it, else as it was called itself."""
+    """How a shell calls this command: by its name if the shell finds it, else as it was called."""
     import shlex
     import shutil
     import sys
@@ -170,61 +219,69 @@ def command() -> str:
     return called.name if found is not None and called.samefile(found) else shlex.quote(str(called))
 
 
-def aimed(server: str, sandbox: str) -> str:
-    """The options with which another command means the same sandbox, to be added to it."""
-    from ..engine.sandbox import DEFAULT
-
-    told = "" if server == LOCAL else f" --server {server}"
-    return told + ("" if sandbox == DEFAULT else f" --sandbox {sandbox}")
+# -- options
 
 
-class ControlKey(str):
-    """The control key of a sandbox, which a verb is given where it takes the admin key."""
+def given(**options: Any) -> dict[str, Any]:
+    """The options that have a value, as a body or a query."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
-def _with_a_key(command: F) -> F:
-    """The options `--admin-key` and `--control-key`: whichever is given, the verb gets it as its `admin_key`."""
-
-    @wraps(command)
-    def called(*, control_key: str | None, **options: Any) -> Any:
-        if control_key is not None:
-            options["admin_key"] = ControlKey(control_key)
-        return command(**options)
-
-    of_sandbox = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")
-    return _ADMIN_KEY(of_sandbox(cast(F, called)))
-
-
+verb = partial(click.command, context_settings=SETTINGS)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _SERVER = click.option("--server", type=BaseUrl(), default=LOCAL, help="The running server.")
 _SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
 _ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
+_CONTROL_KEY = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")
 
 
-def of_a_server(command: F) -> F:
-    """The options `--server`, `--sandbox`, `--admin-key` and `--control-key`."""
-    return _SERVER(_SANDBOX(_with_a_key(command)))
+def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def called(
+            *,
+            server: str,
+            admin_key: str | None,
+            as_json: bool,
+            sandbox: str = "default",
+            control_key: str | None = None,
+            **others: Any,
+        ) -> Any:
+            headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+            if control_key is not None:
+                headers = {"X-Sandbox-Control-Key": control_key}
+            return command(Target(server, sandbox, headers, as_json), **others)
+
+        decorated: Any = called
+        for option in reversed((*options, json_option)):
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
 
 
-def of_a_server_by_admin(command: F) -> F:
-    """The options `--server`, `--sandbox` and `--admin-key`: for calls that a control key does not open."""
-    return _SERVER(_SANDBOX(_ADMIN_KEY(command)))
+asks_sandbox = _asks(_SERVER, _SANDBOX, _ADMIN_KEY, _CONTROL_KEY)
+"""The options of a verb that asks a sandbox; the verb gets a Target."""
+asks_sandbox_as_admin = _asks(_SERVER, _SANDBOX, _ADMIN_KEY)
+"""The same for requests that a control key is not enough for."""
+asks_server = _asks(_SERVER, _ADMIN_KEY)
+"""The same for requests about the whole server."""
 
 
-def of_a_whole_server(command: F) -> F:
-    """The options `--server` and `--admin-key`."""
-    return _SERVER(_ADMIN_KEY(command))
-
-
-def overlay_option(told: str) -> Callable[[F], F]:
-    """The option that takes overlays; `told` is its help."""
+def output_option(ending: str) -> Callable[[F], F]:
+    """The option for the file that a verb writes; its name is else that of the sandbox with this ending."""
     return click.option(
-        "--overlay",
-        "overlays",
-        type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
-        multiple=True,
-        envvar="STUB_OVERLAY",
-        help=told,
+        "--output",
+        "-o",
+        type=click.Path(dir_okay=False, writable=True, allow_dash=True, path_type=Path),
+        metavar="FILE",
+        help=f"File to write, - for standard output. Default: SANDBOX.{ending}.",
     )
+
+
+def overlay_option(text: str) -> Callable[[F], F]:
+    """The option that takes overlays; `text` is its help."""
+    return click.option("--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text)
 
 
 of_overlays = overlay_option("OpenAPI Overlay to apply; repeatable.")

@@ -1,19 +1,41 @@
-"""The verb `requests`: what came to a sandbox, listed, shown whole, exported, verified and forgotten."""
+"""The verbs `requests` and `explain`: the requests that a sandbox received, and why one was refused."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import click
 
-from .options import Number, Unusable, aimed, answer_of, of_a_server, tell, write_private
+from .options import (
+    SETTINGS,
+    Number,
+    Target,
+    Unusable,
+    asks_sandbox,
+    json_text,
+    output_option,
+    printable,
+    table,
+    verb,
+    write_private,
+)  # fmt: skip
 
-_SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+_HAR = "application/har+json"
+_LAST = "last"
+_PAGE = 100
+_LONGEST = 60  # characters of a path in a list
+_WARNINGS = {
+    "unknown_path": "no operation has a path like the one that is asked for; it has neither query nor sandbox.",
+    "unknown_method": "no operation of this path has the method that is asked for.",
+    "unknown_code": "the contract has no such error code; a fault rule may have one of its own.",
+    "path_as_name": 'a member of a body is called like its path ($.a.b): write it nested, as {"a": {"b": …}}.',
+    "oldest_requests_forgotten": "the journal is full (--journal): requests that it has deleted are not counted.",
+}
 _FILTERS = (
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
     click.option("--method", metavar="METHOD", help="Only requests of this method."),
@@ -26,17 +48,18 @@ _FILTERS = (
     click.option("--contains", metavar="TEXT", help="Only with this text in path, query or a body."),
     click.option("--control", is_flag=True, help="Also requests to the control surface."),
 )
+Body = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _filters(command: F) -> F:
-    """The options that say which requests are meant, by the names of the query."""
+    """The options that select requests, by the names of the query."""
     for option in reversed(_FILTERS):
         command = option(command)
     return command
 
 
-@click.group(context_settings=_SETTINGS)
+@click.group(context_settings=SETTINGS)
 def requests() -> None:
     """List, show, export, verify and delete the requests that a sandbox received.
 
@@ -44,113 +67,228 @@ def requests() -> None:
     """
 
 
-@requests.command("list", context_settings=_SETTINGS)
+@requests.command("list", context_settings=SETTINGS)
 @_filters
-@click.option("--limit", type=Number(1), default=20, help="At most so many.")
-@of_a_server
-@_as_json
-def list_requests(limit: int, server: str, sandbox: str, admin_key: str | None, as_json: bool, **filters: Any) -> None:
+@click.option("--limit", type=Number(1), default=20, help="Maximum number of requests.")
+@asks_sandbox
+def list_requests(target: Target, limit: int, **filters: Any) -> None:
     """List requests, the newest first."""
-    from . import requests as journal
-
     query = _query(filters)
-    found = answer_of(server, sandbox, admin_key, lambda running: journal.listed(running, query, limit))
-    tell(found, journal.told_list(found), as_json=as_json)
+
+    async def listed(running: Any) -> Body:
+        found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
+        size, page = min(limit, _PAGE), 1
+        while True:
+            answer = await running.control("GET", "/requests", params={**query, "limit": size, "page": page})
+            found |= {request["id"]: request for request in answer["requests"]}
+            if len(found) >= limit or not answer["pagination"]["has_next"]:
+                return {"requests": list(found.values())[:limit]}
+            page += 1
+
+    answer = target.ask(listed)
+    rows = [
+        (r["id"], r["at"], r["method"], r["status"], _cut(printable(r["path"])), r["operationId"], r["code"])
+        for r in answer["requests"]
+    ]
+    target.show(answer, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
 
 
-@requests.command("show", context_settings=_SETTINGS)
+@requests.command("show", context_settings=SETTINGS)
 @click.argument("ident", metavar="ID|last")
-@of_a_server
-@_as_json
-def show_request(ident: str, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+@asks_sandbox
+def show_request(target: Target, ident: str) -> None:
     """Show a request with its answer, what it did and how to send it again.
 
     ID is the X-Request-Id of its answer; last is the newest request to the API.
     """
-    from . import requests as journal
-
-    found = answer_of(server, sandbox, admin_key, lambda running: journal.shown(running, ident))
+    found = _one(target, ident, 1, lambda _: True)
     if found is None:
-        raise click.ClickException("no request is kept.")
-    tell(found, journal.told(found["request"], aimed(server, sandbox)), as_json=as_json)
+        raise click.ClickException("the journal has no requests to the API.")
+    target.show(found, _request_text(found["request"], target.flags))
 
 
-@requests.command("har", context_settings=_SETTINGS)
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(dir_okay=False, writable=True, allow_dash=True, path_type=Path),
-    metavar="FILE",
-    help="Where it goes, - for standard output; without it to SANDBOX.har.",
-)
+@requests.command("har", context_settings=SETTINGS)
+@output_option("har")
 @_filters
-@of_a_server
-@_as_json
-def export_har(
-    output: Path | None, server: str, sandbox: str, admin_key: str | None, as_json: bool, **filters: Any
-) -> None:
+@asks_sandbox
+def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    from . import requests as journal
-
-    query = _query(filters)
-    file = answer_of(server, sandbox, admin_key, lambda running: running.download("/requests.har", query, journal.HAR))
-    to = output or Path(f"{sandbox}.har")
-    if str(to) == "-":
-        sys.stdout.buffer.write(file)
-        return
+    file = target.ask(lambda running: running.download("/requests.har", _query(filters), _HAR))
+    to = output or Path(f"{target.sandbox}.har")
     write_private(to, file)
-    told = f"{to} holds the requests of {sandbox}, {len(file):,} bytes."
-    tell({"sandbox": sandbox, "file": str(to), "bytes": len(file)}, told, as_json=as_json)
+    if str(to) != "-":
+        text = f"{to} has the requests of {target.sandbox}, {len(file):,} bytes."
+        target.show({"sandbox": target.sandbox, "file": str(to), "bytes": len(file)}, text)
 
 
-@requests.command("verify", context_settings=_SETTINGS)
+@requests.command("verify", context_settings=SETTINGS)
 @click.argument("expected", metavar="JSON|@FILE|-")
-@of_a_server
-@_as_json
-def verify_requests(expected: str, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+@asks_sandbox
+def verify_requests(target: Target, expected: str) -> None:
     """Check the requests against an expectation, as POST /_sandbox/requests/verify takes it.
 
     Such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a file or - for
     standard input. Exit code 1 when it does not hold, with the requests that come nearest, or when it names an
     operation or a method that does not exist.
     """
-    from . import requests as journal
-
     body = _read(expected)
-    report = answer_of(server, sandbox, admin_key, lambda running: journal.verified(running, body))
+
+    async def verified(running: Any) -> Any:
+        from .running_server import Refused
+
+        try:
+            return await running.control("POST", "/requests/verify", json=body)
+        except Refused as error:
+            if error.code != "verification_failed":
+                raise
+            return error.body
+
+    report = target.ask(verified)
     for warning in report["warnings"]:
-        click.echo(f"Warning: {journal.WARNINGS.get(warning, warning)}", err=True)
-    tell(report, journal.told_report(report), as_json=as_json)
+        click.echo(f"Warning: {_WARNINGS.get(warning, warning)}", err=True)
+    target.show(report, _report_text(report))
     sys.exit(0 if report["ok"] else 1)
 
 
-@requests.command("clear", context_settings=_SETTINGS)
-@of_a_server
-@_as_json
-def clear_requests(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+@requests.command("clear", context_settings=SETTINGS)
+@asks_sandbox
+def clear_requests(target: Target) -> None:
     """Delete every request from the journal. Their changes remain."""
-    answer_of(server, sandbox, admin_key, lambda running: running.control("DELETE", "/requests"))
-    tell({"deleted": "all"}, "Every request is deleted.", as_json=as_json)
+    target.ask(lambda running: running.control("DELETE", "/requests"))
+    target.show({"deleted": "all"}, "Every request is deleted.")
 
 
-def _query(filters: dict[str, Any]) -> dict[str, Any]:
+@verb()
+@click.argument("ident", metavar="ID|last")
+@asks_sandbox
+def explain(target: Target, ident: str) -> None:
+    """Say why a request was refused, and print the nearest one that succeeds, to be pasted.
+
+    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 when there is no such request, or none
+    that succeeds; 2 when the sandbox cannot be asked.
+    """
+    answer = _one(target, ident, _PAGE, lambda request: (request["status"] or 0) >= 400)
+    if answer is None:
+        raise click.ClickException(f"none of the newest {_PAGE} requests was refused.")
+    found = answer["request"]["explanation"]
+    target.show(found, _explanation_text(answer["request"]))
+    sys.exit(1 if found is not None and found["nearest"] is None else 0)
+
+
+def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], bool]) -> Body | None:
+    """A request whole, by its id; for `last` the newest one that is wanted, or None."""
+
+    async def ask(running: Any) -> Body | None:
+        wanted: str | None = ident
+        if ident == _LAST:
+            newest = (await running.control("GET", "/requests", params={"limit": limit}))["requests"]
+            wanted = next((request["id"] for request in newest if is_wanted(request)), None)
+        if wanted is None:
+            return None
+        found: Body = await running.control("GET", f"/requests/{quote(wanted, safe='')}")
+        return found
+
+    found: Body | None = target.ask(ask)
+    return found
+
+
+def _query(filters: Mapping[str, Any]) -> Body:
     """The filters that were given."""
     return {name: value for name, value in filters.items() if value not in (None, False)}
 
 
-def _read(expected: str) -> dict[str, Any]:
-    """What was expected, as an object. Raises UsageError for what is none, Unusable for a file that cannot be read."""
+def _read(expected: str) -> Body:
+    """The expectation as an object. Raises UsageError if it is none, Unusable for a file that cannot be read."""
     try:
         if expected == "-":
             expected = sys.stdin.read()
         elif expected.startswith("@"):
             expected = Path(expected[1:]).read_text(encoding="utf-8")
         body = json.loads(expected)
-        json.dumps(body, ensure_ascii=False, allow_nan=False).encode()  # what cannot be sent is no JSON
+        json.dumps(body, ensure_ascii=False, allow_nan=False).encode()  # rejects what cannot be sent as JSON
     except OSError as error:
         raise Unusable(f"{expected[1:]}: {error.strerror or error}.") from None
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise click.UsageError("What is expected is a JSON object, @FILE with one, or - for standard input.")
+        raise click.UsageError("The expectation is no JSON object. Give one, @FILE with one, or - for standard input.")
     return body
+
+
+# -- texts for people
+
+
+def _request_text(request: Body, flags: str) -> str:
+    """A request with its answer and what it did; `flags` name its sandbox."""
+    target = request["path"] + (f"?{request['query']}" if request["query"] else "")
+    caller = request["caller"]
+    lines = [
+        f"{request['method']} {target}",
+        f"answered  {_status(request)} {request['code'] or ''}".rstrip(),
+        f"id        {request['id']}",
+        f"at        {request['at']}, received {request['received_at']}, {request['duration_us']} µs",
+        f"caller    {'nobody' if caller is None else caller['kind'] + ' ' + caller['subject']}",
+        "stages    " + ", ".join(f"{passed['step']} {passed['outcome']}" for passed in request["trace"]),
+    ]
+    lines += [f"step      {request['step']}"] if request["step"] is not None else []
+    lines += [f"simulated {request['simulated']}"] if request["simulated"] else []
+    for label, ids in (("events", request["events"]), ("deliver.", request["deliveries"])):
+        lines += [f"{label:<9} {', '.join(ids)}"] if ids else []
+    lines += [f"warning   {warning}" for warning in request["warnings"]]
+    for part in ("request", "response"):
+        lines += ["", part]
+        lines += [f"  {name}: {value}" for name, value in request[part]["headers"].items()]
+        if request[part]["body"] is not None:
+            text = json_text(request[part]["body"], indent=2)
+            lines += ["", *["  " + line for line in text.split("\n")]]
+    if request["explanation"] is not None:
+        lines += ["", request["explanation"]["summary"]]
+        lines += [f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."]
+    return "\n".join(map(printable, lines)) + ("" if request["curl"] is None else f"\n\n{request['curl']}")
+
+
+def _report_text(report: Body) -> str:
+    """Whether an expectation holds, and the requests that come nearest if it does not."""
+    ((how, number),) = report["expected"].items()
+    count = f"{report['matched']} {'request matches' if report['matched'] == 1 else 'requests match'}"
+    head = "It holds" if report["ok"] else "It does not hold"
+    lines = [f"{head}: {count}, expected {'are' if number != 1 else 'is'} {how.replace('_', ' ')} {number}."]
+    lines += report["unknown"]
+    for miss in report["nearest"]:
+        lines.append(f"nearest   {miss['id']}")
+        for difference in miss["differences"]:
+            wanted = json_text(difference["expected"])
+            was = f"was {json_text(difference['actual'])}" if "actual" in difference else "was absent"
+            lines.append(f"          {difference['where']}: expected {wanted}, {was}")
+    return "\n".join(map(printable, lines))
+
+
+def _explanation_text(request: Body) -> str:
+    head = f"{request['method']} {request['path']} was answered {request['status']}"
+    found = request["explanation"]
+    if found is None:
+        return printable(f"{head}: it was accepted.")
+    lines = [f"{head} {request['code'] or ''}".rstrip() + f" ({request['id']})", found["summary"], ""]
+    if found["contract"] is not None:
+        lines.append(f"contract  {found['contract']['pointer']}: {found['contract']['excerpt']}")
+    if found["rule"] is not None:
+        lines.append(f"rule      {found['rule']['text']}")
+    if found["state"] is not None:
+        state = found["state"]
+        lines.append(f"state     {state['resource']} {state['id']}: {state['field']} is {json_text(state['is'])}")
+        lines += [f"          {name} {', '.join(map(str, state[name]))}" for name in ("needed", "moves") if state[name]]
+    if found["nearest"] is None:
+        return "\n".join([*map(printable, lines), "nearest   none was found that succeeds."])
+    for number, change in enumerate(found["nearest"]["changes"]):
+        was, now = (json_text(change[name]) for name in ("from", "to"))
+        arrow = now if change["from"] is None else f"{was} → {now}"
+        lines.append(f"{'changes' if number == 0 else '':<9} {change['where']}: {arrow}  ({change['why']})")
+    return "\n".join([*map(printable, lines), "", found["nearest"]["curl"]])
+
+
+def _status(request: Body) -> str:
+    return "-" if request["status"] is None else str(request["status"])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

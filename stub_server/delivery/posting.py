@@ -22,7 +22,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import caught_up
 from ..engine.step import Cause
 from ..events.sender import Delivery, Sender
-from ..faults.rule import Disturbance
+from ..faults.fault_rules import Disturbance
 from ..kernel.clock import SECOND
 from ..kernel.problem import Unavailable
 from ..kernel.slices import BackgroundWorker

@@ -12,8 +12,7 @@ from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import valid_keys
 from ..events.sender import Delivery
 from ..events.signing import new_key, signatures, signed_headers
-from ..faults.match import Sending
-from ..faults.rule import Disturbance
+from ..faults.fault_rules import Disturbance, Sending
 from ..kernel.clock import parse_iso
 from ..kernel.ids import luck
 from ..kernel.record import Body, Row

@@ -14,7 +14,7 @@ from ..contract.converting import Converter
 from ..contract.document import Lifecycle
 from ..domain.webhooks import Subscriber
 from ..events.log import EventLog
-from ..faults.rules import Faults
+from ..faults.fault_rules import Faults
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import broken

@@ -17,7 +17,7 @@ from ..engine.bounded import Budget, Log
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Sender
-from ..faults.rules import Faults
+from ..faults.fault_rules import Faults
 from ..kernel.problem import Detail, Refusal
 
 _PEER = ("127.0.0.1", 0)

@@ -18,9 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
 from ..calls.credentials import REALM
 from ..contract.document import JSON, Document, Operation
-from ..faults.match import Request
-from ..faults.rule import AFTER, BEFORE, Effect
-from ..faults.rules import LONGEST_DELAY
+from ..faults.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect, Request
 from ..kernel.problem import BadRequest, Refusal, detail
 from ..kernel.text import nearest, warning_of
 from .answers import Headers, has_left

@@ -19,7 +19,7 @@ from ..contract.schema import Schemas
 from ..contract.secrets import REDACTED
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
-from ..faults.rules import Faults
+from ..faults.fault_rules import Faults
 from ..files.admitting import admit
 from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile, digest_of

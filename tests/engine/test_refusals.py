@@ -7,7 +7,7 @@ from unittest.mock import patch
 import httpx2
 import pytest
 
-from stub_server.faults import rules
+from stub_server.faults import fault_rules
 from stub_server.files import package
 from stub_server.files.package import MEDIA
 from stub_server.operations.control import sandbox as control
@@ -113,7 +113,7 @@ def _already_certifying(shop: Estate) -> httpx2.Response:
 
 def _too_many_rules(shop: Estate) -> httpx2.Response:
     rule = {"then": {"delay_ms": 1}, "match": {"path": "/nowhere"}}
-    with patch.object(rules, "MOST", 1):
+    with patch.object(fault_rules, "MOST", 1):
         made = shop.control.post("/faults", json=rule)
         refusal = shop.control.post("/faults", json=rule)
     shop.control.delete(f"/faults/{made.json()['fault']['id']}")

@@ -12,7 +12,7 @@ import pytest
 
 from stub_server.calls import server as places
 from stub_server.contract.document import Operation
-from stub_server.faults.rules import MOST, PRESETS
+from stub_server.faults.fault_rules import MOST, PRESETS
 from stub_server.kernel.text import LONGEST
 
 from ..conftest import Serve

@@ -8,7 +8,7 @@ from time import monotonic
 import httpx2
 import pytest
 
-from stub_server.faults.rules import LONGEST_DELAY
+from stub_server.faults.fault_rules import LONGEST_DELAY
 from stub_server.kernel.clock import LATEST_START
 
 from ..support.files import changed, exported, lines, sealed

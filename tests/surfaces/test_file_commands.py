@@ -34,7 +34,7 @@ def test_a_sandbox_is_written_to_a_file_and_read_from_it(
     file = tmp_path / "bug.sandbox"
     said = run("export", "-o", str(file), *to)
     assert (0, exported(control)) == (said.exit_code, file.read_bytes())
-    assert f"{file} is the sandbox {to[-1]}, {file.stat().st_size:,} bytes. It holds signing keys" in said.output
+    assert f"{file} is the sandbox {to[-1]}, {file.stat().st_size:,} bytes. It contains signing keys" in said.output
     assert 200 == control.post("/reset").status_code
     said = run("import", str(file), *to)
     assert 0 == said.exit_code, said.output
@@ -97,6 +97,6 @@ def test_what_is_not_there_exits_2(to: list[str], tmp_path: Path) -> None:
     away = run("export", "-o", "-", "--server", "http://127.0.0.1:9")
     assert (2, True) == (away.exit_code, "no sandbox answers" in away.stderr)
     missing = run("export", "-o", "-", "--server", to[1], "--sandbox", f"{to[-1]}-slip")
-    assert (1, True, b"") == (missing.exit_code, "stub-server worlds" in missing.stderr, missing.stdout_bytes)
+    assert (1, True, b"") == (missing.exit_code, "stub-server sandboxes" in missing.stderr, missing.stdout_bytes)
     refused = run("import", "-", "--server", to[1], "--sandbox", "Not a name", given=b"")
     assert (1, True) == (refused.exit_code, "name of a sandbox" in refused.stderr)

@@ -35,7 +35,7 @@ TAKES = {
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": f"--status {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
-    "proxy": "URL --port --overlay --report --fail",
+    "proxy": "URL --port --overlay --report --write-overlay --fail",
     "record": f"--output --no-secrets {SANDBOX}",
     "refund": f"ORDER --amount {SANDBOX}",
     "replay": "FILE --overlay --scenario --list --show --until --serve --port --json",
@@ -56,6 +56,7 @@ TAKES = {
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
     " --cacert --report --baseline --har --record-har --write-overlay --yes",
     "wait": f"--timeout {SERVER}",
+    "sandboxes": f"[GLOB] --delete {SERVER}",
     "worlds": f"[GLOB] --delete {SERVER}",
 }
 

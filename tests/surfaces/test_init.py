@@ -5,7 +5,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from stub_server.cli import main
-from stub_server.commands.init import TOOLS
+from stub_server.commands.offline_verbs import TOOLS
 
 from ..contract.pack import PACK
 

@@ -19,7 +19,7 @@ from stub_server.calls.reply import Streamed
 from stub_server.contract.secrets import Secrets
 from stub_server.engine.draft import Draft
 from stub_server.engine.step import Cause
-from stub_server.faults.rule import Effect
+from stub_server.faults.fault_rules import Effect
 from stub_server.http.access import Hosts
 from stub_server.http.answers import REFUSED
 from stub_server.http.application import Application

@@ -106,8 +106,8 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(serve: Serve, p
     """On this machine a refused request makes none, and elsewhere no name does."""
     own, shared = serve(), serve(**public, admin_key="k")
     for server, how in (
-        (own, "is a sandbox of its own, made by the first request to it that succeeds"),
-        (shared, f"is a sandbox of its own, made by POST {shared.settings.url}/_sandbox/sandboxes"),
+        (own, "is a separate sandbox, created by the first request to it that succeeds"),
+        (shared, f"is a separate sandbox, created by POST {shared.settings.url}/_sandbox/sandboxes"),
     ):
         assert how in " ".join(told_at_start(server).split())
         assert how in httpx2.get(f"{server.url}/").text
@@ -127,7 +127,7 @@ def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
 ) -> None:
     text = told_at_start(serve(**public, **settings))
     where = next(iter(public.values()))
-    said = f"--auth lenient on {where}: everybody who reaches this address can read and change every record"
+    said = f"--auth lenient on {where}: everybody who can call this address can read and change every record"
     assert opens == (said in text)
     assert closed == (f"no --admin-key on {where}: /_sandbox refuses everything" in text)
     assert (opens + closed) == text.count("warning")
@@ -136,7 +136,7 @@ def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
 def test_the_start_says_that_webhooks_reach_private_networks(serve: Serve, public: dict[str, str]) -> None:
     text = told_at_start(serve(**public, admin_key="k", allow_private_webhooks=True))
     where = next(iter(public.values()))
-    assert f"--allow-private-webhooks on {where}: whoever has a credential has this server call" in text
+    assert f"--allow-private-webhooks on {where}: everybody with a credential can make this server call" in text
 
 
 @pytest.mark.check

@@ -110,7 +110,7 @@ def test_a_refused_request_is_shown_with_why(to: list[str], api: httpx2.Client) 
     said = requests("show", "last", *to).output
     assert "answered  404 not_found\n" in said
     assert refused.json()["message"] + "\n" in said
-    assert f"`stub-server explain {refused.headers['x-request-id']} {' '.join(to)}` tells more.\n" in said
+    assert f"`stub-server explain {refused.headers['x-request-id']} {' '.join(to)}` shows" in said
 
 
 def test_a_path_cannot_move_the_cursor(to: list[str], api: httpx2.Client) -> None:
@@ -194,7 +194,7 @@ def test_all_requests_are_forgotten(to: list[str], api: httpx2.Client) -> None:
     assert [] == asked("list", *to)["requests"]
     assert {"deleted": "all"} == asked("clear", *to)
     none = requests("show", "last", *to)
-    assert (1, True) == (none.exit_code, says(none.stderr, "no request"))
+    assert (1, True) == (none.exit_code, says(none.stderr, "no requests"))
 
 
 @pytest.mark.parametrize(
@@ -215,11 +215,11 @@ def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("verify", "[1]"), "What is expected is a JSON object"),
-        (("verify", "{half"), "What is expected is a JSON object"),
-        (("verify", '{"since": NaN}'), "What is expected is a JSON object"),
-        (("verify", '{"since": "\\ud800"}'), "What is expected is a JSON object"),
-        (("verify", "[" * 100_000), "What is expected is a JSON object"),
+        (("verify", "[1]"), "The expectation is no JSON object"),
+        (("verify", "{half"), "The expectation is no JSON object"),
+        (("verify", '{"since": NaN}'), "The expectation is no JSON object"),
+        (("verify", '{"since": "\\ud800"}'), "The expectation is no JSON object"),
+        (("verify", "[" * 100_000), "The expectation is no JSON object"),
         (("verify", "@/no/such/file"), "/no/such/file: No such file or directory."),
         (("list", "--limit", "0"), "--limit"),
         (("show",), "ID|last"),

@@ -1,4 +1,4 @@
-"""`stub-server worlds`, `fork`, `snapshot` and `rewind`: what they print and how they exit."""
+"""`stub-server sandboxes`, `fork`, `snapshot` and `rewind`: what they print and how they exit."""
 
 import httpx2
 import pytest
@@ -20,14 +20,19 @@ def test_the_sandboxes_of_a_server_are_listed(
     to: list[str], api: httpx2.Client, live: Live, sandbox_name: str, make_customer: Maker
 ) -> None:
     make_customer()
-    head, *lines = done("worlds", *to[:2]).splitlines()
+    head, *lines = done("sandboxes", *to[:2]).splitlines()
     assert ["NAME", "STEP", "NOW", "RECORDS", "SCENARIO", "PARENT"] == head.split()
     (line,) = [line for line in lines if line.split()[0] == sandbox_name]
     shown = api.get("/_sandbox/sandboxes/" + sandbox_name).json()["sandbox"]
     assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == line.split()
-    assert 2 == len(done("worlds", sandbox_name, *to[:2]).splitlines())
-    assert [sandbox_name] == [world["name"] for world in asked("worlds", f"{sandbox_name}*", *to[:2])["sandboxes"]]
-    assert [] == asked("worlds", "nobody-*", *to[:2])["sandboxes"]
+    assert 2 == len(done("sandboxes", sandbox_name, *to[:2]).splitlines())
+    assert [sandbox_name] == [world["name"] for world in asked("sandboxes", f"{sandbox_name}*", *to[:2])["sandboxes"]]
+    assert [] == asked("sandboxes", "nobody-*", *to[:2])["sandboxes"]
+
+
+def test_the_verb_by_its_old_name_does_the_same_and_is_not_in_the_help(to: list[str], sandbox_name: str) -> None:
+    assert done("sandboxes", sandbox_name, *to[:2]) == done("worlds", sandbox_name, *to[:2])
+    assert ("  sandboxes " in done("--help"), "worlds" in done("--help")) == (True, False)
 
 
 @pytest.mark.check
@@ -36,22 +41,22 @@ def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: s
     for name in names:
         assert 201 == httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": name}, timeout=30).status_code
     try:
-        assert names[::-1] == [world["name"] for world in asked("worlds", f"{sandbox_name}-*", *to[:2])["sandboxes"]]
+        assert names[::-1] == [world["name"] for world in asked("sandboxes", f"{sandbox_name}-*", *to[:2])["sandboxes"]]
     finally:
         for name in names:
             live.app.sandboxes.forget(name)
 
 
 def test_a_sandbox_is_deleted_by_its_name(live: Live, to: list[str], sandbox_name: str) -> None:
-    assert f"{sandbox_name} is deleted.\n" == done("worlds", sandbox_name, "--delete", *to[:2])
+    assert f"{sandbox_name} is deleted.\n" == done("sandboxes", sandbox_name, "--delete", *to[:2])
     assert live.app.sandboxes.find(sandbox_name) is None
-    assert {"deleted": sandbox_name} == asked("worlds", remade(live, sandbox_name), "--delete", *to[:2])
+    assert {"deleted": sandbox_name} == asked("sandboxes", remade(live, sandbox_name), "--delete", *to[:2])
     assert live.app.sandboxes.find(sandbox_name) is None
 
 
 def test_what_is_no_one_sandbox_is_not_deleted(live: Live, to: list[str], sandbox_name: str) -> None:
     for name, suggested in ((f"{sandbox_name}q", sandbox_name), (f"{sandbox_name}*", ""), ("default", "default")):
-        said = run("worlds", name, "--delete", *to[:2])
+        said = run("sandboxes", name, "--delete", *to[:2])
         assert (1, True) == (said.exit_code, says(said.output, suggested)), said.output
     assert live.app.sandboxes.find(sandbox_name) is not None
 
@@ -128,14 +133,14 @@ def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
         (("snapshot", "--description", "x"), "by NAME"),
         (("snapshot", "a", "--restore", "--delete"), "exclude each other"),
         (("fork", "--ttl", "0"), "--ttl"),
-        (("worlds", "--sandbox", "a"), "No such option"),
-        (("worlds", "--delete"), "Say which sandbox"),
+        (("sandboxes", "--sandbox", "a"), "No such option"),
+        (("sandboxes", "--delete"), "Say which sandbox"),
     ):
-        found = run(*args, *(to[:2] if args[0] == "worlds" else to))
+        found = run(*args, *(to[:2] if args[0] == "sandboxes" else to))
         assert (2, True) == (found.exit_code, said in found.output), (args, found.output)
 
 
-@pytest.mark.parametrize("verb", [("worlds",), ("fork",), ("snapshot", "a"), ("rewind", "--to-step", "0")])
+@pytest.mark.parametrize("verb", [("sandboxes",), ("fork",), ("snapshot", "a"), ("rewind", "--to-step", "0")])
 def test_where_no_server_answers_they_exit_2_and_say_where(verb: tuple[str, ...]) -> None:
     found = run(*verb, "--server", "http://127.0.0.1:9")
     assert (2, True) == (found.exit_code, says(found.stderr, "http://127.0.0.1:9"))

@@ -5,7 +5,7 @@ import re
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
-from ...faults.rule import Fault
+from ...faults.fault_rules import Fault
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
@@ -18,7 +18,7 @@ _FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id",
 def list_faults(call: Call, query: Body) -> Reply:
     """200 with a page of rules, newest first."""
     page, limit = query["page"], query["limit"]
-    newest = list(call.sandbox.faults)[::-1]
+    newest = list(call.sandbox.faults.rules.values())[::-1]
     shown = [_shown(fault) for fault in newest[(page - 1) * limit : page * limit]]
     return reply.value({"faults": shown, "pagination": Page(page, limit, len(newest)).body()})
 
@@ -46,7 +46,7 @@ def create_fault(call: Call, body: Body) -> Reply:
 
 def delete_faults(call: Call) -> Reply:
     """204; all rules are deleted."""
-    call.sandbox.faults.clear()
+    call.sandbox.faults.rules.clear()
     return Reply(204, ())
 
 

@@ -1,0 +1,73 @@
+"""The verb `faults`: lists, adds and deletes the rules by which requests and deliveries fail on demand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from .options import SETTINGS, Target, asks_sandbox, json_text, printable
+
+Rule = dict[str, Any]
+
+
+@click.group(context_settings=SETTINGS)
+def faults() -> None:
+    """List, add and delete fault rules of a sandbox.
+
+    Exit code 1 when the sandbox refuses, 2 when it cannot be asked.
+    """
+
+
+@faults.command("list", context_settings=SETTINGS)
+@asks_sandbox
+def list_rules(target: Target) -> None:
+    """List the rules, newest first."""
+    found = target.ask(lambda running: running.every("/faults", "faults"))
+    target.show(found, "\n".join(map(_line, found["faults"])) or "There is no fault rule.")
+
+
+@faults.command("add", context_settings=SETTINGS)
+@click.argument("rule")
+@asks_sandbox
+def add_rule(target: Target, rule: str) -> None:
+    """Add a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
+    body = _read(sys.stdin.read() if rule == "-" else rule)
+    made = target.ask(lambda running: running.control("POST", "/faults", json=body), may_be_new=True)
+    target.show(made, _line(made["fault"]))
+
+
+@faults.command("delete", context_settings=SETTINGS)
+@click.argument("ident", metavar="ID", required=False)
+@click.option("--all", "everything", is_flag=True, help="Delete every rule.")
+@asks_sandbox
+def delete_rule(target: Target, ident: str | None, everything: bool) -> None:
+    """Delete the rule with ID, or every rule."""
+    if (ident is None) != everything:
+        raise click.UsageError("Name one rule, or give --all.")
+    path = "/faults" if ident is None else f"/faults/{quote(ident, safe='')}"
+    target.ask(lambda running: running.control("DELETE", path))
+    target.show({"deleted": ident or "all"}, f"Deleted {ident or 'every rule'}.")
+
+
+def _line(rule: Rule) -> str:
+    parts = [rule["id"], "on " if rule["enabled"] else "off", f"acted on {rule['hits']} of {rule['seen']}"]
+    parts += [rule["name"] or rule["preset"]] if rule["name"] or rule["preset"] else []
+    parts += [f"{name} {json_text(rule[name])}" for name in ("match", "when", "then") if rule[name]]
+    return printable("  ".join(parts))
+
+
+def _read(rule: str) -> Rule:
+    """A preset's name or JSON as the body of a request. Raises UsageError for other text."""
+    if rule.isidentifier():
+        return {"preset": rule}
+    try:
+        body = json.loads(rule)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise click.UsageError(f"RULE is the name of a preset or a JSON object, and {rule[:60]!r} is neither.")
+    return body

@@ -1,0 +1,178 @@
+"""The verbs that need no server: `token`, `init`, `check` and `assumptions`; exit codes 0 fine, 1 faults, 2 usage."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from shutil import get_terminal_size
+
+import click
+
+from .options import Number, Unusable, json_option, of_overlays, sandbox_name, verb
+
+_EVERYTHING = "*"
+# By tool: the folder in fixtures/, and where each of its files goes.
+TOOLS: Mapping[str, Mapping[str, str]] = {
+    "schemathesis": {
+        "schemathesis.toml": "schemathesis.toml",
+        "sandbox_hooks.py": "sandbox_hooks.py",
+        "sandbox_formats.py": "sandbox_formats.py",
+        "contract-tests.yml": ".github/workflows/contract-tests.yml",
+    }
+}
+
+
+@verb(short_help="Print a token of the merchant.")
+@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The server's seed.")
+@click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
+@click.option("--sandbox", type=sandbox_name, metavar="TEXT", default="default",
+              help="The sandbox that the token is for.")  # fmt: skip
+@click.option("--scope", "scopes", multiple=True, default=[_EVERYTHING], help="What the token may do; repeatable.")
+@click.option("--expires-in", type=Number(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
+@of_overlays
+def token(
+    seed: int,
+    jwt_secret: str | None,
+    sandbox: str,
+    scopes: tuple[str, ...],
+    expires_in: int,
+    overlays: tuple[Path, ...],
+) -> None:
+    """Print a token of the seeded merchant, for a server on loopback or one whose --jwt-secret is given.
+
+    Its scopes are those of the contract, with the overlays that the server was started with.
+    """
+    from ..calls.credentials import Tokens
+    from ..kernel.clock import wall_seconds
+    from ..seeding.world import MERCHANT_ID, USER_ID
+    from ..settings import Settings
+
+    _check_scopes(scopes, overlays)
+    secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
+    tokens = Tokens(secret, wall_seconds)
+    click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
+
+
+def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
+    """Raise Unusable for an unknown scope. Reading the contract takes a second: not for a token of all scopes."""
+    if set(scopes) == {_EVERYTHING}:
+        return
+    from ..app import data_dir
+    from ..contract import bundle
+    from ..contract.names import Names
+    from ..contract.source import ContractError
+
+    try:
+        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).scope_patterns()
+    except ContractError as error:
+        raise Unusable(str(error)) from None
+    unknown = next((scope for scope in scopes if scope not in known), None)
+    if unknown is not None:
+        raise Unusable(f"{unknown!r} is no scope of the contract. Its scopes are {', '.join(known)}.")
+
+
+@click.command(short_help="Write files for a tool, such as schemathesis.")
+@click.argument("tool", type=click.Choice(sorted(TOOLS)))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."))
+def init(tool: str, folder: Path) -> None:
+    """Write settings, hooks and a workflow for TOOL to FOLDER. No file that exists is overwritten."""
+    from ..app import data_dir
+
+    targets = {data_dir("fixtures") / tool / name: folder / place for name, place in TOOLS[tool].items()}
+    existing = [str(target) for target in targets.values() if os.path.lexists(target)]
+    if existing:
+        raise Unusable(f"{', '.join(existing)} exists already. Remove it, or name another folder.")
+    try:
+        for source, target in targets.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
+                file.write(source.read_bytes())
+            click.echo(target)
+    except OSError as error:
+        raise Unusable(f"{error.filename}: {error.strerror}.") from None
+
+
+@verb(short_help="Check against OpenAPI 3.0.")
+@of_overlays
+def check(overlays: tuple[Path, ...]) -> None:
+    """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
+
+    Exit code 1 for faults that stop the start, and for others, such as an event that nothing raises or a broken link.
+    An example that does not fit its schema is a warning.
+    """
+    from ..app import create_app, data_dir
+    from ..contract import bundle, conformity, laws, references
+    from ..contract.document import Document
+    from ..contract.formats import formats
+    from ..contract.source import ContractError, json_path
+    from ..domain.documents import is_document_here, is_document_unchecked
+    from ..scenarios.scenario import ScenarioError
+    from ..settings import Settings
+
+    warnings: list[str] = []
+    try:
+        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
+        control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
+        shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml"))
+        conformity.check(document, overlays, shipped)
+        conformity.check_known(document, shipped, overlays)
+        conformity.check(control)
+        counts = {
+            "operations": len(document.operations),
+            "schemas": len(document.raw["components"]["schemas"]),
+            "events": len(document.events),
+            "scopes": len(document.scopes),
+            "lifecycles": len(document.lifecycles),
+            "control operations": len(control.operations),
+        }
+        found = [
+            f"{json_path(['x-webhooks', event])}: nothing raises {event}: name it in x-lifecycle or x-events of its "
+            "resource, or take it out"
+            for event in references.unraised(document)
+        ]
+        found += [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in laws.faults(document, control)]
+        unfit = laws.unfit_examples(document, formats(is_document_here, is_document_unchecked))
+        warnings = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in unfit]
+        if overlays:
+            with suppress(ScenarioError):  # a fault of the data, not of the contract
+                create_app(Settings(overlays=overlays))
+    except ContractError as error:
+        found = [str(error)]
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    for fault in found:
+        click.echo(f"Error: {fault}", err=True)
+    if found:
+        sys.exit(1)
+    click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
+
+
+@verb(short_help="List what the source does not say.")
+@of_overlays
+@click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
+@json_option
+def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
+    """Print what the source document does not show and how it was decided, operation by operation."""
+    import orjson
+
+    from .. import report
+    from ..app import data_dir
+    from ..contract import bundle
+    from ..contract.assumptions import assumptions_of
+    from ..contract.document import Document
+    from ..contract.source import ContractError
+
+    try:
+        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
+        found = assumptions_of(document)
+    except ContractError as error:
+        raise Unusable(str(error)) from None
+    if as_json:
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    width = get_terminal_size((report.WIDEST, 24)).columns
+    for line in report.lines(found, document, width, every_field=every_field):
+        click.echo(line)

@@ -1,0 +1,332 @@
+"""The fault rules of one sandbox: what each matches, when it acts, its effect, and the presets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import copy
+from random import Random
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..kernel.clock import SECOND
+from ..kernel.problem import Conflict, NotFound, detail
+from ..kernel.record import Body
+from ..kernel.text import glob
+
+MOST = 100
+LONGEST_DELAY = 60_000  # ms
+BEFORE, AFTER = "before", "after"
+PRESETS: Mapping[str, Body] = MappingProxyType(
+    {
+        "flaky": {
+            "when": {"probability": 0.2},
+            "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "1"}},
+        },
+        "slow_network": {"then": {"delay_ms": {"min": 300, "max": 1_500}}},
+        "outage": {"then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "30"}}},
+        "rate_limited": {
+            "when": {"every": 3},
+            "then": {"status": 429, "code": "rate_limited", "headers": {"Retry-After": "2"}},
+        },
+        "slow_answers": {"then": {"delay_ms": {"min": 800, "max": 3_000}, "delay": "after"}},
+        "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
+    }
+)
+# Members of `then` and `match` by what has them: deliveries alone, or also requests.
+_THEN_OF_DELIVERIES = ("webhook_drop", "webhook_duplicate", "webhook_bad_signature")
+_MATCH_OF_DELIVERIES = ("event", "url")
+_OF_BOTH = ("delay_ms", "body")
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
+_is_path = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
+
+Step = str | int | None
+"""A member's name, a place in a list, or None for every place."""
+
+
+class Request(NamedTuple):
+    """What the `match` of a rule about requests is compared with, besides the body. Header names are in lower case."""
+
+    operation: str
+    method: str
+    path: str
+    headers: Mapping[bytes, bytes]
+
+
+class Sending(NamedTuple):
+    """What the `match` of a rule about deliveries is compared with."""
+
+    event: str
+    url: str
+    payload: str
+
+
+class Effect(NamedTuple):
+    """The effect on one request. `label` names its cause for the header `X-Sandbox-Simulated`.
+
+    `status` or `code` replace the response; `delay` is ms before the operation, `delay_after` ms between it and its
+    answer; `drop` closes the connection `before` or `after` the change; `keep` is the share of the body that is sent.
+    """
+
+    label: str
+    status: int | None = None
+    code: str | None = None
+    message: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    delay: int = 0
+    drop: str | None = None
+    keep: float | None = None
+    corrupt: bool = False
+    delay_after: int = 0
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the response is replaced, and the operation not called."""
+        return self.status is not None or self.code is not None
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether the effect is a delay and nothing else."""
+        return not (self.is_answer or self.headers or self.drop or self.keep is not None or self.corrupt)
+
+
+class Disturbance(NamedTuple):
+    """The effect on one delivery. `label` names the rules; `delay` is ms; at most one of the others is true."""
+
+    label: str
+    delay: int = 0
+    drop: bool = False
+    duplicate: bool = False
+    bad_signature: bool = False
+
+
+class Fault:
+    """A rule. `seen` requests or deliveries met its `match`, it acted on `hits`; `since` is ms of the sandbox clock.
+
+    All conditions of its `match` must hold; texts may be globs with `*` and `?`.
+    """
+
+    def __init__(self, ident: str, asked: Body, since: int) -> None:
+        """`asked` is the request's rule over its preset. Raises ValueError for an invalid path of the body."""
+        self.id, self.asked, self.since, self.enabled = ident, asked, since, True
+        self.name, self.preset = asked.get("name"), asked.get("preset")
+        self.when: Body = asked.get("when", {})
+        self.then: Body = asked["then"]
+        self.is_for_deliveries = _is_for_deliveries(asked)
+        self.seen = self.hits = 0
+        match = self._match = asked.get("match", {})
+        self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
+        self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
+
+    @property
+    def reads_body(self) -> bool:
+        """Whether there are conditions on the body."""
+        return bool(self._body)
+
+    def fits(self, request: Request) -> bool:
+        """Whether a request meets all conditions but those on the body."""
+        match = self._match
+        if match.get("operationId", request.operation) != request.operation:
+            return False
+        if match.get("method", request.method) != request.method:
+            return False
+        if "path" in match and not glob(match["path"], request.path):
+            return False
+        for name, wanted in self._headers:
+            value = request.headers.get(name)
+            if value is None or not glob(wanted, value.decode("latin-1")):
+                return False
+        return True
+
+    def fits_delivery(self, sending: Sending) -> bool:
+        """Whether a delivery meets all conditions."""
+        for name, value in (("event", sending.event), ("url", sending.url)):
+            if name in self._match and not glob(self._match[name], value):
+                return False
+        return not self._body or self.fits_body(orjson.loads(sending.payload))
+
+    def fits_body(self, body: Any) -> bool:
+        """Whether a body meets the conditions on it."""
+        return all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
+
+    def fires(self, now: int, random: Random) -> bool:
+        """Count a request or delivery that met the `match`, and return whether the rule acts on it."""
+        self.seen += 1
+        when = self.when
+        place = self.seen - when.get("after", 0)
+        if (
+            place <= 0
+            or place % when.get("every", 1)
+            or self.hits >= when.get("times", self.hits + 1)
+            or now - self.since >= when.get("for_seconds", now) * SECOND
+        ):
+            return False
+        if "probability" in when and random.random() >= when["probability"]:
+            return False
+        self.hits += 1
+        return True
+
+    def effect(self, random: Random) -> Effect:
+        """The effect on this request."""
+        then, delay = self.then, self._delay(random)
+        is_after = then.get("delay") == AFTER
+        return Effect(
+            f"fault:{self.id}",
+            then.get("status"),
+            then.get("code"),
+            then.get("message"),
+            tuple(then.get("headers", {}).items()),
+            0 if is_after else delay,
+            then.get("drop_connection"),
+            then.get("truncate_body"),
+            then.get("corrupt_json", False),
+            delay if is_after else 0,
+        )
+
+    def disturbance(self, random: Random) -> Disturbance:
+        """The effect on this delivery."""
+        wanted = (self.then.get(name, False) for name in _THEN_OF_DELIVERIES)
+        return Disturbance(f"fault:{self.id}", self._delay(random), *wanted)
+
+    def _delay(self, random: Random) -> int:
+        delay: Any = self.then.get("delay_ms", 0)
+        return random.randint(delay["min"], delay["max"]) if isinstance(delay, dict) else int(delay)
+
+
+class Faults:
+    """The fault rules of one sandbox. They and their random stream are not part of its state, and no step has them.
+
+    `rules` are by id, oldest first, for reading: every request checks whether there are any.
+    """
+
+    def __init__(self, seed: int) -> None:
+        """With one seed and the same requests, the same ones fail."""
+        self.rules: dict[str, Fault] = {}
+        self._random = Random(f"{seed}/faults")
+        self._made = 0
+
+    def add(self, asked: Body, now: int) -> Fault:
+        """Add a rule. Raises Conflict if there are too many, or if it mixes what happens to requests and deliveries.
+
+        Raises ValueError for a path of the body that is not valid.
+        """
+        if len(self.rules) >= MOST:
+            raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
+        preset = PRESETS[asked["preset"]] if "preset" in asked else {}
+        whole = {**preset, **asked}
+        if wrong := _only_of_requests(whole):
+            message = f"A rule is about requests or about deliveries, and only requests have {', '.join(wrong)}."
+            details = [detail(name, "fault_conflict", message) for name in wrong]
+            raise Conflict(message, code="fault_conflict", details=details)
+        fault = Fault(f"fault_{self._made + 1}", whole, now)
+        self._made += 1
+        self.rules[fault.id] = fault
+        return fault
+
+    def number_from(self, ident: object) -> None:
+        """Give the next rule this id, unless a rule with a higher number was added."""
+        digits = ident.removeprefix("fault_") if isinstance(ident, str) else ""
+        if digits.isascii() and digits.isdigit() and len(digits) <= 9:
+            self._made = max(self._made, int(digits) - 1)
+
+    def get(self, ident: str) -> Fault:
+        """A rule. Raises Missing."""
+        found = self.rules.get(ident)
+        if found is None:
+            raise NotFound("There is no fault rule of this id in the sandbox.")
+        return found
+
+    def drop(self, ident: str) -> None:
+        """Delete a rule. Raises Missing."""
+        del self.rules[self.get(ident).id]
+
+    def copy(self) -> Faults:
+        """The rules of a fork, with counters and a random stream of their own."""
+        twin = copy(self)
+        twin._random = copy(self._random)
+        twin.rules = {ident: copy(fault) for ident, fault in self.rules.items()}
+        return twin
+
+    def by_request(self, request: Request, now: int) -> Iterator[Effect]:
+        """The effects on a request of the rules that do not read its body, in their order."""
+        for fault in self._of_requests():
+            if not fault.reads_body and fault.fits(request) and fault.fires(now, self._random):
+                yield fault.effect(self._random)
+
+    def by_body(self, request: Request, body: Any, now: int) -> Iterator[Effect]:
+        """The effects on a request of the rules that read its body."""
+        for fault in self._of_requests():
+            if fault.reads_body and fault.fits(request) and fault.fits_body(body) and fault.fires(now, self._random):
+                yield fault.effect(self._random)
+
+    @property
+    def read_bodies(self) -> bool:
+        """Whether an enabled rule reads the body of requests."""
+        return any(fault.reads_body for fault in self._of_requests())
+
+    def _of_requests(self) -> list[Fault]:
+        return [fault for fault in self.rules.values() if fault.enabled and not fault.is_for_deliveries]
+
+    def by_delivery(self, sending: Sending, now: int) -> Disturbance | None:
+        """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search."""
+        found: list[Disturbance] = []
+        for fault in self.rules.values():
+            is_concerned = fault.enabled and fault.is_for_deliveries and fault.fits_delivery(sending)
+            if is_concerned and fault.fires(now, self._random):
+                found.append(fault.disturbance(self._random))
+                if any(found[-1][2:]):
+                    break
+        if not found:
+            return None
+        delay = min(sum(each.delay for each in found), LONGEST_DELAY)
+        return found[-1]._replace(label=", ".join(each.label for each in found), delay=delay)
+
+
+def _is_for_deliveries(asked: Body) -> bool:
+    """Whether a member of a rule says that it is about deliveries. Every other rule is about requests."""
+    return any(name in asked.get("then", {}) for name in _THEN_OF_DELIVERIES) or any(
+        name in asked.get("match", {}) for name in _MATCH_OF_DELIVERIES
+    )
+
+
+def _only_of_requests(asked: Body) -> list[str]:
+    """The members of a rule about deliveries that only requests have."""
+    if not _is_for_deliveries(asked):
+        return []
+    return [
+        f"{part}.{name}"
+        for part, known in (("match", _MATCH_OF_DELIVERIES), ("then", _THEN_OF_DELIVERIES))
+        for name in asked.get(part, {})
+        if name not in (*known, *_OF_BOTH)
+    ]
+
+
+def _body_path(text: str) -> tuple[Step, ...]:
+    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises ValueError for any other text."""
+    if not _is_path(text):
+        raise ValueError(text)
+    return tuple(name or (None if index == "*" else int(index)) for name, index in _STEP.findall(text))
+
+
+def _values(node: Any, path: tuple[Step, ...]) -> Iterator[Any]:
+    """The values at a path of a body: none, one, or with `[*]` several."""
+    if not path:
+        yield node
+        return
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        if isinstance(node, dict) and step in node:
+            yield from _values(node[step], rest)
+    elif isinstance(node, list):
+        for item in node if step is None else node[step : step + 1]:
+            yield from _values(item, rest)
+
+
+def _equal(wanted: Any, value: Any) -> bool:
+    if isinstance(wanted, str):
+        return glob(wanted, value if isinstance(value, str) else orjson.dumps(value).decode())
+    if isinstance(wanted, bool) or isinstance(value, bool):
+        return wanted is value
+    return bool(wanted == value)
