@@ -118,7 +118,7 @@ def replay(
 
     from ..contract.source import ContractError
     from ..files.package import BadFile
-    from ..replay.session import replay as replayed
+    from ..replay.replaying import replay as replayed
     from ..scenarios.scenario import ScenarioError
 
     if until is not None and not serves:
@@ -137,11 +137,11 @@ def replay(
         raise Unusable(str(error)) from None
     request = outcome.request
     shown = None if request is None else {name: request[name] for name in ("id", "method", "path", "query")}
-    aside = sum(map(len, outcome.aside.values()))
+    aside = sum(map(len, outcome.skipped.values()))
     told: dict[str, Any] = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared}
-    reasons = {name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.aside.items()}
+    reasons = {name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.skipped.items()}
     text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
-    text += f", {aside:,} {'was' if aside == 1 else 'were'} left aside: {_reasons(outcome.aside)}." if aside else "."
+    text += f", {aside:,} {'was' if aside == 1 else 'were'} left aside: {_reasons(outcome.skipped)}." if aside else "."
     if outcome.contract is not None and (outcome.converted or outcome.differing):
         text += "\n" + _other_contract(outcome.contract, outcome.converted, outcome.differing)
     if request is not None:
@@ -193,7 +193,7 @@ def _opened(
         from dataclasses import replace
 
         from .. import serving
-        from ..replay.session import settings_of
+        from ..replay.replaying import settings_of
 
         settings = settings_of(about, len(requests), overlays, scenario)
         with NamedTemporaryFile(suffix=".stub") as cut:

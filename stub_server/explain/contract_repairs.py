@@ -16,6 +16,11 @@ from .lookup import similar_paths
 from .mending import ABSENT, WHY, Change, Mending, Unmendable
 
 LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
+_LONGEST = 4_096  # bytes that are guessed at: reading them another way is slow
+_MEMBERS = 200
+_TRAILING = re.compile(r",\s*([}\]])")
+_BAD_NUMBERS = re.compile(r"\b(?:NaN|-?Infinity|undefined|None)\b")
+_PYTHON = {"True": "true", "False": "false"}
 
 
 def another_route(s: Situation) -> Iterator[Attempt]:
@@ -170,12 +175,7 @@ def _read(schema: Any, text: str) -> Any:
     return text
 
 
-_LONGEST = 4_096  # bytes that are guessed at: reading them another way is slow
-_MEMBERS = 200
-_TRAILING = re.compile(r",\s*([}\]])")
-_BAD_NUMBERS = re.compile(r"\b(?:NaN|-?Infinity|undefined|None)\b")
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_PYTHON = {"True": "true", "False": "false"}
 
 
 def guessed(raw: bytes) -> Any | None:

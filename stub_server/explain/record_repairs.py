@@ -32,6 +32,9 @@ _CREATING = {
 """The operations that create the record of a table; its id is the first new one."""
 _ITEM = re.compile(r"([A-Za-z_]+)\[[0-9]+\]").fullmatch
 _REFERENCE = "No such record exists; this one fits."
+_YEAR = 365 * DAY
+_MOST_KEYS = 12_000  # more than are kept
+_MOST = 1_000  # values that are tried
 
 
 def another_reference(s: Situation) -> Iterator[Attempt]:
@@ -153,10 +156,6 @@ def _unlike_others(s: Situation, table: Table, body: dict[str, Any]) -> dict[str
     return {name: value for name, value in body.items() if name not in ("planIds", "sku")}
 
 
-_YEAR = 365 * DAY
-_MOST_KEYS = 12_000  # more than are kept
-
-
 def free_document(s: Situation) -> Iterator[Attempt]:
     """A valid document of the same kind that no customer has."""
     made = _unused_document(s.store, str(s.attempt.member("document")))
@@ -228,7 +227,6 @@ def later_expiry(s: Situation) -> Iterator[Attempt]:
     yield s.attempt.with_member(["expires_at"], until, "The key has expired: it needs a later end to be active.")
 
 
-_MOST = 1_000  # values that are tried
 _LONGEST_NAME, _LONGEST_URL = 110, 2_000
 
 

@@ -23,6 +23,8 @@ from .values import NO
 MOST = 48  # attempts for one explanation
 DEEPEST = 10  # repairs one after the other
 OFTEN = 2  # times that the same refusal is repaired on one way
+_YEAR = 365 * DAY
+_NO_END = "The request did not ask for an end."
 
 
 class Search:
@@ -91,10 +93,6 @@ class Search:
             if not answer.is_success:
                 return None
         return below
-
-
-_YEAR = 365 * DAY
-_NO_END = "The request did not ask for an end."
 
 
 def values_of(body: bytes | None) -> frozenset[str]:

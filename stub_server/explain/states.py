@@ -17,7 +17,8 @@ from .mending import Change
 from .record_repairs import made, sold
 from .rehearsal import Question
 
-_NAMED = 4  # records
+_NAMED = 4  # records that are named
+_TRIED = 4  # records that are tried
 _LONGEST = 200  # characters of an id
 
 
@@ -119,9 +120,6 @@ def _row(s: Situation, resource: str) -> Row | None:
     if resource == "Plan":
         return s.store.plans.open(str(s.values.get("planId") or s.attempt.member("planId")).lower())
     return s.target
-
-
-_TRIED = 4
 
 
 # -- projects
