@@ -108,17 +108,16 @@ def _moved(s: Situation) -> _Asked | None:
 
 
 def _wanted(s: Situation, lifecycle: Lifecycle) -> str | None:
+    """The state that the body names, else the one that the operation leads to."""
     status = s.attempt.member("status")
-    if isinstance(status, str):
-        return status
-    return next((m.to for m in lifecycle.moves if s.operation.id in m.by), None)
+    return status if isinstance(status, str) else next((m.to for m in lifecycle.moves if s.operation.id in m.by), None)
 
 
 def _row(s: Situation, resource: str) -> Row | None:
     if resource == "Project":
         return project_of(s)
     if resource == "Plan":
-        return s.store.plans.open(str(s.values.get("planId") or s.attempt.member("planId")).lower())
+        return s.store.plans.open(_plan_id(s))
     return s.target
 
 
@@ -243,12 +242,10 @@ activated_plan = changed_plan(lambda s, plan: {"status": "active"}, "An inactive
 roomier_plan = changed_plan(lambda s, plan: {"max_subscribers": None}, "All places of the plan are taken.")
 
 
-def _with_method(s: Situation, plan: Row) -> dict[str, Any]:
-    method = s.attempt.member("paymentMethod") or "pix"
-    return {"payment_methods": [*plan.public["payment_methods"], method]}
-
-
-_plan_with_method = changed_plan(_with_method, "The plan does not take this method yet.")
+_plan_with_method = changed_plan(
+    lambda s, plan: {"payment_methods": [*plan.public["payment_methods"], s.attempt.member("paymentMethod") or "pix"]},
+    "The plan does not take this method yet.",
+)
 
 
 def possible_method(s: Situation) -> Iterator[Attempt]:

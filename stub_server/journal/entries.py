@@ -77,7 +77,7 @@ def outcomes(trace: Trace) -> list[str]:
 
 
 def body_of(body: bytes | None) -> Any:
-    """A body as JSON where it is some, else as text; None where there is none."""
+    """The value of a JSON body, else the body as text; None without a body."""
     if not body:
         return None
     try:

@@ -57,7 +57,9 @@ class Expectation:
         matched: list[str] = []
         misses: list[tuple[int, int, str, list[Difference]]] = []
         for age, trace in enumerate(journal):
-            if (self._since is not None and trace.at < self._since) or self._is_of_another_surface(trace):
+            if self._since is not None and trace.at < self._since:
+                continue
+            if trace.path.startswith(CONTROL) and not self._looks_at_control:
                 continue
             weight, found = yield from self._compared(trace)
             if not found:
@@ -65,23 +67,16 @@ class Expectation:
             else:
                 misses = sorted([*misses, (weight, age, trace.id, found)], key=lambda miss: miss[:2])[:NEAREST]
             yield
-        ok = self._holds(len(matched))
+        ((name, number),), count = self._times.items(), len(matched)
+        ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
         return {
             "ok": ok,
             "code": None if ok else "verification_failed",
-            "matched": len(matched),
+            "matched": count,
             "expected": dict(self._times),
             "requests": matched[:MOST_IDS],
             "nearest": [] if ok else [{"id": ident, "differences": _shown(found)} for _, _, ident, found in misses],
         }
-
-    def _is_of_another_surface(self, trace: Trace) -> bool:
-        """Whether a request is to the control surface and the API is asked about."""
-        return trace.path.startswith(CONTROL) and not self._looks_at_control
-
-    def _holds(self, count: int) -> bool:
-        ((name, number),) = self._times.items()
-        return {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
 
     def _compared(self, trace: Trace) -> Generator[None, None, tuple[int, list[Difference]]]:
         """How far a request is from what is expected, and its differences.

@@ -105,15 +105,15 @@ class Chosen(NamedTuple):
 
 
 def chosen(world: Sandbox) -> Chosen:
-    """The newest requests of a world whose state before them is kept. Raises Conflict where there are none."""
+    """The newest requests of a sandbox before which its state is kept. Raises Conflict where there are none."""
     journal, log = world.journal, world.log
     if not journal.keeps_bodies:
         raise unkept(
             "The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests", "query"
         )
     every = list(journal)
-    begun = next((n for n in range(len(every), 0, -1) if _begins_anew(every[n - 1])), 0)
-    # In the order in which they changed something: one that waited is kept when it has ended.
+    begun = next((n for n in range(len(every), 0, -1) if _is_replacement(every[n - 1])), 0)
+    # In the order of their changes: the journal has them in the order in which they ended.
     ordered = sorted(every[begun:], key=lambda trace: trace.before)
     found: list[Trace] = []
     for trace in reversed(ordered):
@@ -128,19 +128,18 @@ def chosen(world: Sandbox) -> Chosen:
     found.reverse()
     begun = recording_start(_asked(trace) for trace in found)
     if begun and begun == len(found):
-        message = (
-            "The newest request went back to a snapshot or request of which nothing is kept: send others, and record."
-        )
+        message = "The newest request went back to a snapshot or request that is not kept: send others, then record."
         raise unkept(message, "requests", "query")
     found, left_out = found[begun:], left_out + begun
     start = found[0].before if found else log.number
+    later = [step for step in log if step.number > start]
     return Chosen(
         start,
-        next((step.clock_before for step in log if step.number > start), world.recorded_clock),
+        later[0].clock_before if later else world.recorded_clock,
         found,
         [step for step in log if step.number <= start],
-        [step for step in log if step.number > start and _is_outside(step)],
-        [step for step in log if step.number > start],
+        [step for step in later if step.cause.kind == "delivery" or step.cause.operation in _SENDING],
+        later,
         left_out,
     )
 
@@ -186,7 +185,7 @@ def _asked(trace: Trace) -> Asked:
     return Asked(trace.id, trace.operation, trace.status, trace.path, trace.body or b"", answer or b"")
 
 
-def _begins_anew(trace: Trace) -> bool:
+def _is_replacement(trace: Trace) -> bool:
     return trace.operation in _REPLACING and trace.status == 200
 
 
@@ -197,7 +196,3 @@ def _is_whole(trace: Trace) -> bool:
     """
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
     return not is_cut and trace.packed != b"" and trace.body != LEFT_OUT
-
-
-def _is_outside(step: Step) -> bool:
-    return step.cause.kind == "delivery" or step.cause.operation in _SENDING

@@ -59,16 +59,14 @@ class Comparing:
         lines += [f"{name}: {value}" for name, value in sorted(headers)]
         if parsed is not None and not answer[:1].isspace():
             try:
+                is_compact = control or orjson.dumps(parsed) == answer.encode("latin-1")
                 shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
-                lines += [*shown.splitlines(), *([] if _is_plain(parsed, answer, control) else [answer])]
+                lines += [*shown.splitlines(), *([] if is_compact else [answer])]
             except TypeError:
                 lines.append(answer)
         else:
             lines += answer.splitlines()
-        return [self._derived(line) for line in lines]
-
-    def _derived(self, line: str) -> str:
-        return _DERIVED.sub("[derived]", line) if self._other_secret else line
+        return [_DERIVED.sub("[derived]", line) for line in lines] if self._other_secret else lines
 
 
 def _less_secrets(recorded: Body, replayed: Body) -> Body:
@@ -92,11 +90,6 @@ def _left_out(before: Any, after: Any) -> Any:
         first, *_, last = after.split(REDACTED)
         return after if before.startswith(first) and before.endswith(last) else before
     return before
-
-
-def _is_plain(parsed: Any, answer: str, control: bool) -> bool:
-    """Whether the bytes are those that JSON has when it is written anew: to show them too adds nothing."""
-    return control or orjson.dumps(parsed) == answer.encode("latin-1")
 
 
 def _without(node: Any, skipped: frozenset[str]) -> Any:

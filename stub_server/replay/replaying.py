@@ -245,7 +245,7 @@ class Session:
         self._ended.clear()
         try:
             await self._app(self._scope(request, body, credential), receive, send)
-        except ConnectionResetError:  # as then: a request asked for it
+        except ConnectionResetError:  # the request asked for it
             pass
         finally:
             world.faults = rules
