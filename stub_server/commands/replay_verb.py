@@ -25,7 +25,7 @@ from .options import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from ..replay.session import Outcome
+    from ..replay.replaying import Outcome
 
 _MOST_IDS = 20  # of the requests that were skipped for one reason
 _SKIPPED = {
@@ -90,8 +90,8 @@ def replay(
     from ..files.fitting import Shapes
     from ..files.package import BadFile
     from ..files.recording import outline
-    from ..replay.session import replay as replayed
-    from ..replay.session import settings_of
+    from ..replay.replaying import replay as replayed
+    from ..replay.replaying import settings_of
     from ..scenarios.scenario import ScenarioError
 
     if until is not None and not serves:
@@ -121,9 +121,9 @@ def _report(outcome: Outcome) -> dict[str, Any]:
     """The outcome of a replay as JSON."""
     request, contract = outcome.request, outcome.contract
     report: dict[str, Any] = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared}
-    report["aside"] = sum(map(len, outcome.aside.values()))
+    report["aside"] = sum(map(len, outcome.skipped.values()))
     report["aside_by_reason"] = {
-        name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.aside.items()
+        name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.skipped.items()
     }
     report["request"] = None if request is None else {n: request[n] for n in ("id", "method", "path", "query")}
     report["diff"] = outcome.diff or None
@@ -136,8 +136,8 @@ def _report(outcome: Outcome) -> dict[str, Any]:
 def _text(outcome: Outcome) -> str:
     """The outcome of a replay for people."""
     text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
-    if skipped := sum(map(len, outcome.aside.values())):
-        reasons = ", ".join(f"{len(idents):,} {_SKIPPED[name]}" for name, idents in outcome.aside.items())
+    if skipped := sum(map(len, outcome.skipped.values())):
+        reasons = ", ".join(f"{len(idents):,} {_SKIPPED[name]}" for name, idents in outcome.skipped.items())
         text += f", {skipped:,} {'was' if skipped == 1 else 'were'} skipped: {reasons}"
     text += "."
     contract = outcome.contract

@@ -1,36 +1,37 @@
-"""Repairs of requests that the contract does not accept: route, method, media type, JSON, parameters and body."""
+"""Repairs of requests that the contract rejects: route, media type, JSON, parameters and body."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import orjson
+import yaml
 
 from ..contract.document import Operation
-from .attempt import NOTHING, Attempt, Change
-from .mending import ABSENT, Mending, Unmendable
-from .reading import guessed
-from .routes import alike
-from .situation import Situation
+from .attempt import NOTHING, Attempt, Situation
+from .lookup import similar_paths
+from .mending import ABSENT, WHY, Change, Mending, Unmendable
 
 LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
-_PARAMETER = "The contract does not accept the value."
+_LONGEST = 4_096  # bytes that are guessed at: reading them another way is slow
+_MEMBERS = 200
+_TRAILING = re.compile(r",\s*([}\]])")
+_BAD_NUMBERS = re.compile(r"\b(?:NaN|-?Infinity|undefined|None)\b")
+_PYTHON = {"True": "true", "False": "false"}
 
 
 def another_route(s: Situation) -> Iterator[Attempt]:
-    """404: the path of which the one that was sent is most likely a slip.
-
-    No other is tried: after "active" for "activate" would come "archive".
-    """
+    """404: the most similar path. No other is tried: after "active" for "activate" would come "archive"."""
     asked = s.attempt.question
-    for _, path in alike(s.document, asked.method, asked.path)[:1]:
+    for path in similar_paths(s.document, asked.method, asked.path)[:1]:
         yield s.attempt.asking(Change("path", asked.path, path, "The API has no such path."), path=path)
 
 
 def as_json(s: Situation) -> Iterator[Attempt]:
-    """400 and 415: the body as what it was probably meant to be, declared as JSON."""
+    """400 and 415: the body as what it was probably intended to be, declared as JSON."""
     asked = s.attempt.question
     if not asked.body:  # a media type of no body
         headers = {name: value for name, value in asked.headers.items() if name != "content-type"}
@@ -40,31 +41,23 @@ def as_json(s: Situation) -> Iterator[Attempt]:
     media = asked.headers.get("content-type")
     if s.answer.status == 415:
         changes.append(Change("header.Content-Type", media, "application/json", "Bodies are JSON, in UTF-8."))
-    body = s.attempt.body
+    body, made = s.attempt.body, example_of(s.operation, s.mender.resolve)
     if body is NOTHING:
         body = guessed(asked.body)
         text = asked.body.decode("utf-8", "replace")
         if isinstance(body, (dict, list)):
-            yield s.attempt.with_body(
-                body, *changes, Change("body", text, body, "It is no JSON; this is what it says.")
-            )
-        made = example_of(s.operation, s.mender.resolve)
+            why = "The body is not JSON. This is the same content as JSON."
+            yield s.attempt.with_body(body, *changes, Change("body", text, body, why))
         if made is not ABSENT:
-            yield s.attempt.with_body(
-                made, *changes, Change("body", text, made, "It is no JSON; the contract's example.")
-            )
+            why = "The body is not JSON. This is the contract's example."
+            yield s.attempt.with_body(made, *changes, Change("body", text, made, why))
         return
-    if s.answer.status == 400:  # nested too deep
-        made = example_of(s.operation, s.mender.resolve)
-        if made is not ABSENT:
-            yield s.attempt.with_body(made, Change("body", body, made, "Too deep; the contract's example."))
-        return
-    yield s.attempt.with_body(body, *changes)
-
-
-def without_impossible_wishes(s: Situation) -> Iterator[Attempt]:
-    """400 of a header or query that cannot be read: nothing that is kept of the request can cause it."""
-    yield s.attempt
+    if s.answer.status == 415:
+        yield s.attempt.with_body(body, *changes)
+    elif made is not ABSENT:
+        yield s.attempt.with_body(
+            made, Change("body", body, made, "It is nested too deep. This is the contract's example.")
+        )
 
 
 def mended(s: Situation) -> Iterator[Attempt]:
@@ -84,7 +77,7 @@ def mended(s: Situation) -> Iterator[Attempt]:
         except Unmendable:
             return
         attempt = attempt.with_body(made)
-    yield attempt.told(mending.changes)
+    yield attempt.with_changes(mending.changes)
 
 
 def renamed_keys(s: Situation) -> Iterator[Attempt]:
@@ -162,9 +155,8 @@ def _parameter(mending: Mending, s: Situation, schema: Any, text: Any, place: st
     try:
         made = mending.mend(schema, value, place)
     except Unmendable:
-        if required:
-            return None
-        mending.changes.append(Change(place, text, None, _PARAMETER))
+        if not required:
+            mending.changes.append(Change(place, text, None, WHY))
         return None
     for number, change in enumerate(mending.changes[before:], before):  # as text, which it was
         mending.changes[number] = change._replace(from_=None if text is ABSENT else text)
@@ -181,3 +173,64 @@ def _read(schema: Any, text: str) -> Any:
         except ValueError:
             return text
     return text
+
+
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+def guessed(raw: bytes) -> Any | None:
+    """A body read as JSON with the usual mistakes, as a form, or as YAML; None where nothing is like it."""
+    if len(raw) > _LONGEST:
+        return None
+    text = raw.decode("utf-8-sig", "replace").replace("\0", "").strip()
+    for attempt in (text, _tidied(text), _closed(_tidied(text))):
+        try:
+            return orjson.loads(attempt)
+        except ValueError:
+            continue
+    return _form(text) or _loose(text)
+
+
+def _tidied(text: str) -> str:
+    """Without commas before a bracket, and with JSON's own words."""
+    text = _BAD_NUMBERS.sub("null", _TRAILING.sub(r"\1", text))
+    for word, own in _PYTHON.items():
+        text = re.sub(rf"\b{word}\b", own, text)
+    return text
+
+
+def _closed(text: str) -> str:
+    """With the brackets and the quote that were left open."""
+    open_, quoted, escaped = [], False, False
+    for character in text:
+        if escaped:
+            escaped = False
+        elif quoted:
+            escaped, quoted = character == "\\", character != '"'
+        elif character == '"':
+            quoted = True
+        elif character in "{[":
+            open_.append("}" if character == "{" else "]")
+        elif character in "}]" and open_:
+            open_.pop()
+    return text.rstrip().rstrip(",") + ('"' if quoted else "") + "".join(reversed(open_))
+
+
+def _form(text: str) -> dict[str, str] | None:
+    """What a form would have sent: `name=value&…`."""
+    if "=" not in text or text[:1] in "{[":
+        return None
+    try:
+        return dict(parse_qsl(text, max_num_fields=_MEMBERS)) or None
+    except ValueError:
+        return None
+
+
+def _loose(text: str) -> Any | None:
+    """Objects with names or texts in other quotes, or none."""
+    if text[:1] not in ("{", "[") or "&" in text or "*" in text or text.count("[") + text.count("{") > _MEMBERS:
+        return None
+    try:
+        return orjson.loads(orjson.dumps(yaml.load(text, Loader=_LOADER)))  # noqa: S506 (it makes texts alone)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        return None

@@ -4,151 +4,141 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
 
 from ..calls.call import CONTROL
+from ..calls.curl import command
 from ..calls.server import READY_FOR, Server
-from ..contract.document import Document, Operation
+from ..contract.document import Document
 from ..contract.schema import Schemas
+from ..contract.secrets import LEFT_OUT
+from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.record import Body
 from ..store.memory import Merchant
-from .attempt import BEFORE, Attempt, Change
+from .attempt import BEFORE, TABLES, Attempt, Situation
 from .contract_repairs import example_of
-from .curl import curl
-from .harmless import said
 from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
-from .mending import ABSENT, Mender
-from .places import place_of
+from .lookup import place_of, routed
+from .mending import ABSENT, Change, Mender
 from .rehearsal import Answer, Question, Rehearsal
-from .routes import routed
-from .search import Search
-from .sent import Recorded, Sent, sent_of
-from .situation import TABLES, Situation
+from .search import Search, values_of
 from .states import state_of
 
-KEPT = ("content-type", "idempotency-key")
-DROPPED = {
+_KEPT_HEADERS = ("content-type", "idempotency-key")
+_DROPPED_HEADERS = {
     "prefer": "It asks the sandbox to fail.",
     "x-sandbox-simulate": "It asks the sandbox to fail.",
     "x-sandbox-delay": "It asks the sandbox to wait.",
-    "x-sandbox-as-of": "It asks for an earlier moment.",
-    "webhook-id": "It says that this is a webhook's delivery.",
+    "x-sandbox-as-of": "It asks for an earlier state.",
+    "webhook-id": "It marks the request as a webhook delivery.",
     "host": "It names another machine.",
 }
 """Headers that the nearest request does without, and why."""
 log = logging.getLogger("stub_server")
-_LIVES = frozenset(("Sandbox orders", "Sandbox subscriptions"))
-"""Tags of the control operations whose requests are repaired: they act on one world and nothing else."""
-SHOWN = 400  # characters of a value that is shown in a change
-_WITHOUT_A_WORLD = frozenset(("host_not_allowed", "delivery_not_allowed", "sandbox_not_found"))
-"""Codes of requests that are refused before a world is chosen: the default one holds and explains them."""
-_WISHED = ("prefer", "simulate")
+_REPAIRED_TAGS = frozenset(("Sandbox orders", "Sandbox subscriptions"))
+"""Tags of the control operations whose requests are repaired: they change one sandbox and nothing else."""
+_SHOWN = 400  # characters of a value that is shown in a change
+_NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
+_NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
+"""Codes of requests that are refused before a sandbox is chosen: the journal of `default` has them."""
 
 
 class _Surface(NamedTuple):
-    """A contract whose requests are repaired, its paths as they are sent, and what mends values for it."""
+    """A contract whose requests are repaired, with its paths as they are sent, and its mender."""
 
     document: Document
     mender: Mender
 
 
 class Explainer:
-    """One per server. One explanation is made at a time, in the turns that requests leave."""
+    """One per server. It makes one explanation at a time; other requests are served in between."""
 
     def __init__(
         self, document: Document, schemas: Schemas, control: Document, controls: Schemas, rehearsal: Rehearsal
     ) -> None:
         """`document` and `control` are the two contracts, each with its schemas."""
         self._rehearsal = rehearsal
-        lives = _of_lives(control)
+        paths = {CONTROL + path: item for path, item in control.raw["paths"].items() if _is_repaired(item)}
+        repaired = Document({**control.raw, "paths": paths})
         self._api = _Surface(document, Mender(document, schemas))
-        self._control = _Surface(lives, Mender(lives, controls))
+        self._control = _Surface(repaired, Mender(repaired, controls))
         self._turn = asyncio.Lock()
 
-    async def explain(self, server: Server, world: Sandbox, entry: Recorded) -> Body | None:
-        """What is shown of a refusal that the journal has recorded; None for a request that was accepted."""
-        if entry.status < 400:
+    async def explain(self, server: Server, world: Sandbox, trace: Trace) -> Body | None:
+        """The explanation of a refusal in the journal; None for a request that was accepted."""
+        if trace.status < 400:
             return None
-        sent = sent_of(entry, is_bare=not world.journal.keeps_bodies)
         async with self._turn:
-            return await self._explained(server, world, sent)
+            return await self._explained(server, world, trace)
 
-    async def _explained(self, server: Server, world: Sandbox, sent: Sent) -> Body:
-        kind = _kind_of(sent)
-        path = _in_world(sent)
+    async def _explained(self, server: Server, world: Sandbox, trace: Trace) -> Body:
+        code, refusal, path = trace.code or "", _refusal_of(trace), _path_in_sandbox(trace)
+        kind = KINDS.get(code, Kind(RULE, "The message says what is asked for.", None, False))
+        kind = kind._replace(kind=AUTH) if trace.status == 401 else kind
         is_control = path.startswith(CONTROL)
-        document, mender = surface = self._control if is_control else self._api
-        merchant = _merchant(world, sent, surface)
-        stage = self._rehearsal.stage(world)
-        first = _as_it_was(sent, _token(server, world, merchant), document)
+        document, mender = self._control if is_control else self._api
+        merchant = _merchant(world, trace, document)
+        token = server.tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+        first = _first_attempt(trace, token, document, keeps_bodies=world.journal.keeps_bodies)
         found: Attempt | None = None
-        met: tuple[str, ...] = ()
-        can_be_tried = not (world.is_broken or _is_cut(sent) or (is_control and routed(document, path) is None))
-        if can_be_tried and (kind.is_listed or sent.simulated):
-            search = Search(server, document, mender, self._rehearsal, merchant.id, said(sent.body))
+        codes = [code]
+        is_cut = trace.path.endswith("…") or trace.query.endswith("…".encode())
+        can_be_tried = not (world.is_broken or is_cut or (is_control and routed(document, path) is None))
+        if can_be_tried and (kind.is_listed or trace.simulated):
+            search = Search(server, document, mender, self._rehearsal, merchant.id, values_of(trace.body))
             try:
-                found = await search.nearest(first, stage)
-            except Exception:  # whoever reads the journal gets the rest of it all the same
-                log.exception("defect while looking for the nearest of a %s of sandbox %s", sent.code, world.name)
-            met = tuple(search.met) if found is None else ()
-        situation = Situation(mender, document, self._rehearsal.stage(world), merchant.id, first, _answer(sent))
-        operation = _operation(situation, sent)
-        name = _name(kind, sent, is_same=found is not None and not found.changes and not found.before)
-        return {
-            "summary": sent.message or f"It was refused with {sent.code}. {kind.text}",
-            "kind": name,
-            "contract": place_of(document, operation, sent.details, sent.code) if name != FAULT else None,
-            "rule": None if name == CONTRACT else {"name": sent.code, "text": kind.text},
-            "state": _state(situation, (sent.code, *met)) if operation is not None and name != FAULT else None,
-            "nearest": None if found is None else self._shown(server, world, sent, found, name),
-        }
-
-    def _shown(self, server: Server, world: Sandbox, sent: Sent, found: Attempt, name: str) -> Body | None:
-        base = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
-        command = curl(found, base, has_admin_key=server.admin_key is not None)
-        if command is None:
-            return None
-        changes = [*_first_changes(sent, name, base), *found.changes]
-        return {
-            "changes": [
-                {"where": c.where, "from": _short(c.from_), "to": _short(c.to), "why": c.why}
-                for c in sorted(changes, key=lambda c: c.where != BEFORE)
-            ],
-            "curl": command,
-        }
-
-
-def _state(situation: Situation, codes: tuple[str, ...]) -> Body | None:
-    """The state behind a refusal, or behind the first that would come next where no repair helps."""
-    return next((state for code in codes if (state := state_of(situation, code)) is not None), None)
-
-
-def _in_world(sent: Sent) -> str:
-    """The path in its world: a request that was refused before a world was chosen still has its prefix."""
-    has_prefix = sent.code in _WITHOUT_A_WORLD and sent.path.startswith("/s/")
-    return "/" + sent.path[3:].partition("/")[2] if has_prefix else sent.path
-
-
-def _of_lives(control: Document) -> Document:
-    """The control contract as far as its operations act on orders and subscriptions, with whole paths."""
-    paths = {
-        CONTROL + path: item
-        for path, item in control.raw["paths"].items()
-        if any(
-            _LIVES.intersection(operation.get("tags", ())) for operation in item.values() if isinstance(operation, dict)
+                found = await search.nearest(first, self._rehearsal.copy_of(world))
+            except Exception:  # the rest of the explanation is shown all the same
+                log.exception("defect while looking for the nearest of a %s of sandbox %s", code, world.name)
+            codes += search.codes if found is None else ()
+        answer = Answer(trace.status, b"", code, str(refusal.get("message", "")), tuple(refusal.get("details", ())))
+        situation = Situation(mender, document, self._rehearsal.copy_of(world), merchant.id, first, answer)
+        operations = {} if situation.routed is None else situation.routed.operations
+        operation = operations.get({"HEAD": "GET"}.get(trace.method, trace.method)) or next(
+            iter(operations.values()), None
         )
-    }
-    return Document({**control.raw, "paths": paths})
+        name = _kind_shown(kind, trace, is_same=found is not None and not found.changes and not found.before)
+        states = (state_of(situation, each) for each in codes if operation is not None and name != FAULT)
+        return {
+            "summary": answer.message or f"The request was refused with {code}. {kind.text}",
+            "kind": name,
+            "contract": place_of(document, operation, answer) if operation and name != FAULT else None,
+            "rule": None if name == CONTRACT else {"name": code, "text": kind.text},
+            "state": next((state for state in states if state is not None), None),
+            "nearest": None if found is None else _shown(server, world, trace, found, name),
+        }
 
 
-def _merchant(world: Sandbox, sent: Sent, surface: _Surface) -> Merchant:
-    """Whose records a request is about: the caller's, or of one who is not known those of the record in the path."""
-    if sent.merchant_id in world.stores:
-        return world.stores[sent.merchant_id].merchant
-    found = routed(surface.document, _in_world(sent))
+def _is_repaired(item: Mapping[str, Any]) -> bool:
+    """Whether a path of the control contract changes orders or subscriptions."""
+    operations = [operation for operation in item.values() if isinstance(operation, dict)]
+    return any(_REPAIRED_TAGS.intersection(operation.get("tags", ())) for operation in operations)
+
+
+def _refusal_of(trace: Trace) -> Mapping[str, Any]:
+    """The body of a refusal; empty where none was stored."""
+    try:
+        body = orjson.loads(trace.answer or b"")
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _path_in_sandbox(trace: Trace) -> str:
+    """The path without the prefix, which a request still has that was refused before a sandbox was chosen."""
+    has_prefix = trace.code in _NO_SANDBOX and trace.path.startswith("/s/")
+    return "/" + trace.path[3:].partition("/")[2] if has_prefix else trace.path
+
+
+def _merchant(world: Sandbox, trace: Trace, document: Document) -> Merchant:
+    """The merchant of the caller; of an unknown caller, that of the record in the path."""
+    if trace.caller is not None and trace.caller.merchant_id in world.stores:
+        return world.stores[trace.caller.merchant_id].merchant
+    found = routed(document, _path_in_sandbox(trace))
     for name, ident in found.values.items() if found is not None else ():
         for store in world.stores.values():
             if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
@@ -156,78 +146,82 @@ def _merchant(world: Sandbox, sent: Sent, surface: _Surface) -> Merchant:
     return world.store.merchant
 
 
-def _kind_of(sent: Sent) -> Kind:
-    kind = KINDS.get(sent.code, Kind(RULE, "The message says what is asked for.", None, False))
-    return kind._replace(kind=AUTH) if sent.status == 401 else kind
-
-
-def _name(kind: Kind, sent: Sent, *, is_same: bool) -> str:
-    """The kind of a refusal: what a fault rule or a header made is a fault, whatever its code says.
+def _kind_shown(kind: Kind, trace: Trace, *, is_same: bool) -> str:
+    """The kind of a refusal. A failure that a fault rule or a header caused is a fault, whatever its code is.
 
     A record that the ready token finds and an API key did not is hidden from that key.
     """
-    labels = (sent.simulated or "").split(", ")
-    is_wished = any(label in _WISHED for label in labels)
-    if is_same and sent.code == "not_found" and (sent.caller or "").startswith("private_key"):
+    labels = (trace.simulated or "").split(", ")
+    if is_same and trace.code == "not_found" and trace.caller is not None and trace.caller.kind == "private_key":
         return AUTH
-    return FAULT if is_wished or (is_same and any(label.startswith("fault:") for label in labels)) else kind.kind
+    is_asked_for = "prefer" in labels or "simulate" in labels
+    is_fault = is_asked_for or (is_same and any(label.startswith("fault:") for label in labels))
+    return FAULT if is_fault else kind.kind
 
 
-def _token(server: Server, world: Sandbox, merchant: Merchant) -> str:
-    """The ready token of the caller's merchant: every scope, for thirty days."""
-    return server.tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+def _first_attempt(trace: Trace, token: str, document: Document, *, keeps_bodies: bool) -> Attempt:
+    """The request as it was sent, with the ready token, and without headers that cause a failure.
 
-
-def _as_it_was(sent: Sent, token: str, document: Document) -> Attempt:
-    """The request as it was sent, with the ready token, and without what asks for a failure.
-
-    A body that is not known is taken from the contract's example.
+    An unknown body is replaced by the contract's example.
     """
-    headers = {name: sent.headers[name] for name in KEPT if name in sent.headers}
+    sent, path = dict(trace.headers), _path_in_sandbox(trace)
+    headers = {name: sent[name] for name in _KEPT_HEADERS if name in sent}
     headers["authorization"] = f"Bearer {token}"
-    path, unknown = _in_world(sent), sent.why_unknown
-    attempt = Attempt(Question(sent.method, path, sent.query, headers, (None if unknown else sent.body) or b""))
+    unknown = None
+    if not keeps_bodies:
+        unknown = "the journal of this server keeps no bodies (--journal 0)"
+    elif trace.body == LEFT_OUT:
+        unknown = "the journal leaves out a large body that may contain secrets"
+    elif trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent):
+        unknown = "it was refused before it was read"
+    body = b"" if unknown is not None else trace.body or b""
+    attempt = Attempt(Question(trace.method, path, trace.query.decode("latin-1"), headers, body))
     found = routed(document, path)
-    operation = None if found is None else found.operations.get(sent.method)
+    operation = None if found is None else found.operations.get(trace.method)
     if unknown is not None and operation is not None and operation.body is not None:
         example = example_of(operation, document.resolve)
         if example is not ABSENT:
-            why = f"What was sent is not known: {unknown}. This is the contract's example."
+            why = f"The body that was sent is not known: {unknown}. This is the contract's example."
             return attempt.with_body(example, Change("body", None, example, why))
     return attempt
 
 
-def _is_cut(sent: Sent) -> bool:
-    """Whether the request's line is not known as a whole any more."""
-    return sent.path.endswith("…") or sent.query.endswith("…")
+def _shown(server: Server, world: Sandbox, trace: Trace, found: Attempt, kind: str) -> Body | None:
+    """The changes and the commands of the nearest request; None where a shell cannot take one of them."""
+    base = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
+    has_key = server.admin_key is not None
+    commands = []
+    for call in (*found.before, found.question):
+        text = command(call.method, call.path, call.query, call.headers, call.body, base, has_admin_key=has_key)
+        if text is None:
+            return None
+        commands.append(text)
+    changes = [*_first_changes(trace, kind, base), *found.changes]
+    return {
+        "changes": [
+            {"where": c.where, "from": _short(c.from_), "to": _short(c.to), "why": c.why}
+            for c in sorted(changes, key=lambda c: c.where != BEFORE)
+        ],
+        "curl": " &&\n".join(commands),
+    }
 
 
-def _first_changes(sent: Sent, name: str, base: str) -> list[Change]:
-    """How every attempt differs from what was sent."""
+def _first_changes(trace: Trace, kind: str, base: str) -> list[Change]:
+    """The differences of the first attempt from what was sent."""
     changes = []
-    if name == AUTH and sent.code not in ("host_not_allowed", "delivery_not_allowed"):
+    if kind == AUTH and trace.code not in _NOT_THIS_SERVER:
+        caller = trace.caller
+        sender = None if caller is None else f"{caller.kind} {caller.key_id or caller.subject}"
         ready = "Bearer <the ready token>"
-        changes.append(Change("header.Authorization", sent.caller, ready, "It is valid and has every scope."))
-    path = _in_world(sent)
-    if sent.code == "sandbox_not_found" or path != sent.path:
-        changes.append(Change("path", sent.path, base + path, "This sandbox exists and holds the refusal."))
-    for header, why in DROPPED.items():
-        if header in sent.headers and (header != "host" or sent.code == "host_not_allowed"):
-            shown = "-".join(part.capitalize() for part in header.split("-"))
-            changes.append(Change(f"header.{shown}", sent.headers[header], None, why))
+        changes.append(Change("header.Authorization", sender, ready, "It is valid and has every scope."))
+    path = _path_in_sandbox(trace)
+    if trace.code == "sandbox_not_found" or path != trace.path:
+        changes.append(Change("path", trace.path, base + path, "This sandbox exists and its journal has the refusal."))
+    sent = dict(trace.headers)
+    for header, why in _DROPPED_HEADERS.items():
+        if header in sent and (header != "host" or trace.code == "host_not_allowed"):
+            changes.append(Change(f"header.{header.title()}", sent[header], None, why))
     return changes
-
-
-def _operation(situation: Situation, sent: Sent) -> Operation | None:
-    found = routed(situation.document, _in_world(sent))
-    if found is None:
-        return None
-    method = "GET" if sent.method == "HEAD" else sent.method
-    return found.operations.get(method) or next(iter(found.operations.values()))
-
-
-def _answer(sent: Sent) -> Answer:
-    return Answer(sent.status, b"", sent.code, sent.message, tuple(sent.details))
 
 
 def _short(value: Any) -> Any:
@@ -236,4 +230,4 @@ def _short(value: Any) -> Any:
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
     except TypeError:  # nested too deep to be written
         return "…"
-    return value if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return value if len(text) <= _SHOWN else text[:_SHOWN] + "…"

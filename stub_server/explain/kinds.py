@@ -7,12 +7,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from . import contract_repairs as contract
-from . import control_repairs as control
-from . import reference_repairs as reference
-from . import rule_repairs as rules
-from . import state_repairs as states
-from .attempt import Attempt
-from .situation import Situation
+from . import record_repairs as records
+from . import states
+from .attempt import Attempt, Situation
 
 Repair = Callable[[Situation], Iterator[Attempt]]
 AUTH, CONTRACT, RULE, REFERENCE, FAULT = "auth", "contract", "rule", "reference", "fault"
@@ -60,21 +57,21 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         # what it refers to
         "not_found": Kind(REFERENCE, "The path names a record that the caller sees."),
         "reference_not_found": Kind(
-            REFERENCE, "The body refers to records that exist and belong together.", reference.another_reference
+            REFERENCE, "The body refers to records that exist and belong together.", records.another_reference
         ),
         "merchant_not_found": Kind(REFERENCE, "A public key finds its merchant while it is active."),
         "sandbox_not_found": Kind(REFERENCE, "A path below /s/ names a sandbox that exists."),
         # what the rules allow
-        "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", rules.free_document),
+        "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", records.free_document),
         "duplicate_name": Kind(
-            RULE, "Projects of a merchant, and plans of a project, differ in name.", rules.free_name
+            RULE, "Projects of a merchant, and plans of a project, differ in name.", records.free_name
         ),
-        "duplicate_sku": Kind(RULE, "Products of a project differ in SKU.", rules.free_sku),
-        "duplicate_url": Kind(RULE, "Webhooks of a merchant differ in address and project.", rules.free_address),
+        "duplicate_sku": Kind(RULE, "Products of a project differ in SKU.", records.free_sku),
+        "duplicate_url": Kind(RULE, "Webhooks of a merchant differ in address and project.", records.free_address),
         "document_type_conflict": Kind(
-            RULE, "document_type and type agree with the document.", rules.agreeing_type
+            RULE, "document_type and type agree with the document.", records.agreeing_type
         ),
-        "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", rules.later_expiry),
+        "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", records.later_expiry),
         "invalid_state_transition": Kind(RULE, _STATE, states.possible_move),
         "project_not_active": Kind(RULE, "Only an active project takes orders.", states.active_project),
         "project_archived": Kind(RULE, "An archived project stays as it is.", states.live_project),
@@ -84,7 +81,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", states.activated_plan),
         "plan_sold_out": Kind(RULE, "A plan has max_subscribers places and no more.", states.roomier_plan),
         "amount_mismatch": Kind(
-            RULE, "Where amounts are strict, the items of an order add up to its total.", rules.total_of_items
+            RULE, "Where amounts are strict, the items of an order add up to its total.", records.total_of_items
         ),
         "plan_in_use": Kind(
             RULE, "A plan with subscribers keeps its rhythm; with open orders too it is not deleted.",
@@ -96,21 +93,21 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", None, False),
         "webhook_deleted": Kind(RULE, "A delivery is sent to its webhook, while that exists."),
         "log_not_retryable": Kind(RULE, "A delivery that was called off is not sent any more."),
-        "idempotency_key_reused": Kind(RULE, "An Idempotency-Key stands for one request.", rules.another_key),
+        "idempotency_key_reused": Kind(RULE, "An Idempotency-Key stands for one request.", records.another_key),
         "step_not_kept": Kind(RULE, "A step or an instant is named whose state is kept."),
         "idempotency_in_progress": Kind(RULE, "The first request with an Idempotency-Key is answered first."),
         # what the control surface does to orders
-        "order_already_paid": Kind(RULE, "An order is paid once.", control.payable_order),
-        "order_not_payable": Kind(RULE, "An open order is paid, in full and in its time.", control.payable_order),
-        "order_not_refundable": Kind(RULE, "A paid order is refunded.", control.refundable_order),
-        "refund_exceeds_amount": Kind(RULE, "No more is refunded than was paid.", control.smaller_refund),
-        "refund_window_closed": Kind(RULE, "A payment is refunded within 90 days.", control.refundable_order),
+        "order_already_paid": Kind(RULE, "An order is paid once.", states.payable_order),
+        "order_not_payable": Kind(RULE, "An open order is paid, in full and in its time.", states.payable_order),
+        "order_not_refundable": Kind(RULE, "A paid order is refunded.", states.refundable_order),
+        "refund_exceeds_amount": Kind(RULE, "No more is refunded than was paid.", states.smaller_refund),
+        "refund_window_closed": Kind(RULE, "A payment is refunded within 90 days.", states.refundable_order),
         "failure_code_not_applicable": Kind(
-            RULE, "A payment fails with a code of its method.", control.failure_of_method
+            RULE, "A payment fails with a code of its method.", states.failure_of_method
         ),
         # what was simulated, or is over by now
         "rate_limited": Kind(FAULT, "A caller has so many requests in a time (--rate-limit). The same again, later."),
-        "simulated_fault": Kind(FAULT, "The sandbox was told to fail. The same again, without the fault."),
+        "simulated_fault": Kind(FAULT, "The sandbox was asked to fail. Send the same request without the fault."),
         "request_timeout": Kind(FAULT, "A request arrives in time. The same again."),
         "too_many_connections": Kind(FAULT, "A server has so many connections at once. The same again, later."),
         "internal_error": Kind(FAULT, "A defect: its cause is in the server's log.", None, False),

@@ -24,12 +24,10 @@ from ..contract.document import JSON, Document
 from ..contract.source import Json
 from ..engine.sandbox import Sandbox
 from ..store.memory import Store
-from .attempt import NOTHING, Attempt
-from .harmless import said
+from .attempt import NOTHING, TABLES, Attempt
 from .mending import Mender
 from .rehearsal import Question, Rehearsal
-from .search import Search
-from .situation import TABLES
+from .search import Search, values_of
 
 _MOST_TRIED = 32  # other records that a request is aimed at
 _SHARED = re.compile(r'"#/components/examples/([^"]+)"')
@@ -51,9 +49,9 @@ class LiveExamples:
     async def fill(self, call: Call, raw: Json, *, is_control: bool) -> None:
         """Fill a contract whose examples name ids of the sandbox. The control contract's requests are not rehearsed."""
         server, sandbox = call.server, call.sandbox
-        stage = self.rehearsal.stage(sandbox)
+        copy = self.rehearsal.copy_of(sandbox)
         headers = {"authorization": f"Bearer {server.ready_token(sandbox)}", "content-type": "application/json"}
-        filling = _Filling(self, server, stage, Document(raw), headers, call.prefix)
+        filling = _Filling(self, server, copy, Document(raw), headers, call.prefix)
         for path, item in raw["paths"].items():
             for method in METHODS:
                 if method in item:
@@ -74,7 +72,7 @@ class _Filling:
 
     owner: LiveExamples
     server: Server
-    stage: Sandbox
+    copy: Sandbox
     document: Document
     headers: dict[str, str]
     prefix: str
@@ -82,7 +80,7 @@ class _Filling:
     @property
     def store(self) -> Store:
         """The records."""
-        return self.stage.store
+        return self.copy.store
 
     # -- one operation
 
@@ -157,7 +155,7 @@ class _Filling:
     async def _ask(self, path: str, query: str = "") -> Any:
         """What the sandbox answers to a GET; None where it refuses."""
         question = Question("GET", path, query, self.headers, b"")
-        answer = await self.owner.rehearsal.ask(self.server, self.stage, question, self.prefix)
+        answer = await self.owner.rehearsal.ask(self.server, self.copy, question, self.prefix)
         await asyncio.sleep(0)  # others are served between two requests
         return orjson.loads(answer.body) if answer.is_success else None
 
@@ -169,14 +167,14 @@ class _Filling:
         """Ids in the path and a body with which a request succeeds alone; None where none were found."""
         attempt = self._attempt(path, method, values, body)
         owner, merchant = self.owner, self.store.merchant.id
-        words = said(attempt.question.body)
+        words = values_of(attempt.question.body)
         search = Search(self.server, owner.document, owner.mender, owner.rehearsal, merchant, words)
-        found = await search.nearest(attempt, owner.rehearsal.stage(self.stage))
+        found = await search.nearest(attempt, owner.rehearsal.copy_of(self.copy))
         if found is not None and not found.before and found.question.path == attempt.question.path:
             return values, found.body
         for other, changed in islice(self._alternatives(values, body), _MOST_TRIED):
             question = self._attempt(path, method, other, changed).question
-            answer = await owner.rehearsal.ask(self.server, owner.rehearsal.stage(self.stage), question)
+            answer = await owner.rehearsal.ask(self.server, owner.rehearsal.copy_of(self.copy), question)
             await asyncio.sleep(0)
             if answer.is_success:
                 return other, changed
@@ -228,7 +226,7 @@ class _Filling:
 
     @cached_property
     def _tables(self) -> dict[str, str]:
-        return {spec.schema: table for table, spec in self.stage.rules.layout.tables.items()}
+        return {spec.schema: table for table, spec in self.copy.rules.layout.tables.items()}
 
     def _chosen(self, table: str, fixed: Json) -> str | None:
         """The record for a place: the one that is named there, else a newer one, in the state that is shown there."""

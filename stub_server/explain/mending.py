@@ -1,24 +1,31 @@
-"""Mends a value so that a schema of the contract accepts it, and tells what was changed: as little as possible."""
+"""Mends a value so that a schema of the contract accepts it, with as few changes as possible, and lists the changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
 
 from ..contract.document import Document
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
 from ..kernel.text import nearest
-from .attempt import Change
 from .values import like, samples
 
 _DEEPEST = 32
-_MOST = 200  # changes that are told; a body with more of them is mended all the same
+_MOST = 200  # changes that are listed; a body with more of them is mended all the same
 ABSENT = object()
-_ANYTHING: Json = {}
-UNKNOWN = "The contract has no such field here."
-REQUIRED = "This field is required."
-_WHY = "The contract does not accept the value."
+WHY = "The contract does not accept the value."
+
+
+class Change(NamedTuple):
+    """One difference. `where` is a part of the request, or `before` for a call that is made first."""
+
+    where: str
+    from_: Any
+    to: Any
+    why: str
 
 
 class Unmendable(Exception):
@@ -26,38 +33,25 @@ class Unmendable(Exception):
 
 
 class Mender:
-    """One per server: it remembers the compiled schemas."""
+    """The compiled schemas of one contract. One per server."""
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self.resolve, self._schemas = document.resolve, schemas
-        self._compiled: dict[int, Validator] = {}
-        self._joined: dict[tuple[int, int], Json] = {}
+        self._compiled: dict[bytes, Validator] = {}
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of the document accepts a value."""
-        known = self._compiled.get(id(schema))  # the document lives as long as this
-        if known is None:
-            known = self._compiled[id(schema)] = self._schemas.compile(schema, request=True)
-        return known.is_valid(value)
-
-    def joined(self, schema: Json, part: Json) -> Json:
-        """A schema of objects and one of its `allOf` as one."""
-        key = id(schema), id(part)
-        known = self._joined.get(key)
-        if known is None:
-            members = dict(schema["properties"])
-            for name, member in part.get("properties", {}).items():
-                members[name] = {**self.resolve(members.get(name, {})), **self.resolve(member)}
-            required = [*schema.get("required", ()), *part.get("required", ())]
-            known = self._joined[key] = {**schema, "properties": members, "required": required}
-        return known
+        key = orjson.dumps(schema, option=orjson.OPT_NON_STR_KEYS)
+        if key not in self._compiled:
+            self._compiled[key] = self._schemas.compile(schema, request=True)
+        return self._compiled[key].is_valid(value)
 
 
 class Mending:
-    """One value's mending: `changes` are what it took."""
+    """Mends the values of one request; `changes` is what it changed."""
 
     def __init__(self, mender: Mender, now: str, reasons: Mapping[str, str]) -> None:
-        """`now` is a date-time that may be used; `reasons` say why by place, as the refusal told it."""
+        """`now` is a date-time that may be used; `reasons` are the messages of the refusal by place."""
         self._mender, self._now, self._reasons = mender, now, reasons
         self.changes: list[Change] = []
 
@@ -66,141 +60,125 @@ class Mending:
         schema = self._chosen(self._mender.resolve(schema), value)
         if depth > _DEEPEST:
             raise Unmendable(place)
-        kind = schema.get("type")
         if value is None and schema.get("nullable"):
             return None
-        if kind == "object":
+        if schema.get("type") == "object":
             return self._object(schema, value, place, example, depth)
-        if kind == "array":
+        if schema.get("type") == "array":
             return self._array(schema, value, place, example, depth)
         if value is not ABSENT and self._mender.accepts(schema, value):
             return value
-        return self._replace(schema, value, place, example)
+        made = self._first_accepted(schema, value, place, example)
+        self._list(place, value, made)
+        return made
 
     def _chosen(self, schema: Json, value: Any) -> Json:
-        """Of alternatives the one that the value is meant for."""
+        """The schema with its `allOf` merged, or the alternative that accepts the value, else the first one."""
+        resolve = self._mender.resolve
         options = schema.get("oneOf") or schema.get("anyOf")
-        if not options:
-            for part in schema.get("allOf", ()):
-                schema = self._mender.joined(schema, self._chosen(self._mender.resolve(part), value))
-            return schema
-        for option in options:
-            if value is not ABSENT and self._mender.accepts(option, value):
-                return self._mender.resolve(option)
-        return self._mender.resolve(options[0])
+        if options:
+            fitting = (option for option in options if value is not ABSENT and self._mender.accepts(option, value))
+            return resolve(next(fitting, options[0]))
+        for part in schema.get("allOf", ()):
+            part = self._chosen(resolve(part), value)
+            members = dict(schema["properties"])
+            for name, member in part.get("properties", {}).items():
+                members[name] = {**resolve(members.get(name, {})), **resolve(member)}
+            required = [*schema.get("required", ()), *part.get("required", ())]
+            schema = {**schema, "properties": members, "required": required}
+        return schema
 
-    def _replace(self, schema: Json, value: Any, place: str, example: Any) -> Any:
-        given = None if value is ABSENT else value
+    def _first_accepted(self, schema: Json, value: Any, place: str, example: Any) -> Any:
         made = () if value is ABSENT else like(schema, value, self._now)
         for candidates in (made, () if example is ABSENT else (example,), samples(schema, self._now)):
             for candidate in candidates:
                 if self._mender.accepts(schema, candidate):
-                    self._tell(place, given, candidate)
                     return candidate
         if schema.get("enum"):
-            self._tell(place, given, schema["enum"][0])
             return schema["enum"][0]
         if schema.get("nullable"):
-            self._tell(place, given, None)
             return None
         raise Unmendable(place)
 
     def _object(self, schema: Json, value: Any, place: str, example: Any, depth: int) -> Any:
         if not isinstance(value, dict):
-            if isinstance(example, dict) or not schema.get("nullable"):
-                made = self._silently(schema, example if isinstance(example, dict) else {}, place, depth)
-            else:
-                made = None
-            self._tell(place, None if value is ABSENT else value, made)
-            return made
-        shown = example if isinstance(example, dict) else self._shown(schema)
+            model = example if isinstance(example, dict) else None if schema.get("nullable") else {}
+            return self._replaced(schema, value, place, model, depth)
+        shown = example if isinstance(example, dict) else schema.get("example")
+        shown = shown if isinstance(shown, dict) else {}
         named, required = schema.get("properties", {}), schema.get("required", ())
         rest = schema.get("additionalProperties", True)
-        sent = self._known(named, required, value, place) if rest is False else dict(value)
         mended: dict[str, Any] = {}
-        for name, member in sent.items():
-            inner = f"{place}.{name}"
-            below = named.get(name, rest if isinstance(rest, dict) else _ANYTHING)
+
+        def add(name: str, member: Any) -> None:
+            below = named.get(name, rest if isinstance(rest, dict) else {})
+            mended[name] = self.mend(below, member, f"{place}.{name}", shown.get(name, ABSENT), depth + 1)
+
+        for name, member in (self._known(named, value, place) if rest is False else value).items():
             try:
-                mended[name] = self.mend(below, member, inner, shown.get(name, ABSENT), depth + 1)
+                add(name, member)
             except Unmendable:
                 if name in required:
                     raise
-                self._tell(inner, member, None)
+                self._list(f"{place}.{name}", member, None)
         for name in required:
             if name not in mended:
-                inner = f"{place}.{name}"
-                mended[name] = self.mend(named[name], ABSENT, inner, shown.get(name, ABSENT), depth + 1)
-        self._fill(schema, named, mended, shown, place, depth)
+                add(name, ABSENT)
+        for name in (*(n for n in shown if n in named), *named):  # members of the example first
+            if len(mended) < schema.get("minProperties", 0) and name not in mended:
+                add(name, ABSENT)
         for name in list(mended)[schema.get("maxProperties", len(mended)) :]:
-            self._tell(f"{place}.{name}", mended.pop(name), None)
+            self._list(f"{place}.{name}", mended.pop(name), None)
         return mended
 
-    def _known(self, named: Json, required: Iterable[str], value: dict[str, Any], place: str) -> dict[str, Any]:
-        """The members that the contract names; one that is nearly a missing one is taken for it."""
+    def _known(self, named: Iterable[str], value: dict[str, Any], place: str) -> dict[str, Any]:
+        """The members that the contract names; an unknown one is renamed to an absent one of a similar name."""
         kept = {name: member for name, member in value.items() if name in named}
         for name, member in value.items():
             if name in named:
                 continue
-            meant = nearest(name, [known for known in named if known not in kept]) if len(kept) < _MOST else None
-            if meant is not None:
-                kept[meant] = member
-                self._tell(f"{place}.{meant}", None, member)
-            self._tell(f"{place}.{name}", member, None, UNKNOWN)
+            similar = nearest(name, [known for known in named if known not in kept]) if len(kept) < _MOST else None
+            if similar is not None:
+                kept[similar] = member
+                self._list(f"{place}.{similar}", None, member)
+            self._list(f"{place}.{name}", member, None, "The contract has no such field here.")
         return kept
 
-    def _fill(self, schema: Json, named: Json, mended: dict[str, Any], shown: Any, place: str, depth: int) -> None:
-        """Members for an object that needs more of them: those of the example, else what is named first."""
-        for name in (*(n for n in shown if n in named), *named):
-            if len(mended) >= schema.get("minProperties", 0):
-                return
-            if name not in mended:
-                example = shown.get(name, ABSENT)
-                mended[name] = self.mend(named[name], ABSENT, f"{place}.{name}", example, depth + 1)
-
     def _array(self, schema: Json, value: Any, place: str, example: Any, depth: int) -> Any:
+        items = schema.get("items", {})
         if not isinstance(value, list):
-            alone = [] if value is ABSENT or value is None else [value]
-            items = schema.get("items", _ANYTHING)
-            fits = bool(alone) and self._mender.accepts(items, value)
+            if value is not ABSENT and value is not None and self._mender.accepts(items, value):
+                self._list(place, value, [value])
+                return [value]
             model = example if isinstance(example, list) else schema.get("example", [])
-            made = alone if fits else self._silently(schema, model, place, depth)
-            self._tell(place, None if value is ABSENT else value, made)
-            return made
+            return self._replaced(schema, value, place, model, depth)
         shown = (example if isinstance(example, list) else []) or [ABSENT]
-        mended = []
+        mended: list[Any] = []
         for number, item in enumerate(value[: schema.get("maxItems", len(value))]):
             try:
-                kept = self.mend(schema.get("items", _ANYTHING), item, f"{place}[{number}]", shown[0], depth + 1)
+                kept = self.mend(items, item, f"{place}[{number}]", shown[0], depth + 1)
             except Unmendable:
                 continue
-            mended.append(kept)
-        if schema.get("uniqueItems"):
-            once: list[Any] = []
-            for item in mended:
-                if item not in once[:_MOST]:
-                    once.append(item)
-            mended = once
-        while len(mended) < schema.get("minItems", 0):
-            item = shown[len(mended) % len(shown)]
-            mended.append(self.mend(schema.get("items", _ANYTHING), ABSENT, f"{place}[{len(mended)}]", item, depth + 1))
+            if not schema.get("uniqueItems") or kept not in mended[:_MOST]:
+                mended.append(kept)
+        while (number := len(mended)) < schema.get("minItems", 0):
+            mended.append(self.mend(items, ABSENT, f"{place}[{number}]", shown[number % len(shown)], depth + 1))
         if len(mended) != len(value):
-            self._tell(place, value, mended)
+            self._list(place, value, mended)
         return mended
 
-    def _silently(self, schema: Json, value: Any, place: str, depth: int) -> Any:
-        """A value that is mended as one: what it takes is not told piece by piece."""
-        told, self.changes = self.changes, []
+    def _replaced(self, schema: Json, value: Any, place: str, model: Any, depth: int) -> Any:
+        """A mended model in place of a value of another type, listed as one change."""
+        listed, self.changes = self.changes, []
         try:
-            return self.mend(schema, value, place, value, depth + 1)
+            made = None if model is None else self.mend(schema, model, place, model, depth + 1)
         finally:
-            self.changes = told
+            self.changes = listed
+        self._list(place, value, made)
+        return made
 
-    def _shown(self, schema: Json) -> dict[str, Any]:
-        shown = schema.get("example")
-        return shown if isinstance(shown, dict) else {}
-
-    def _tell(self, place: str, given: Any, made: Any, why: str = _WHY) -> None:
+    def _list(self, place: str, given: Any, made: Any, why: str = WHY) -> None:
         if len(self.changes) < _MOST:
-            said = REQUIRED if given is None and why is _WHY else why
-            self.changes.append(Change(place, given, made, self._reasons.get(place, said)))
+            given = None if given is ABSENT else given
+            why = "This field is required." if given is None and why == WHY else why
+            self.changes.append(Change(place, given, made, self._reasons.get(place, why)))

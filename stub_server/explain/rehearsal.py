@@ -1,4 +1,4 @@
-"""Runs requests through the API in a copy of a world: no journal, no rate limit, and nothing leaves the server."""
+"""Runs requests through the API in a copy of a sandbox: no journal, no rate limit, and nothing leaves the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PEER = ("127.0.0.1", 0)
 
 
 class Question(NamedTuple):
-    """A request. `path` is the one in its world, `headers` are by name in lower case."""
+    """A request. `path` has no sandbox prefix; `headers` are by name in lower case."""
 
     method: str
     path: str
@@ -56,18 +56,18 @@ class Rehearsal:
         self._routing = routing
         self._silent: Server | None = None
 
-    def stage(self, world: Sandbox) -> Sandbox:
-        """A copy of a world for rehearsals: it keeps no steps, and no fault rule acts in it."""
+    def copy_of(self, world: Sandbox) -> Sandbox:
+        """A copy of a sandbox for rehearsals: it keeps no steps, and has no fault rules."""
         twin = world.fork(world.name)
         twin.log, number = Log(0, Budget()), world.log.number
         twin.log.number = number
         twin.faults = Faults(world.seed)
         return twin
 
-    async def ask(self, server: Server, stage: Sandbox, asked: Question, prefix: str = "") -> Answer:
-        """How the API answers in a copy of a world, whose due jobs are done first. A defect is no answer but 500.
+    async def ask(self, server: Server, copy: Sandbox, asked: Question, prefix: str = "") -> Answer:
+        """The answer of the API in a copy of a sandbox, after the jobs that are due in it. A defect answers 500.
 
-        `prefix` is the one of the sandbox that its own URLs begin with.
+        `prefix` is that of the sandbox in the URLs of its answers.
         """
 
         async def receive() -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Rehearsal:
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
         query = asked.query.encode("latin-1", "replace")
         self._silent = self._silent or silent(server)
-        call = Call(asked.method, asked.path, query, Head(headers), stage, self._silent)
+        call = Call(asked.method, asked.path, query, Head(headers), copy, self._silent)
         call.client, call.prefix = _PEER, prefix
         call.begin()
         scope = {
@@ -96,11 +96,11 @@ class Rehearsal:
             CALL: call,
         }
         try:
-            tick_through(stage)
+            tick_through(copy)
             await self._routing()(scope, receive, send)
         except Refusal as refusal:
             return Answer(refusal.status, b"", refusal.code, str(refusal), refusal.details)
-        except Exception:  # a defect: the request itself has told of it, and a rehearsal tells nobody anything
+        except Exception:  # a defect, which the request itself has already logged
             return Answer(500)
         finally:
             if call.faults is not None:
@@ -113,12 +113,12 @@ class Rehearsal:
 
 
 class _Mute(Sender):
-    """Sends nothing: copies that the server makes for itself never speak."""
+    """Sends nothing."""
 
     async def attempt(
         self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
     ) -> AttemptOutcome:
-        """Say that nobody answered."""
+        """The outcome of an attempt that nobody answered."""
         return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "")
 
 
@@ -129,9 +129,9 @@ def silent(server: Server) -> Server:
 
 
 def _refused(status: int, body: bytes) -> Answer:
-    """A refusal that was answered and not raised, such as one that an Idempotency-Key keeps."""
+    """A refusal that was answered and not raised, such as the stored answer of an Idempotency-Key."""
     try:
-        said = orjson.loads(body)
-        return Answer(status, body, said["code"], said["message"], tuple(said["details"]))
+        refusal = orjson.loads(body)
+        return Answer(status, body, refusal["code"], refusal["message"], tuple(refusal["details"]))
     except (ValueError, KeyError, TypeError):
         return Answer(status, body)

@@ -1,27 +1,34 @@
-"""Finds the nearest request that succeeds: each attempt is run in a copy of the world, and repaired by its refusal."""
+"""Finds the nearest request that succeeds: runs attempts in a copy of the sandbox and repairs refused ones."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
+
+import orjson
 
 from ..calls.server import Server
-from ..contract.document import Document
+from ..contract.document import Document, Lifecycle
+from ..contract.formats import date_time_ms, is_date_time
 from ..engine.sandbox import Sandbox
-from .attempt import Attempt
-from .harmless import harmless
+from ..kernel.clock import DAY, iso
+from ..kernel.text import nearest
+from .attempt import Attempt, Situation
 from .kinds import KINDS
 from .mending import Mender
 from .rehearsal import Answer, Rehearsal
-from .situation import Situation
+from .values import NO
 
 MOST = 48  # attempts for one explanation
 DEEPEST = 10  # repairs one after the other
 OFTEN = 2  # times that the same refusal is repaired on one way
+_YEAR = 365 * DAY
+_NO_END = "The request did not ask for an end."
 
 
 class Search:
-    """One search. `words` are what the refused request's body says; `left` is how many attempts may still be made."""
+    """One search. `words` are the values of the refused body; `left` is how many attempts may still be made."""
 
     def __init__(
         self,
@@ -36,49 +43,49 @@ class Search:
         self._rehearsal, self._merchant, self._words = rehearsal, merchant, words
         self._seen: set[object] = set()
         self.left = MOST
-        self.met: dict[str, None] = {}  # codes of the refusals, in order
+        self.codes: dict[str, None] = {}  # codes of the refusals, in order
 
-    async def nearest(self, attempt: Attempt, stage: Sandbox, met: tuple[object, ...] = ()) -> Attempt | None:
+    async def nearest(self, attempt: Attempt, copy: Sandbox, met: tuple[object, ...] = ()) -> Attempt | None:
         """The attempt, or a repair of it, that succeeds; None where none was found.
 
-        `stage` is a copy of the world in which the calls before have been made. A refusal leaves it as it was. `met`
-        are the refusals on the way: where one comes back, its repair has not helped.
+        `copy` is a copy of the sandbox after the calls before; a refusal does not change it. `met` are the refusals so
+        far: a repair has not helped if its refusal comes again.
         """
-        attempt = harmless(attempt, self._words, stage.clock.now, stage.rules.lifecycles["Project"])
+        attempt = harmless(attempt, self._words, copy.clock.now, copy.rules.lifecycles["Project"])
         question = attempt.question
         mark = tuple((*call[:3], tuple(call.headers.items()), call.body) for call in (*attempt.before, question))
         if self.left <= 0 or len(met) > DEEPEST or mark in self._seen:
             return None
         self._seen.add(mark)
         self.left -= 1
-        answer = await self._rehearsal.ask(self._server, stage, question)
+        answer = await self._rehearsal.ask(self._server, copy, question)
         await asyncio.sleep(0)  # others are served between two attempts
         if answer.is_success:
             return attempt
-        self.met[answer.code or ""] = None
+        self.codes[answer.code or ""] = None
         refusal = answer.code, answer.details[0]["field"] if answer.details else None
         if met.count(refusal) >= OFTEN:
             return None
-        for candidate in self._repairs(attempt, stage, answer):
-            below = await self._prepared(candidate, attempt, stage)
+        for candidate in self._repairs(attempt, copy, answer):
+            below = await self._prepared(candidate, attempt, copy)
             found = None if below is None else await self.nearest(candidate, below, (*met, refusal))
             if found is not None or self.left <= 0:
                 return found
         return None
 
-    def _repairs(self, attempt: Attempt, stage: Sandbox, answer: Answer) -> Iterator[Attempt]:
+    def _repairs(self, attempt: Attempt, copy: Sandbox, answer: Answer) -> Iterator[Attempt]:
         kind = KINDS.get(answer.code or "")
         if kind is None or kind.repair is None:
             return iter(())
-        situation = Situation(self._mender, self._document, stage, self._merchant, attempt, answer)
+        situation = Situation(self._mender, self._document, copy, self._merchant, attempt, answer)
         return kind.repair(situation)
 
-    async def _prepared(self, candidate: Attempt, attempt: Attempt, stage: Sandbox) -> Sandbox | None:
-        """The world after the calls that a candidate makes first; None where one of them is refused."""
+    async def _prepared(self, candidate: Attempt, attempt: Attempt, copy: Sandbox) -> Sandbox | None:
+        """The sandbox after the calls that a candidate makes first; None where one of them is refused."""
         further = candidate.before[len(attempt.before) :]
         if not further:
-            return stage
-        below = self._rehearsal.stage(stage)
+            return copy
+        below = self._rehearsal.copy_of(copy)
         for call in further:
             self.left -= 1
             answer = await self._rehearsal.ask(self._server, below, call)
@@ -86,3 +93,38 @@ class Search:
             if not answer.is_success:
                 return None
         return below
+
+
+def values_of(body: bytes | None) -> frozenset[str]:
+    """The values of a body's members as texts; none of a body that is not known or cannot be read."""
+    try:
+        sent = orjson.loads(body or b"")
+    except ValueError:
+        return frozenset()
+    values = sent.values() if isinstance(sent, dict) else ()
+    return frozenset(str(value).strip().lower()[:64] for value in values)
+
+
+def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecycle) -> Attempt:
+    """The attempt; what would switch its record off stays on, unless `words` of the request ask for it.
+
+    A project is off while it does not sell, as its lifecycle says; plans and products have a state `inactive`.
+    """
+    changes: dict[str, Any] = {}
+    if attempt.member("is_active") is False and words.isdisjoint(NO):
+        changes["is_active"] = True
+    status = attempt.member("status")
+    off = ["inactive", *(state for state in projects.states if state not in projects.sets["selling"])]
+    if status in off and not any(nearest(word, [status]) for word in words):
+        changes["status"] = "active"
+    ends = str(attempt.member("expires_at"))
+    if is_date_time(ends) and date_time_ms(ends) <= now and not any(_is_day(word, ends) for word in words):
+        changes["expires_at"] = iso(now + _YEAR)
+    for name, value in changes.items():
+        attempt = attempt.with_member([name], value, _NO_END)
+    return attempt
+
+
+def _is_day(word: str, moment: str) -> bool:
+    """Whether a text names the day of a date-time."""
+    return len(word) >= 10 and moment.lower().startswith(word[:10])

@@ -64,9 +64,9 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
 
 def _options(options: list[Any], value: Any) -> Iterator[Any]:
     texts = {str(option): option for option in options}
-    meant = nearest(str(value)[:64], list(texts))
-    if meant is not None:
-        yield texts[meant]
+    similar = nearest(str(value)[:64], list(texts))
+    if similar is not None:
+        yield texts[similar]
     yield from options
 
 
@@ -76,9 +76,9 @@ def _numbers(schema: Json, value: Any) -> Iterator[int | float]:
         low, high = schema.get("minimum"), schema.get("maximum")
         step = schema.get("multipleOf")
         for candidate in (number, _stepped(number, step), *(n for n in (low, high) if n is not None)):
-            held = candidate if low is None else max(low, candidate)
-            held = held if high is None else min(high, held)
-            yield int(held) if schema["type"] == "integer" or isinstance(held, int) else held
+            fit = candidate if low is None else max(low, candidate)
+            fit = fit if high is None else min(high, fit)
+            yield int(fit) if schema["type"] == "integer" else fit
     yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
     yield 1
 

@@ -1,1 +1,5 @@
-"""Floor 7: reads the journal of a world: which requests are meant, how they are shown, what was expected of them."""
+"""Floor 7: reads the journal of a sandbox, which `engine/journal.py` writes, for the controls and for recordings.
+
+It may import `engine/`, `contract/`, `calls/` and the floors below. Begin with `entries.py`; `expectations.py` verifies
+requests, `archive.py` writes HAR, `recordable.py` chooses what a recording contains.
+"""

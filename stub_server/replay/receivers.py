@@ -20,20 +20,20 @@ from ..files.recording import step_for
 from ..kernel.clock import iso
 from ..kernel.record import Body
 from ..kernel.timers import SENDING, Timer
-from .clockwork import Timepiece
+from .inputs import Timepiece
 
-_TURNS = 200  # that others get before an attempt that the recording does not know is given up
+_TURNS = 200  # of the event loop before an attempt that is not in the recording is passed over
 
 
 class Diverged(Exception):
-    """The world is not what it was: a step of the recording cannot be its next one."""
+    """The next step of the recording does not fit the state of the sandbox."""
 
 
 class Receivers:
     """What the recording says of deliveries: steps of attempts by number, outcomes of those that a request made."""
 
     def __init__(self, steps: Iterable[Body], timepiece: Timepiece, world: Callable[[], Sandbox]) -> None:
-        self._timepiece, self._world = timepiece, world
+        self._timepiece, self._sandbox = timepiece, world
         self._request = ""  # the id of the request that is being served
         self._fired: set[tuple[str, str]] = set()  # attempts that its answer names, by instant and delivery
         self._steps: dict[int, Body] = {}
@@ -54,16 +54,20 @@ class Receivers:
 
     def under_way(self, world: Sandbox) -> int:
         """How many attempts were under way: the next one, unless it was made while the clock advanced."""
-        told = self._steps.get(world.log.number + 1)
-        if told is None or world is not self._world() or (world.clock.frozen and told["at"] != world.clock.now):
+        recorded = self._steps.get(world.log.number + 1)
+        if (
+            recorded is None
+            or world is not self._sandbox()
+            or (world.clock.frozen and recorded["at"] != world.clock.now)
+        ):
             return 0
-        timers, subject = world.timers.by_number(), told["cause"]["id"]
-        dues = [timers[number][0] for number in told.get("taken", ()) if number in timers]
+        timers, subject = world.timers.by_number(), recorded["cause"]["id"]
+        dues = [timers[number][0] for number in recorded.get("taken", ()) if number in timers]
         return 0 if any((iso(due), subject) in self._fired for due in dues) else 1
 
     def until(self, number: int) -> None:
-        """Have the attempts that ended before a request, up to the step before it. Raises Diverged."""
-        world = self._world()
+        """Take the attempts that ended before a request, up to the step `number`. Raises Diverged."""
+        world = self._sandbox()
         for due in sorted(n for n in self._steps if world.log.number < n <= number):
             step = self._steps[due]
             self._timepiece.show(world, step["at"])
@@ -72,24 +76,26 @@ class Receivers:
                 raise Diverged(f"step {due}, an attempt to deliver, does not follow step {world.log.number}")
 
     def take_next(self, world: Sandbox, subject: str | None = None) -> bool:
-        """Have the next step of a world if it is an attempt that the recording knows, of a delivery if told."""
-        told = self._steps.get(world.log.number + 1)
-        if world is not self._world() or told is None or subject not in (None, told["cause"]["id"]):
+        """Take the next step if it is a recorded attempt, of delivery `subject` if given; whether it was taken."""
+        recorded = self._steps.get(world.log.number + 1)
+        if world is not self._sandbox() or recorded is None or subject not in (None, recorded["cause"]["id"]):
             return False
         try:
-            step = step_for(world, told)
+            next_step = step_for(world, recorded)
         except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise Diverged(f"step {told['number']}, an attempt to deliver, names what is not there ({error})") from None
-        world.take(step)
+            raise Diverged(
+                f"step {recorded['number']}, an attempt to deliver, names what is not there ({error})"
+            ) from None
+        world.take(next_step)
         return True
 
     def take_waiting(self) -> bool:
-        """Have the next attempt while a request waits for what is due; whether there was one."""
-        world = self._world()
-        told = self._steps.get(world.log.number + 1)
-        if told is None:
+        """Take the next attempt while a request waits for what is due; whether there was one."""
+        world = self._sandbox()
+        recorded = self._steps.get(world.log.number + 1)
+        if recorded is None:
             return False
-        self._timepiece.show(world, told["at"])
+        self._timepiece.show(world, recorded["at"])
         tick_through(world)
         return self.take_next(world)
 
@@ -102,9 +108,9 @@ class Receivers:
             attempt, public, hidden = put["hidden"]["attempts"][-1], put["public"], put["hidden"]
             if attempt["trigger"] == AUTOMATIC or step is None:
                 continue
-            while self._world().log.number + 1 < step["number"] and self.take_waiting():
+            while self._sandbox().log.number + 1 < step["number"] and self.take_waiting():
                 pass  # others ended while this one was on its way
-            self._timepiece.show(self._world(), step["at"])
+            self._timepiece.show(self._sandbox(), step["at"])
             return AttemptOutcome(
                 status=public["response_status"],
                 body=public["response_body"],
@@ -119,7 +125,7 @@ class Receivers:
 
 
 class SilentSender(Sender):
-    """Sends nothing; answers what the recording knows."""
+    """Sends nothing; returns recorded outcomes."""
 
     def __init__(self, version: str, receivers: Receivers) -> None:
         super().__init__(version, local=False)
@@ -128,7 +134,7 @@ class SilentSender(Sender):
     async def attempt(
         self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
     ) -> AttemptOutcome:
-        """What was answered then; of an attempt that the recording does not know, that nobody answered."""
+        """The recorded outcome; a failed connection for an attempt that is not in the recording."""
         found = self._receivers.answer()
         return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "") if found is None else found
 
@@ -139,7 +145,7 @@ class _Posting(Posting):
     receivers: Receivers
 
     async def deliver(self, world: Sandbox, timer: Timer, timeout: float, *, slow: bool = False) -> Made | None:
-        """Have the step of an attempt; what the recording does not know is passed over."""
+        """Take the step of an attempt; pass over one that is not in the recording."""
         if self._attempt(world, timer) is None:
             return None
         for _ in range(_TURNS):
@@ -154,13 +160,13 @@ class _Posting(Posting):
         return self.receivers.under_way(world)
 
     async def ended(self) -> None:
-        """Have the next attempt that has ended, for whoever waits for one. Raises TimeoutError without one."""
+        """Take the next attempt that has ended. Raises TimeoutError without one."""
         if not self.receivers.take_waiting():
             raise TimeoutError
 
 
 class SilentCourier(Courier):
-    """A courier that is open and never goes out."""
+    """A courier that is open and sends nothing."""
 
     def __init__(self, sender: Sender, receivers: Receivers) -> None:
         super().__init__(sender, sender)
@@ -169,11 +175,11 @@ class SilentCourier(Courier):
 
     @property
     def is_open(self) -> bool:
-        """It is asked like one that sends."""
+        """It is used like one that sends."""
         return True
 
     def keep_back(self, world: Sandbox) -> None:
-        """Take what is due, and keep back what may not be sent, as one that goes out has done by the next request."""
+        """Claim what is due and hold what may not be sent, as a courier that sends does before the next request."""
         timers = world.timers
         while (timer := timers.claim(world.clock.now)) is not None:
             attempt = attempt_for(world, timer)
@@ -183,6 +189,6 @@ class SilentCourier(Courier):
                 timers.hold(timer)
 
     def hand_back(self, world: Sandbox) -> None:
-        """Have everything due again that was taken: the clock of its world advances, and has its steps itself."""
-        for taken in [*world.timers.claimed.values()]:
-            world.timers.release(Timer(*taken))
+        """Release everything that was claimed: the clock advances, and takes its steps itself."""
+        for claimed in [*world.timers.claimed.values()]:
+            world.timers.release(Timer(*claimed))

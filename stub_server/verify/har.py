@@ -14,7 +14,7 @@ import orjson
 
 from ..contract.document import Document
 from ..contract.secrets import REDACTED
-from ..journal.har import entry
+from ..journal.archive import entry
 from ..kernel.clock import iso
 from ..version import __version__
 from .exchange import Answer, Exchange, Headers, Request

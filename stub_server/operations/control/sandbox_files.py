@@ -14,7 +14,7 @@ from ...files.download import Download
 from ...files.package import MEDIA, BadFile
 from ...files.recording import write_recording
 from ...files.state import capture
-from ...journal.recorded import chosen, line
+from ...journal.recordable import chosen, line
 from ...kernel.problem import Conflict, Invalid, Limited, detail
 from ...kernel.record import Body
 

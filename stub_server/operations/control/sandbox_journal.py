@@ -4,17 +4,16 @@ from ...calls import reply
 from ...calls.call import CONTROL, Call
 from ...calls.reply import Page, Reply, Streamed
 from ...engine.journal import Trace
-from ...journal import har, matching
-from ...journal.doubts import doubts, is_of, unknown
-from ...journal.filters import Filter, chosen
-from ...journal.showing import curl, row, whole
+from ...journal.archive import archive
+from ...journal.entries import chosen, curl, row, whole
+from ...journal.expectations import Expectation, is_of, unknown, warnings_of
 from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
 
 async def _chosen(call: Call, query: Body) -> list[Trace]:
     """The requests that a query means, newest first. Others are served while they are looked for."""
-    work = chosen(_newest(call), Filter(query))
+    work = chosen(_newest(call), query)
     found: list[Trace] = await call.server.sandboxes.lane.in_slices(work)
     return found
 
@@ -54,19 +53,19 @@ async def get_requests_har(call: Call, query: Body) -> Reply:
     """200 with an HTTP archive of the requests, oldest first."""
     found = await _chosen(call, query)
     server = call.server
-    return Streamed(har.archive(found, server.url + call.prefix, server.version), b"application/har+json")
+    return Streamed(archive(found, server.url + call.prefix, server.version), b"application/har+json")
 
 
 async def verify_requests(call: Call, body: Body) -> Reply:
     """200 when as many requests match as were expected, else 409; both with the report."""
     api, control = call.server.document, call.server.control
     documents = {"": api, CONTROL: control}
-    expected = matching.Expectation(body, of_control=is_of(body, control) and not is_of(body, api))
+    expected = Expectation(body, of_control=is_of(body, control) and not is_of(body, api))
     # Its own alone: the call has warnings of its headers and query as well.
     warnings = [] if call.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
     report = await call.server.sandboxes.lane.in_slices(expected.judged(_newest(call)))
     if not report["matched"]:
-        warnings += doubts(body, documents)
+        warnings += warnings_of(body, documents)
     call.warn(*warnings)
     report |= {"unknown": list(unknown(body, documents)), "warnings": warnings}
     if report["unknown"]:

@@ -17,7 +17,7 @@ from ...calls.server import Server
 from ...calls.views import shown_step
 from ...engine.scheduler import caught_up
 from ...engine.step import Step
-from ...journal.showing import row
+from ...journal.entries import row
 from ...kernel.clock import iso
 from ...kernel.problem import Limited, NotFound, Unavailable
 from ...worlds.entry import Entry

@@ -1,21 +1,22 @@
-"""What was expected of the requests to a sandbox: which ones, how often, and what comes nearest."""
+"""What is expected of the requests to a sandbox: which ones, how often, the nearest ones, and likely slips."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from http import HTTPMethod
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
 
 from ..calls.call import CONTROL
+from ..contract.document import Document, Operation
 from ..contract.formats import range_end_ms
 from ..engine.journal import Trace
 from ..kernel.problem import Invalid, detail
 from ..kernel.record import Body
-from ..kernel.text import glob
-from .filters import has_status
-from .showing import body_of, joined, plain
+from ..kernel.text import glob, nearest
+from .entries import body_of, has_status, joined, plain
 
 NEAREST = 3
 MOST_DIFFERENCES = 20  # of one request
@@ -27,7 +28,11 @@ _TARGET = ("operationId", "method", "path")
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
 Difference = tuple[str, Any, Any]
-_ABSENT: Final = object()  # what there is where nothing is; JSON's null is a value
+_ABSENT: Final = object()  # no value, as JSON's null is one
+_METHODS = tuple(method.value for method in HTTPMethod)
+_ALWAYS = ("OPTIONS",)  # every path answers it
+_LONGEST_NAME = 100  # characters of what was asked for
+_PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
 
 
 class Expectation:
@@ -36,7 +41,7 @@ class Expectation:
     def __init__(self, body: Body, *, of_control: bool = False) -> None:
         """`body` as the contract has it; `of_control` says that it names an operation of the control surface.
 
-        Raises Invalid for more than can be looked at for every request.
+        Raises Invalid for a body that takes too long to compare with every request.
         """
         _check_size(body)
         self._request, self._response = dict(body.get("request", {})), body.get("response", {})
@@ -51,7 +56,9 @@ class Expectation:
         matched: list[str] = []
         misses: list[tuple[int, int, str, list[Difference]]] = []
         for age, trace in enumerate(journal):
-            if (self._since is not None and trace.at < self._since) or self._is_aside(trace):
+            if self._since is not None and trace.at < self._since:
+                continue
+            if trace.path.startswith(CONTROL) and not self._looks_at_control:
                 continue
             weight, found = yield from self._compared(trace)
             if not found:
@@ -59,28 +66,21 @@ class Expectation:
             else:
                 misses = sorted([*misses, (weight, age, trace.id, found)], key=lambda miss: miss[:2])[:NEAREST]
             yield
-        ok = self._holds(len(matched))
+        ((name, number),), count = self._times.items(), len(matched)
+        ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
         return {
             "ok": ok,
             "code": None if ok else "verification_failed",
-            "matched": len(matched),
+            "matched": count,
             "expected": dict(self._times),
             "requests": matched[:MOST_IDS],
-            "nearest": [] if ok else [{"id": ident, "differences": _told(found)} for _, _, ident, found in misses],
+            "nearest": [] if ok else [{"id": ident, "differences": _shown(found)} for _, _, ident, found in misses],
         }
 
-    def _is_aside(self, trace: Trace) -> bool:
-        """Whether a request is to the control surface while the API is meant."""
-        return trace.path.startswith(CONTROL) and not self._looks_at_control
-
-    def _holds(self, count: int) -> bool:
-        ((name, number),) = self._times.items()
-        return {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
-
     def _compared(self, trace: Trace) -> Generator[None, None, tuple[int, list[Difference]]]:
-        """How far a request is from what is expected, and in what it differs.
+        """How far a request is from what is expected, and its differences.
 
-        The bodies of requests to another target are not looked at.
+        The rest of a request to another target is not compared.
         """
         found = list(self._target(trace))
         if found:
@@ -142,7 +142,7 @@ def _or_absent(value: Any) -> Any:
 
 
 def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Difference | None]:
-    """The differences of a whole body; whoever expects null is content with none."""
+    """The differences of a whole body. Null matches an absent body."""
     if expected is not None and not body:
         yield where, expected, _ABSENT
     else:
@@ -150,10 +150,7 @@ def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Differen
 
 
 def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference | None]:
-    """In what a value differs from what is expected of it, and None for each part of it that does not.
-
-    A part is compared in little time, however many there are.
-    """
+    """The differences of a value from the expected one, and None for each part that is equal, after which to pause."""
     if isinstance(expected, dict):
         if not isinstance(actual, dict):
             yield where, expected, actual
@@ -183,7 +180,7 @@ def _equal(expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-def _told(found: Iterable[Difference]) -> list[Body]:
+def _shown(found: Iterable[Difference]) -> list[Body]:
     return [
         {"where": plain(where[:_SHOWN]), "expected": _cut(expected)}
         | ({} if actual is _ABSENT else {"actual": _cut(actual)})
@@ -195,3 +192,80 @@ def _cut(value: Any) -> Any:
     """A value, or the beginning of its text where it is long."""
     text = orjson.dumps(plain(value) if isinstance(value, str) else value).decode()
     return orjson.loads(text) if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def unknown(expected: Body, documents: Mapping[str, Document]) -> Iterator[str]:
+    """Messages about an operation or a method that does not exist, which no request could match."""
+    request = expected.get("request", {})
+    asked, method = request.get("operationId"), request.get("method")
+    names = [name for document in documents.values() for name in document.operations]
+    if asked is not None and not any(glob(asked, name) for name in names):
+        yield _unknown(asked, "operation", names)
+    if method is not None and not any(glob(method.upper(), known) for known in _METHODS):
+        yield _unknown(method, "method of HTTP", _METHODS)
+
+
+def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
+    similar = nearest(asked, known)
+    return plain(f"There is no {what} {asked[:_LONGEST_NAME]}." + (f" Did you mean {similar}?" if similar else ""))
+
+
+def is_of(expected: Body, document: Document) -> bool:
+    """Whether an expectation names an operation of a contract."""
+    asked = expected.get("request", {}).get("operationId")
+    return asked is not None and any(glob(asked, name) for name in document.operations)
+
+
+def warnings_of(expected: Body, documents: Mapping[str, Document]) -> Iterator[str]:
+    """Codes of warnings, where nothing matched; `documents` are by the base of their paths."""
+    request = expected.get("request", {})
+    known = [(base, operation) for base, document in documents.items() for operation in document.operations.values()]
+    if "path" in request:
+        segments = request["path"].split("/")
+        known = [(base, o) for base, o in known if _may_be(segments, f"{base}{o.path}".split("/"))]
+        if not known:
+            yield "unknown_path"
+    if "method" in request and known:
+        methods = {*_ALWAYS, *(method for _, operation in known for method in _methods(operation))}
+        if not any(glob(request["method"].upper(), method) for method in methods):
+            yield "unknown_method"
+    code = expected.get("response", {}).get("code")
+    if code is not None and not any(glob(code, known) for document in documents.values() for known in _codes(document)):
+        yield "unknown_code"
+    bodies = (request.get("body"), expected.get("response", {}).get("body"))
+    if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
+        yield "path_as_name"
+
+
+def _codes(document: Document) -> Sequence[str]:
+    return document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())  # type: ignore[no-any-return]
+
+
+def _methods(operation: Operation) -> tuple[str, ...]:
+    return (operation.method, "HEAD") if operation.method == "GET" else (operation.method,)
+
+
+def _may_be(asked: Sequence[str], template: Sequence[str]) -> bool:
+    """Whether a path of a template may fit a glob, both in segments. True rather too often: `*` may span several."""
+    if not asked or not template:
+        return not asked and not template
+    first, rest = asked[0], asked[1:]
+    if "*" not in first:
+        return _are_alike(first, template[0], len(first)) and _may_be(rest, template[1:])
+    head, tail = first.split("*")[0], first.split("*")[-1]
+    return _are_alike(head, template[0], None) and any(
+        _are_alike(tail[::-1], _turned(template[last - 1]), None) and _may_be(rest, template[last:])
+        for last in range(1, len(template) + 1)
+    )
+
+
+def _turned(part: str) -> str:
+    return part if part.startswith("{") else part[::-1]
+
+
+def _are_alike(wanted: str, part: str, length: int | None) -> bool:
+    """Whether a segment of a template may begin with a text, and have this length."""
+    if part.startswith("{"):
+        return length != 0
+    fits = len(part) >= len(wanted) if length is None else len(part) == length
+    return fits and all(sign in ("?", found) for sign, found in zip(wanted, part, strict=False))

@@ -1,4 +1,4 @@
-"""What a replay leaves aside, and what it cannot do at all: known before anything is sent."""
+"""Which requests a replay skips, and what it cannot replay at all: known before anything is sent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from ..engine.sandbox import DEFAULT
 from ..files.package import BadFile
-from ..journal.reach import Asked, beginning
+from ..journal.recordable import Asked, recording_start
 from ..kernel.record import Body
 from ..worlds.names import folded
 
-# Why requests are left aside: what made their answers is not in a recording.
+# Why requests are skipped: a recording does not contain what their answers depend on.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
 BODY, CONNECTION = "body_not_kept", "connection"
@@ -21,15 +21,15 @@ _OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the 
 
 
 def brief(request: Body) -> Asked:
-    """A recorded request, as far as it tells what it was about."""
+    """A recorded request, as far as it is needed here."""
     body, answer = request["body"].encode("latin-1"), (request["answer"] or "").encode("latin-1")
     return Asked(request["id"], request["operation"], request["status"], request["path"], body, answer)
 
 
 def reasons(requests: Sequence[Body], name: str) -> Mapping[str, str]:
-    """By their ids, why requests of a sandbox are left aside. Raises BadFile for what cannot be replayed."""
+    """By their ids, why requests of a sandbox are skipped. Raises BadFile for what cannot be replayed."""
     every = [brief(request) for request in requests]
-    begun = beginning(every)
+    begun = recording_start(every)
     if begun:
         at = every[begun - 1]
         what = f"the snapshot {at.named()}" if at.operation == "restoreSnapshot" else "a request"
@@ -43,7 +43,7 @@ def reasons(requests: Sequence[Body], name: str) -> Mapping[str, str]:
 
 
 def is_sent(request: Body, reason: str | None) -> bool:
-    """Whether a request is sent: one that is left aside too, if what follows builds on what it changed."""
+    """Whether a request is sent: a skipped one too, if later requests depend on its changes."""
     acts = request["after"] is not None or request["operation"] in _OF_RULES  # on deliveries at reserved names
     return reason is None or (reason in (FAULTS, CUT) and acts)
 

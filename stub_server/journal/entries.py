@@ -1,26 +1,29 @@
-"""A request of the journal as it is shown: in a list, whole, and as a command."""
+"""The requests of the journal: chosen by a query, and shown in a list, whole, and as a command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 import orjson
 
-from ..calls.call import Caller
+from ..calls.call import CONTROL, Caller
 from ..calls.curl import command
 from ..calls.server import Server
+from ..contract.formats import range_end_ms
 from ..contract.secrets import LEFT_OUT, REDACTED
 from ..engine.journal import LONGEST, Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import iso
+from ..kernel.globs import glob
 from ..kernel.record import Body
 
-# What belongs to a connection or is made anew when a request is sent again.
+# Headers of a connection, or that are made anew when a request is sent again.
 _OF_THE_CONNECTION = frozenset(
     ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "expect", "keep-alive", "te",
      "upgrade", "x-sandbox", "authorization")
 )  # fmt: skip
+_AT_ONCE = 16  # requests that are looked at before others may be served
 
 
 def row(trace: Trace) -> Body:
@@ -43,7 +46,7 @@ def row(trace: Trace) -> Body:
 
 
 def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
-    """A request with all that is kept of it."""
+    """A request with all that the journal stores of it."""
     return {
         **row(trace),
         "request": {"headers": joined(trace.headers), "body": body_of(trace.body)},
@@ -62,7 +65,7 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
 
 
 def outcomes(trace: Trace) -> list[str]:
-    """What came of each stage that a request reached: the last one tells what became of it."""
+    """The outcome of each stage that a request reached; that of the last one is the outcome of the request."""
     last = "passed"
     if not trace.status:
         last = "dropped"
@@ -74,7 +77,7 @@ def outcomes(trace: Trace) -> list[str]:
 
 
 def body_of(body: bytes | None) -> Any:
-    """A body as JSON where it is some, else as text; None where there is none."""
+    """The value of a JSON body, else the body as text; None without a body."""
     if not body:
         return None
     try:
@@ -99,7 +102,7 @@ def plain(text: str) -> str:
 
 
 def curl(server: Server, world: Sandbox, trace: Trace) -> str | None:
-    """The command that sends a request again, with the world's ready token; None where it is not known whole."""
+    """The command that sends a request again, with the ready token; None where a part of it is not known."""
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.packed
     sent = joined(trace.headers)
     lacks_body = trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent)
@@ -129,3 +132,44 @@ def _caller(caller: Caller, trace: Trace) -> Body:
         "claims": None if caller.claims is None else dict(caller.claims),
         "admitted": trace.step != "auth",
     }
+
+
+def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[Trace]]:
+    """The requests that a query of the list admits, in the order of `journal`; others may be served where it yields."""
+    since, until = (range_end_ms(query[name]) if name in query else None for name in ("since", "until"))
+    found = []
+    for number, trace in enumerate(journal):
+        is_in_time = (since is None or trace.at >= since) and (until is None or trace.at <= until)
+        if is_in_time and _admits(query, trace):
+            found.append(trace)
+        if number % _AT_ONCE == 0:
+            yield
+    return found
+
+
+def _admits(query: Body, trace: Trace) -> bool:
+    equal = {"operationId": trace.operation, "method": trace.method, "code": trace.code}
+    caller = trace.caller
+    names = () if caller is None else (caller.kind, caller.key_id or "", caller.subject, caller.merchant_id)
+    return (
+        all(query.get(name, value) == value for name, value in equal.items())
+        and ("status" not in query or has_status(query["status"], trace.status))
+        and (query.get("control", False) or not trace.path.startswith(CONTROL))
+        and ("path" not in query or glob(query["path"], trace.path))
+        and ("caller" not in query or query["caller"] in names)
+        and ("contains" not in query or _contains(trace, query["contains"].encode()))
+    )
+
+
+def has_status(wanted: str, status: int) -> bool:
+    """Whether a status is one such as `404` or `4xx`."""
+    return str(status).startswith(wanted.removesuffix("xx")) and status >= 100
+
+
+def _contains(trace: Trace, text: bytes) -> bool:
+    return (
+        text in (trace.body or b"")
+        or text in (trace.answer or b"")
+        or text in trace.query
+        or text in trace.path.encode("utf-8", "replace")
+    )

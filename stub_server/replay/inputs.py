@@ -1,8 +1,9 @@
-"""An equal credential for each caller of a recording, which names callers and holds no credentials."""
+"""What a replay supplies in place of the machine and the clients: the time, the ids of requests, and credentials."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import orjson
@@ -10,9 +11,10 @@ import orjson
 from ..calls.credentials import Tokens
 from ..engine.sandbox import Sandbox
 from ..files.recording import private_key
+from ..kernel.clock import EARLIEST_START, LATEST_START
 from ..kernel.record import Body
 
-# What a request may have sent that was nobody's: each is refused in its own words, and one of them as then.
+# Credentials that are rejected, each with another message: one of them has that of the recorded answer.
 _STRANGERS = (
     "Bearer sk_sandbox_" + "0" * 40,
     "Bearer pk_sandbox_" + "0" * 24,
@@ -22,15 +24,49 @@ _STRANGERS = (
 )
 
 
+class Timepiece:
+    """The machine's time as the recording has it, in ms."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+    def show(self, world: Sandbox, at: int, wall: int | None = None) -> None:
+        """Set the time so that a running clock shows `at`; if the clock is frozen, set it to `wall` if given."""
+        if not world.clock.frozen:  # within the years that can be written, whatever clock the file has
+            self.now = min(max(at - world.clock.state.offset, EARLIEST_START), LATEST_START)
+        elif wall is not None:
+            self.now = wall
+
+
+class RequestIds(Random):
+    """Random bits for request ids: those of `use` once, else generated ones."""
+
+    def __init__(self, seed: str) -> None:
+        super().__init__(seed)
+        self._next: int | None = None
+
+    def use(self, ident: str) -> None:
+        """Give the next request this id."""
+        self._next = int(ident.removeprefix("req_"), 16)
+
+    def getrandbits(self, k: int, /) -> int:
+        """The bits of the next id."""
+        given, self._next = self._next, None
+        return super().getrandbits(k) if given is None else given
+
+
 class Callers:
-    """Gives credentials that a server of this process accepts, or refuses, as those of the recording were."""
+    """Credentials for the callers of a recording, which names callers and contains no credentials."""
 
     def __init__(self, tokens: Tokens, secret: bytes, name: str) -> None:
         self._tokens, self._secret, self._name = tokens, secret, name
         self._made: dict[str, str] = {}
 
     def credentials(self, world: Sandbox, request: Body) -> Iterator[str]:
-        """What may have stood in Authorization: all but the last are tried while the answer is another 401."""
+        """Values of Authorization to try, the next one while the answer is a 401 that differs from the recorded one."""
         caller = request["caller"]
         if caller is None:
             yield from _STRANGERS

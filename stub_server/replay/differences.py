@@ -12,7 +12,7 @@ import orjson
 from ..contract.secrets import REDACTED
 from ..kernel.record import Body
 
-_ASIDE = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
+_NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
 # Times of the machine in answers of the control surface.
 _MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
 _RUNNING = frozenset(("now", "resumed"))  # the instant that a running clock shows, and how many deliveries are due then
@@ -27,7 +27,7 @@ class Comparing:
     """
 
     def __init__(self, *, other_secret: bool, other_file: bool) -> None:
-        self._other_secret, self._aside = other_secret, _MACHINES | {"scenario"} if other_file else _MACHINES
+        self._other_secret, self._not_compared = other_secret, _MACHINES | {"scenario"} if other_file else _MACHINES
 
     def difference(self, recorded: Body, replayed: Body, *, is_running: bool) -> str:
         """What differs, as a diff; empty where nothing does.
@@ -36,39 +36,37 @@ class Comparing:
         the present of another sandbox that says of itself that its clock runs.
         """
         recorded = _less_secrets(recorded, replayed)
-        before, after = self._told(recorded, is_running), self._told(replayed, is_running)
+        before, after = self._lines(recorded, is_running), self._lines(replayed, is_running)
         if before == after:
             return ""
         lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=2)
         return "\n".join(lines)
 
-    def _told(self, request: Body, is_running: bool) -> list[str]:
+    def _lines(self, request: Body, is_running: bool) -> list[str]:
         """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
         answer, control = request["answer"] or "", request["path"].startswith(_CONTROL)
         parsed: Any = None
         with suppress(ValueError):
             parsed = orjson.loads(answer.encode("latin-1"))
         if control and parsed is not None:
-            parsed = _without(parsed, self._aside | _RUNNING if is_running else self._aside)
+            parsed = _without(parsed, self._not_compared | _RUNNING if is_running else self._not_compared)
             answer = orjson.dumps(parsed).decode()
-        headers = [(name, value) for name, value in request["answer_headers"] if name not in _ASIDE]
-        if REDACTED in answer or control:  # how long a secret is tells nothing
+        headers = [(name, value) for name, value in request["answer_headers"] if name not in _NOT_COMPARED]
+        if REDACTED in answer or control:  # the length of a secret does not matter
             headers = [(name, value) for name, value in headers if name != "content-length"]
         step = "none" if request["after"] is None else f"{request['before']} to {request['after']}"
         lines = [f"status {request['status']}", f"steps {step}"]
         lines += [f"{name}: {value}" for name, value in sorted(headers)]
         if parsed is not None and not answer[:1].isspace():
             try:
+                is_compact = control or orjson.dumps(parsed) == answer.encode("latin-1")
                 shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
-                lines += [*shown.splitlines(), *([] if _is_plain(parsed, answer, control) else [answer])]
+                lines += [*shown.splitlines(), *([] if is_compact else [answer])]
             except TypeError:
                 lines.append(answer)
         else:
             lines += answer.splitlines()
-        return [self._derived(line) for line in lines]
-
-    def _derived(self, line: str) -> str:
-        return _DERIVED.sub("[derived]", line) if self._other_secret else line
+        return [_DERIVED.sub("[derived]", line) for line in lines] if self._other_secret else lines
 
 
 def _less_secrets(recorded: Body, replayed: Body) -> Body:
@@ -94,14 +92,11 @@ def _left_out(before: Any, after: Any) -> Any:
     return before
 
 
-def _is_plain(parsed: Any, answer: str, control: bool) -> bool:
-    """Whether the bytes are those that JSON has when it is written anew: showing them would tell nothing more."""
-    return control or orjson.dumps(parsed) == answer.encode("latin-1")
-
-
-def _without(node: Any, aside: frozenset[str]) -> Any:
+def _without(node: Any, skipped: frozenset[str]) -> Any:
     if isinstance(node, dict):
         if node.get("frozen") is False:
-            aside |= {"now"}
-        return {name: "[the machine's]" if name in aside else _without(member, aside) for name, member in node.items()}
-    return [_without(item, aside) for item in node] if isinstance(node, list) else node
+            skipped |= {"now"}
+        return {
+            name: "[the machine's]" if name in skipped else _without(member, skipped) for name, member in node.items()
+        }
+    return [_without(item, skipped) for item in node] if isinstance(node, list) else node

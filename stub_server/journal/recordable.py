@@ -1,8 +1,12 @@
-"""Requests of the journal as a recording holds them: which ones, from which step on, and each as a line."""
+"""Which requests of the journal a recording contains, from which step on, and each as a line of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
+from urllib.parse import unquote
+
+import orjson
 
 from ..calls.call import Caller
 from ..contract.secrets import LEFT_OUT
@@ -12,13 +16,74 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState
 from ..kernel.record import Body
-from .reach import Asked, beginning
-from .showing import plain
+from .entries import plain
 
-_ANEW = ("resetSandbox", "importSandbox")
-"""After these the world is another: nothing before them is in its log."""
+_REPLACING = ("resetSandbox", "importSandbox")
+"""They replace the sandbox: its log has nothing before them."""
 _METHOD = 100  # characters
 _SENDING = ("sendTestWebhook", "retryWebhook")
+
+
+class Asked(NamedTuple):
+    """A request and its answer, as far as they tell what it was about."""
+
+    id: str
+    operation: str | None
+    status: int
+    path: str
+    body: bytes
+    answer: bytes
+
+    def named(self) -> str:
+        """What the path names in `/_sandbox/<kind>/<name>/…`."""
+        return unquote(self.path.split("/")[3]) if self.path.count("/") > 2 else ""
+
+    def sent(self) -> Body:
+        """The body; empty where it is no object."""
+        return _object(self.body)
+
+    def answered(self, member: str) -> Body:
+        """A member of the answer; empty where it is no object."""
+        found = _object(self.answer).get(member)
+        return found if isinstance(found, dict) else {}
+
+    def names_what(self) -> bool:
+        """Whether a refusal names what of the request is wrong."""
+        return bool(_object(self.answer).get("details"))
+
+
+def recording_start(requests: Iterable[Asked]) -> int:
+    """How many requests, in the order in which they acted, must be left out for the others to be sent again.
+
+    A snapshot that is restored must have been taken by one of those others, and a request that a rewind names be one.
+    """
+    begun = 0
+    snapshots: set[str] = set()
+    idents: set[str] = set()
+    for number, request in enumerate(requests, 1):
+        if request.operation == "createSnapshot" and request.status == 201:
+            snapshots.add(str(request.answered("snapshot").get("name")))
+        elif request.status == 200 and _goes_beyond(request, snapshots, idents):
+            begun = number
+            snapshots.clear()
+            idents.clear()
+        idents.add(request.id)
+    return begun
+
+
+def _goes_beyond(request: Asked, snapshots: set[str], idents: set[str]) -> bool:
+    if request.operation == "restoreSnapshot":
+        return request.named() not in snapshots
+    to_request = request.sent().get("to_request") if request.operation == "rewindSandbox" else None
+    return to_request is not None and to_request not in idents
+
+
+def _object(text: bytes) -> Body:
+    try:
+        found = orjson.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 class Chosen(NamedTuple):
@@ -40,15 +105,15 @@ class Chosen(NamedTuple):
 
 
 def chosen(world: Sandbox) -> Chosen:
-    """The newest requests of a world whose state before them is kept. Raises Conflict where there are none."""
+    """The newest requests of a sandbox before which its state is kept. Raises Conflict where there are none."""
     journal, log = world.journal, world.log
     if not journal.keeps_bodies:
         raise unkept(
             "The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests", "query"
         )
     every = list(journal)
-    begun = next((n for n in range(len(every), 0, -1) if _begins_anew(every[n - 1])), 0)
-    # In the order in which they changed something: one that waited is kept when it has ended.
+    begun = next((n for n in range(len(every), 0, -1) if _is_replacement(every[n - 1])), 0)
+    # In the order of their changes: the journal has them in the order in which they ended.
     ordered = sorted(every[begun:], key=lambda trace: trace.before)
     found: list[Trace] = []
     for trace in reversed(ordered):
@@ -61,21 +126,20 @@ def chosen(world: Sandbox) -> Chosen:
         message = "The state before the requests that are kept is not kept any more: start with a larger --history."
         raise unkept(message, "requests", "query")
     found.reverse()
-    begun = beginning(_asked(trace) for trace in found)
+    begun = recording_start(_asked(trace) for trace in found)
     if begun and begun == len(found):
-        message = (
-            "The newest request went back to a snapshot or request of which nothing is kept: send others, and record."
-        )
+        message = "The newest request went back to a snapshot or request that is not kept: send others, then record."
         raise unkept(message, "requests", "query")
     found, left_out = found[begun:], left_out + begun
     start = found[0].before if found else log.number
+    later = [step for step in log if step.number > start]
     return Chosen(
         start,
-        next((step.clock_before for step in log if step.number > start), world.recorded_clock),
+        later[0].clock_before if later else world.recorded_clock,
         found,
         [step for step in log if step.number <= start],
-        [step for step in log if step.number > start and _is_outside(step)],
-        [step for step in log if step.number > start],
+        [step for step in later if step.cause.kind == "delivery" or step.cause.operation in _SENDING],
+        later,
         left_out,
     )
 
@@ -121,8 +185,8 @@ def _asked(trace: Trace) -> Asked:
     return Asked(trace.id, trace.operation, trace.status, trace.path, trace.body or b"", answer or b"")
 
 
-def _begins_anew(trace: Trace) -> bool:
-    return trace.operation in _ANEW and trace.status == 200
+def _is_replacement(trace: Trace) -> bool:
+    return trace.operation in _REPLACING and trace.status == 200
 
 
 def _is_whole(trace: Trace) -> bool:
@@ -132,7 +196,3 @@ def _is_whole(trace: Trace) -> bool:
     """
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
     return not is_cut and trace.packed != b"" and trace.body != LEFT_OUT
-
-
-def _is_outside(step: Step) -> bool:
-    return step.cause.kind == "delivery" or step.cause.operation in _SENDING

@@ -25,28 +25,29 @@ from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile, digest_of
 from ..files.recording import outline, read_recording
 from ..http.access import CONTROL_KEY, opens
-from ..journal.recorded import line
+from ..journal.recordable import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from ..version import __version__
-from .aside import brief, is_sent, reasons
-from .callers import Callers
-from .clockwork import RequestIds, Timepiece
-from .comparing import Comparing
+from .differences import Comparing
+from .inputs import Callers, RequestIds, Timepiece
 from .receivers import Diverged, Receivers, SilentCourier, SilentSender
+from .skipped import brief, is_sent, reasons
 
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
 _CONTROL = "/_sandbox"
+_SECRET = b"replay"
+_MOST_STEPS = 1_000_000
 
 
 class Outcome(NamedTuple):
     """How a replay ended: the first request whose answer differs, with the diff, if there is one.
 
-    `compared` answers were the same; `aside` are the ids of requests that were not sent, or not compared, by reason.
+    `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not compared, by reason.
     Where the recording is of another contract, `contract`, all requests were sent, and by their operations `converted`
     are the ids of those whose answers are the same once the recorded ones are as the served contract has them, and
     `differing` of the others. Its version and digest are empty where the recording does not name it.
@@ -54,7 +55,7 @@ class Outcome(NamedTuple):
 
     requests: int
     compared: int
-    aside: Mapping[str, Sequence[str]]
+    skipped: Mapping[str, Sequence[str]]
     request: Body | None = None
     diff: str = ""
     contract: Body | None = None
@@ -82,8 +83,8 @@ def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: 
     if scenario is not None:
         behaviour["scenario"] = scenario.absolute().as_posix()
     key = _KEY if behaviour.pop("has_admin_key") else None
-    for aside in ("has_secret", "rate_limit"):
-        behaviour.pop(aside)
+    for name in ("has_secret", "rate_limit"):
+        behaviour.pop(name)
     return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=max(requests, 1))
 
 
@@ -97,17 +98,13 @@ async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | No
         return await session.run()
 
 
-_SECRET = b"replay"
-_MOST_STEPS = 1_000_000
-
-
 class Session:
     """One recording on one server."""
 
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
         header, about, self._requests = outline(data, shapes.check)
-        self._held, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
+        self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
         self.timepiece.now = self._requests[0]["wall"] if self._requests else 0
         self._settings = settings_of(about, len(self._requests), overlays, scenario)
         with wall_from(self.timepiece):
@@ -116,12 +113,12 @@ class Session:
         self._fitting = Fitting(rules, shapes, digest_of(header))
         recording = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
         self._reader, self.name = recording.reader, recording.reader.state.name
-        self._aside = reasons(self._requests, self.name)
+        self._skipped = reasons(self._requests, self.name)
         control = self._app.server.control
         self._converters = {"": rules.converter, _CONTROL: Converter(control, Schemas(control.raw, NO_FORMATS))}
         self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
-        self._receivers = Receivers(recording.outside, self.timepiece, self._world)
+        self._receivers = Receivers(recording.outside, self.timepiece, self._sandbox)
         sender = SilentSender(__version__, self._receivers)
         courier = SilentCourier(sender, self._receivers)
         server = dataclasses.replace(
@@ -141,33 +138,33 @@ class Session:
         self._ended: list[Trace] = []
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
 
-    def _world(self) -> Sandbox:
+    def _sandbox(self) -> Sandbox:
         return self._app.server.sandboxes.entry(self.name).world
 
     async def run(self) -> Outcome:
         """Send everything, until an answer differs and no other contract may be why."""
-        held, state = self._held, self._reader.state
+        held_before, state = self._held_before, self._reader.state
 
         def fill(world: Sandbox) -> None:
             secret = self._settings.signing_secret(b"")
             admitted = admit(self._reader, (), lambda scenario, seed: world, secret, lambda clock: clock)
             world.log.refill(admitted.steps)
-            world.held_before = SILENT if held == SILENT else min(held, world.events.raised)
+            world.held_before = SILENT if held_before == SILENT else min(held_before, world.events.raised)
 
         await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
-        compared, aside = 0, defaultdict[str, list[str]](list)
+        compared, skipped = 0, defaultdict[str, list[str]](list)
         first: tuple[Body | None, str] = (None, "")
         for request in self._requests:
-            reason, diff, goes_on = self._aside.get(request["id"]), "", self._fitting.is_other
+            reason, diff, goes_on = self._skipped.get(request["id"]), "", self._fitting.is_other
             try:
                 if is_sent(request, reason):
-                    diff = await self._compare(request, is_aside=reason is not None)
+                    diff = await self._compare(request, is_skipped=reason is not None)
                 else:  # a later rewind may name it
-                    self._world().journal.append(_unsent(request, self.name))
+                    self._sandbox().journal.append(_unsent(request, self.name))
             except Diverged as error:
                 diff, reason, goes_on = f"--- recorded\n+++ replayed\n{error}", None, False
             if reason is not None:
-                aside[reason].append(request["id"])
+                skipped[reason].append(request["id"])
             elif diff:
                 first = first if first[0] else (request, diff)
                 self._differing[_operation(request)].append(request["id"])
@@ -176,22 +173,22 @@ class Session:
             else:
                 compared += 1
         compared -= sum(map(len, self._converted.values()))
-        outcome = Outcome(len(self._requests), compared, aside, *first)
+        outcome = Outcome(len(self._requests), compared, skipped, *first)
         if not self._fitting.is_other:
             return outcome
         return outcome._replace(contract=self._contract, converted=self._converted, differing=self._differing)
 
-    async def _compare(self, request: Body, *, is_aside: bool) -> str:
-        """The difference that a request's answer makes, unless it is left aside. Raises Diverged."""
+    async def _compare(self, request: Body, *, is_skipped: bool) -> str:
+        """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
         self._receivers.until(_seen(request))
         sent = [value for name, value in request["headers"] if name == "authorization"]
-        credentials = [""] if not sent else list(self._callers.credentials(self._world(), request))
+        credentials = [""] if not sent else list(self._callers.credentials(self._sandbox(), request))
         first: str | None = None
         for credential in credentials:
             answered = await self._send(request, credential)
-            if is_aside:
+            if is_skipped:
                 return ""
-            diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
+            diff = self._comparing.difference(request, answered, is_running=not self._sandbox().clock.frozen)
             if diff and self._fitting.is_other and self._is_same_converted(request, answered):
                 self._converted[_operation(request)].append(request["id"])
                 diff = ""
@@ -216,16 +213,16 @@ class Session:
             return False
         answer = orjson.dumps(converter.converted(schema, value))
         headers = [
-            [name, str(len(answer)) if name == "content-length" else told] for name, told in request["answer_headers"]
+            [name, str(len(answer)) if name == "content-length" else value] for name, value in request["answer_headers"]
         ]
         was = request | {"answer": answer.decode("latin-1"), "answer_headers": headers}
-        return not self._comparing.difference(was, answered, is_running=not self._world().clock.frozen)
+        return not self._comparing.difference(was, answered, is_running=not self._sandbox().clock.frozen)
 
     async def _send(self, request: Body, credential: str) -> Body:
         """Send a request; answers it as the journal has it."""
-        world = self._world()
+        world = self._sandbox()
         world.ids.requests_from(self._ids)
-        self._ids.tell(request["id"])
+        self._ids.use(request["id"])
         self._receivers.begin(request)
         self.timepiece.show(world, request["at"], request["wall"])
         self._courier.keep_back(world)
@@ -248,7 +245,7 @@ class Session:
         self._ended.clear()
         try:
             await self._app(self._scope(request, body, credential), receive, send)
-        except ConnectionResetError:  # as then: a request asked for it
+        except ConnectionResetError:  # the request asked for it
             pass
         finally:
             world.faults = rules
@@ -258,17 +255,17 @@ class Session:
     def _scope(self, request: Body, body: bytes, credential: str) -> dict[str, Any]:
         headers = []
         for name, value in request["headers"]:
-            told = value.encode("latin-1")
+            sent = value.encode("latin-1")
             if name == "authorization":
-                told = credential.encode("latin-1")
+                sent = credential.encode("latin-1")
             elif name == "content-length":
-                told = b"%d" % len(body)
+                sent = b"%d" % len(body)
             elif name.encode() == CONTROL_KEY and value == REDACTED:
                 is_right = request["code"] != "admin_key_required" or not opens(request["path"])
-                told = (self._app.server.sandboxes.control_key(self.name) if is_right else "another").encode()
+                sent = (self._app.server.sandboxes.control_key(self.name) if is_right else "another").encode()
             elif name.encode() == _ADMIN and value == REDACTED:
-                told = (_KEY if request["code"] != "admin_key_required" else "another").encode()
-            headers.append((name.encode("latin-1"), told))
+                sent = (_KEY if request["code"] != "admin_key_required" else "another").encode()
+            headers.append((name.encode("latin-1"), sent))
         prefix = f"/s/{self.name}" if request["prefixed"] else ""
         if not prefix and self.name != DEFAULT and all(name != b"x-sandbox" for name, _ in headers):
             headers.append((b"x-sandbox", self.name.encode()))  # then its credential named it

@@ -15,17 +15,18 @@ import orjson
 from ..engine.journal import Trace
 from ..kernel.clock import iso
 from ..kernel.slices import SLICE
-from .showing import plain
+from .entries import plain
 
 CHUNK = 64 * 1024  # bytes
 
 Headers = Sequence[tuple[str, str]]
+_STATUSES = frozenset(int(status) for status in HTTPStatus)
 
 
 async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
-    """The archive in chunks; others are served between them. `traces` are newest first, and let go as they are told.
+    """The archive in chunks; others are served between them. `traces` are newest first.
 
-    `base_url` is the address of the world. Times are the machine's: those of a sandbox may stand still.
+    `base_url` is the address of the sandbox. Times are the machine's, as the clock of a sandbox may be frozen.
     """
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": version}}
     parts = [b'{"log":', orjson.dumps(head)[:-1], b',"entries":[']
@@ -70,7 +71,7 @@ def entry(
     no text is encoded as HAR says it; one of a request cannot be.
     """
     method, url, query, sent, body = request
-    status, answered, said = answer
+    status, answered, content = answer
     return {
         "startedDateTime": started,
         "time": took,
@@ -91,17 +92,14 @@ def entry(
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": _pairs(answered),
-            "content": {"size": len(said), "mimeType": _named(answered, "content-type"), **_content(said)},
+            "content": {"size": len(content), "mimeType": _named(answered, "content-type"), **_content(content)},
             "redirectURL": _named(answered, "location") if 300 <= status < 400 else "",
             "headersSize": -1,
-            "bodySize": len(said),
+            "bodySize": len(content),
         },
         "cache": {},
         "timings": {"send": 0, "wait": took, "receive": 0},
     }
-
-
-_STATUSES = frozenset(int(status) for status in HTTPStatus)
 
 
 def _pairs(headers: Headers) -> list[dict[str, str]]:
