@@ -143,7 +143,9 @@ def stopped_at(draft: Draft, project_id: str) -> int | None:
 
 
 def end_suspension(draft: Draft, row: Row) -> None:
-    """The project goes on: nobody loses time that was paid for."""
+    """The project goes on: nobody loses time that was paid for. One that an archive has just ended stays as it is."""
+    if row.public["status"] not in billing.states(draft, "Subscription", "running"):
+        return
     project = draft.store.projects.open(row.public["projectId"])
     assert project is not None
     suspended = project.hidden.get("suspended_at", draft.now)  # a file of an earlier version does not say when
