@@ -49,11 +49,11 @@ def _check(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
         return
     from ..app import data_dir
     from ..contract import bundle
-    from ..contract.names import Names
+    from ..contract.generated import Names
     from ..contract.source import ContractError
 
     try:
-        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).scope_patterns()
+        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).scope_patterns
     except ContractError as error:
         raise Unusable(str(error)) from None
     unknown = next((scope for scope in scopes if scope not in known), None)

@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
+from ..contract.compatibility import success_of
 from ..contract.document import JSON, Document, Operation
-from ..contract.known import success_of
 from ..contract.schema import ContractViolation, Schemas
 from ..domain.uniqueness import taken
 from ..engine.step import Saved

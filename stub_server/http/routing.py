@@ -10,7 +10,7 @@ from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
-from ..contract.bundle import METHODS
+from ..contract.source import METHODS
 from ..kernel.problem import Missing, NotAllowed
 from ..kernel.text import nearest
 
