@@ -14,12 +14,12 @@ from .calls.server import Server, Waiting
 from .console.contract_files import Viewers, contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
-from .contract import bundle, conformity, kept
+from .contract import bundle, compatibility, extensions
 from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import Formats, formats
 from .contract.schema import ContractViolation, Schemas
-from .contract.source import ContractError, read
+from .contract.source import METHODS, ContractError, read
 from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
@@ -75,14 +75,14 @@ def create_app(settings: Settings | None = None) -> Application:
     logging.getLogger("connexion").setLevel(logging.WARNING)
     folder, shipped = data_dir("openapi"), None
     if not settings.overlays:
-        document, control = map(Document, kept.contracts(folder))
+        document, control = map(Document, bundle.contracts(folder))
     else:
         read_once = cache(read)  # the contracts share files
         document = Document(bundle.load(folder / "openapi.yaml", settings.overlays, read_once))
         control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
         shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
-        conformity.check(document, settings.overlays, shipped)
-        conformity.check_known(document, shipped, settings.overlays)
+        extensions.check(document, settings.overlays, shipped)
+        compatibility.check(document, shipped, settings.overlays)
         handlers = Handlers(document, OPERATIONS)
         for operation in document.operations.values():
             if (handler := handlers.function(operation)) is not None:
@@ -264,7 +264,7 @@ def thin(raw: Body) -> Body:
                 "responses": {"default": {"description": "See the contract."}},
             }
             for method, operation in item.items()
-            if method in bundle.METHODS
+            if method in METHODS
         }
         for path, item in raw["paths"].items()
     }

@@ -12,7 +12,7 @@ from connexion.resolver import Resolution, Resolver
 
 from .contract.document import Document, Operation
 from .contract.formats import READ
-from .contract.names import SOURCE
+from .contract.generated import SOURCE
 from .contract.source import ContractError, Json, json_path
 from .kernel.problem import NotBuilt
 

@@ -47,7 +47,7 @@ def token(
     """
     from ..calls.credentials import Tokens
     from ..kernel.clock import wall_seconds
-    from ..seeding.world import MERCHANT_ID, USER_ID
+    from ..seeding.filling import MERCHANT_ID, USER_ID
     from ..settings import Settings
 
     _check_scopes(scopes, overlays)
@@ -62,11 +62,11 @@ def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
         return
     from ..app import data_dir
     from ..contract import bundle
-    from ..contract.names import Names
+    from ..contract.generated import Names
     from ..contract.source import ContractError
 
     try:
-        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).scope_patterns()
+        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).scope_patterns
     except ContractError as error:
         raise Unusable(str(error)) from None
     unknown = next((scope for scope in scopes if scope not in known), None)
@@ -104,7 +104,7 @@ def check(overlays: tuple[Path, ...]) -> None:
     An example that does not fit its schema is a warning.
     """
     from ..app import create_app, data_dir
-    from ..contract import bundle, conformity, laws, references
+    from ..contract import bundle, compatibility, extensions, lint
     from ..contract.document import Document
     from ..contract.formats import formats
     from ..contract.source import ContractError, json_path
@@ -117,9 +117,9 @@ def check(overlays: tuple[Path, ...]) -> None:
         document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
         control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
         shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml"))
-        conformity.check(document, overlays, shipped)
-        conformity.check_known(document, shipped, overlays)
-        conformity.check(control)
+        extensions.check(document, overlays, shipped)
+        compatibility.check(document, shipped, overlays)
+        extensions.check(control)
         counts = {
             "operations": len(document.operations),
             "schemas": len(document.raw["components"]["schemas"]),
@@ -131,10 +131,10 @@ def check(overlays: tuple[Path, ...]) -> None:
         found = [
             f"{json_path(['x-webhooks', event])}: nothing raises {event}: name it in x-lifecycle or x-events of its "
             "resource, or take it out"
-            for event in references.unraised(document)
+            for event in lint.unraised(document)
         ]
-        found += [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in laws.faults(document, control)]
-        unfit = laws.unfit_examples(document, formats(is_document_here, is_document_unchecked))
+        found += [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in lint.faults(document, control)]
+        unfit = lint.unfit_examples(document, formats(is_document_here, is_document_unchecked))
         warnings = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in unfit]
         if overlays:
             with suppress(ScenarioError):  # a fault of the data, not of the contract

@@ -14,7 +14,7 @@ import yaml
 
 from ..calls.call import CONTROL, Answer, Call
 from ..calls.credentials import Gate
-from ..contract.path_examples import with_path_examples
+from ..contract.generated import with_path_examples
 from ..contract.source import Json
 from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
 from ..kernel.problem import Refusal

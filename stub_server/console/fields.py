@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ..contract.assumptions import bounds
 from ..contract.document import Document
 from ..contract.formats import STRICT
 from ..contract.schema import LONGEST_KEY
 from ..contract.source import Json
-from ..contract.wording import bounds
 
 _DEEPEST = 8
 MOST = 400  # rows of a table: schemas of an overlay may branch without end

@@ -1,10 +1,11 @@
-"""The report of assumptions: behaviour that the source document does not state, read from the contract."""
+"""The report of assumptions: behaviour that the source document does not state, with schemas in words."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from ..kernel.record import Body
-from . import wording
-from .document import Document
+from .document import JSON, Document, Operation
+from .source import Json
 
 LIMITATIONS = (
     ("one-server", "State lives in the memory of one process and is gone when it stops."),
@@ -15,36 +16,48 @@ LIMITATIONS = (
         "fidelity to production cannot be.",
     ),
 )
+_FORMATS = {
+    "uuid": "UUID",
+    "date-time": "date-time",
+    "uri": "web address",
+    "email": "e-mail address",
+    "document": "CPF, CNPJ or passport number",
+    "ip-network": "IP address or network",
+}
+_KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_MOST_SHOWN = 12
 
 
 def assumptions_of(document: Document) -> Body:
     """The report of `/_sandbox/assumptions`."""
     using: dict[str, list[str]] = {}
     for operation in document.operations.values():
-        for name in wording.schemas_of(operation, document):
+        for name in _schemas_of(operation, document):
             using.setdefault(name, []).append(operation.id)
-    found = [*_operations(document), *_properties(document, using), *_contradictions(document), *_limitations()]
+    found = [
+        *_operations(document),
+        *(
+            entry | {"operations": using.get(name, [])}
+            for name, schema in document.raw["components"]["schemas"].items()
+            for entry in _schema(name, schema, document)
+        ),
+        *_contradictions(document),
+        *(_entry("limitation", ident, "server", "assumed", text, []) for ident, text in LIMITATIONS),
+    ]
     documented = sum(o.is_documented for o in document.operations.values())
     return {"total": len(found), "documented_operations": documented, "assumptions": found}
 
 
 def _operations(document: Document) -> Iterator[Body]:
-    for operation in document.operations.values():
-        for part, basis in operation.basis.items():
-            if basis == "assumed":
-                text = {
-                    "method": f"The method is {operation.method}.",
-                    "path": f"The path is {operation.path}.",
-                    "request": f"It takes {wording.request(operation, document)}.",
-                    "response": f"It answers {wording.response(operation, document)}.",
-                }[part]
-                yield _entry("operation", f"{operation.id}.{part}", operation.id, "assumed", text, [operation.id])
-
-
-def _properties(document: Document, using: dict[str, list[str]]) -> Iterator[Body]:
-    for name, schema in document.raw["components"]["schemas"].items():
-        for entry in _schema(name, schema, document):
-            yield entry | {"operations": using.get(name, [])}
+    texts = {
+        "method": lambda operation: f"The method is {operation.method}.",
+        "path": lambda operation: f"The path is {operation.path}.",
+        "request": lambda operation: f"It takes {_request(operation, document)}.",
+        "response": lambda operation: f"It answers {_response(operation, document)}.",
+    }
+    for op in document.operations.values():
+        for part in (part for part, basis in op.basis.items() if basis == "assumed"):
+            yield _entry("operation", f"{op.id}.{part}", op.id, "assumed", texts[part](op), [op.id])
 
 
 def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
@@ -52,7 +65,7 @@ def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
     properties = schema.get("properties", {})
     for member, basis in schema.get("x-basis", {}).items():
         if basis == "assumed" or member in notes:
-            decided = wording.decided(properties.get(member, {}), member in schema.get("required", ()), document)
+            decided = _decided(properties.get(member, {}), member in schema.get("required", ()), document)
             text = " ".join(part for part in (decided, notes.get(member)) if part)
             yield _entry("property", f"{name}.{member}", name, basis, text, [])
     for member, inner in properties.items():
@@ -69,10 +82,118 @@ def _contradictions(document: Document) -> Iterator[Body]:
         yield _entry("contradiction", entry["id"], ", ".join(entry["bites"]), "documented", text, bites)
 
 
-def _limitations() -> Iterator[Body]:
-    for ident, text in LIMITATIONS:
-        yield _entry("limitation", ident, "server", "assumed", text, [])
-
-
 def _entry(kind: str, ident: str, subject: str, basis: str, text: str, operations: list[str]) -> Body:
     return {"kind": kind, "id": ident, "subject": subject, "operations": operations, "basis": basis, "text": text}
+
+
+# -- schemas in words
+
+
+def shape(node: Json, document: Document) -> str:
+    """What a value may be: `text of 1 to 100 characters or null; month when left out`."""
+    text = _plain(node, document)
+    schema = document.resolve(node)
+    if schema.get("nullable"):
+        text += " or null"
+    if "default" in schema:
+        text += f"; {_value(schema['default'])} when left out"
+    return text
+
+
+def bounds(node: Json, kind: str, unit: str) -> str:
+    """The limits of a length or number, such as ` of 1 to 100 characters`; empty where there are none."""
+    low, high = node.get(f"min{kind}"), node.get(f"max{kind}")
+    if low is not None and high is not None:
+        return f" of {low} to {high}{unit}" if unit else f" from {low} to {high}"
+    if high is not None:
+        return f" of at most {high}{unit}"
+    return f" of at least {low}{unit}" if low else ""
+
+
+def _decided(node: Json, required: bool, document: Document) -> str:
+    """What a field is, as a sentence, and its description."""
+    optional = not required and "default" not in document.resolve(node)
+    text = f"{shape(node, document)}{'; optional' if optional else ''}."
+    description = " ".join(str(node.get("description", "")).split())
+    return f"{text[0].upper()}{text[1:]} {description}".rstrip()
+
+
+def _request(operation: Operation, document: Document) -> str:
+    """What an operation takes besides its path."""
+    parts = []
+    if operation.body is not None:
+        parts.append(f"{_plain(operation.body, document)}{'' if operation.body_required else ', or no body'}")
+    for place in ("query", "header"):
+        names = [parameter.name for parameter in operation.parameters if parameter.place == place]
+        if names:
+            parts.append(f"in the {place} {', '.join(names)}")
+    return " and ".join(parts) or "nothing beside its path"
+
+
+def _response(operation: Operation, document: Document) -> str:
+    """The responses of an operation: its success by schema, its refusals by status."""
+    refused = [str(status) for status in operation.responses if status >= 400]
+    answers = [
+        f"{status} {_plain(answer.media[JSON], document)}" if JSON in answer.media else str(status)
+        for status, answer in operation.responses.items()
+        if status < 400
+    ]
+    return ", ".join(answers) + (f"; refusals are {', '.join(refused)}" if refused else "")
+
+
+def _plain(node: Json, document: Document) -> str:
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        inner = document.resolve(node)
+        return name if inner.get("type") == "object" or "oneOf" in inner else _plain(inner, document)
+    for key in ("oneOf", "anyOf"):
+        if key in node:
+            return " or ".join("null" if part.get("enum") == [None] else _plain(part, document) for part in node[key])
+    if "enum" in node:
+        return _options([value for value in node["enum"] if value is not None])
+    kind = node.get("type")
+    if kind == "array":
+        return f"list of {_plain(node.get('items', {}), document)}{bounds(node, 'Items', ' entries')}"
+    if kind == "object" or kind is None:
+        return "object"
+    if node.get("format") in _FORMATS:
+        return _FORMATS[node["format"]]
+    limits = bounds(node, "Length", " characters") if kind == "string" else bounds(node, "imum", "")
+    return f"{_KINDS.get(kind, kind)}{limits}"
+
+
+def _options(values: list[Any]) -> str:
+    shown = [_value(value) for value in values[:_MOST_SHOWN]]
+    more = f" and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else ""
+    return f"always {shown[0]}" if len(values) == 1 else f"one of {', '.join(shown)}{more}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return "null" if value is None else str(value)
+
+
+def _schemas_of(operation: Operation, document: Document) -> list[str]:
+    """The named schemas of an operation's request and successful responses, with those inside them."""
+    found: list[str] = []
+    answers = (answer for status, answer in operation.responses.items() if status < 400)
+    pending: list[Json] = [parameter.schema for parameter in operation.parameters]
+    pending += [operation.body, *(schema for answer in answers for schema in answer.media.values())]
+    while pending:
+        for name in _references(pending.pop(0)):
+            if name not in found:
+                found.append(name)
+                pending.append(document.raw["components"]["schemas"][name])
+    return found
+
+
+def _references(node: Json) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].rpartition("/")[2]
+        node = [value for key, value in node.items() if not key.startswith("x-") and key != "example"]
+    for value in node if isinstance(node, list) else ():
+        yield from _references(value)

@@ -1,17 +1,67 @@
-"""Bundles the contract's files into one document: references become components, overlays are applied."""
+"""Bundles the contract's files into one document: references become components, overlays are applied.
 
-from collections.abc import Callable, Mapping, Sequence
+The shipped contract is bundled once and cached: that takes 160 ms, reading the cache 15.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import blake2b
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
-from .emitters import Emitters, Emitting, emitting
-from .names import Enums, Names
-from .overlay import apply, last_touch
-from .payloads import Payloads
-from .source import ContractError, Json, json_path, line_of, read
+import orjson
 
-METHODS = ("get", "put", "post", "delete", "patch")
+from .generated import Emitting, Generator, Names, emitting
+from .overlay import apply, last_touch
+from .source import METHODS, ContractError, Json, Place, error_at, line_of, read, unescaped
+
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
+CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
+"""Among the byte code of this package, which Python caches in the same way, or is asked not to."""
+
+
+def contracts(folder: Path, file: Path = CACHE) -> tuple[dict[str, Json], dict[str, Json]]:
+    """The API contract and the control contract of a folder, without overlays, as `load` returns them.
+
+    They come from the cache in `file` if it was made of the same files by the same code. Otherwise it is written,
+    unless Python writes no byte code or the place is not writable. Raises ContractError, as `load`.
+    """
+    sources = _digest(folder)
+    with suppress(OSError):
+        head, _, cached = file.read_bytes().partition(b"\n")
+        if head == _head(sources, cached):
+            api, control = orjson.loads(cached)
+            return api, control
+    read_once = cache(read)  # the two share files
+    api = load(folder / "openapi.yaml", (), read_once)
+    control = load(folder / "sandbox.yaml", (), read_once, api)
+    if not sys.dont_write_bytecode and _digest(folder) == sources:  # else a file has changed meanwhile
+        made = orjson.dumps([api, control])
+        with suppress(OSError):
+            file.write_bytes(_head(sources, made) + b"\n" + made)
+    return api, control
+
+
+def _head(sources: bytes, cached: bytes) -> bytes:
+    """The first line of the cache. No other content has it, so a file that is half written is not used."""
+    return blake2b(sources + cached).hexdigest().encode()
+
+
+def _digest(folder: Path) -> bytes:
+    """Of the files of a contract, and of the code that bundles them."""
+    digest = blake2b()
+    for root, suffix in ((folder, ".yaml"), (Path(__file__).parent, ".py")):
+        for place, folders, names in os.walk(root):
+            folders.sort()
+            for path in (os.path.join(place, name) for name in sorted(names) if name.endswith(suffix)):
+                digest.update(f"\n{path}\n".encode())
+                with suppress(OSError), open(path, "rb") as file:  # if it is needed, bundling rejects it
+                    digest.update(blake2b(file.read()).digest())
+    return digest.digest()
 
 
 def load(
@@ -28,32 +78,34 @@ def load(
     """
     document = _Bundler(entry, reader).document()
     controls = document.pop("x-controls-from", None)
-    emitters = Emitters(() if controls is None else _Bundler(entry.parent / str(controls), reader).emitting())
-    enums, payloads = Enums(), Payloads()
-    emitters.insert(document)
+    generator = Generator(() if controls is None else _Bundler(entry.parent / str(controls), reader).emitting())
+    generator.insert_emitters(document)
     if names_of is None:
         named = document.get("x-names-from")
         names_of = document if named is None else load(entry.parent / str(named), (), reader)
     names = Names(dict(names_of))
     if "x-names-from" in document:
-        _follow(document, names)
-    enums.insert(document, names)
-    payloads.insert(document)
+        _take_names(document, names)
+    generator.insert_names(document, names)
     shipped = document
     for overlay in overlays:
         before = document
         document = apply(document, overlay)
-        try:
-            emitters.insert(document)
-            enums.insert(document, Names(document))
-            payloads.insert(document)
-        except ContractError as error:
-            raise name_overlays((overlay,), error, before) from None
-    try:
+        with naming((overlay,), before):
+            generator.insert_emitters(document)
+            generator.insert_names(document, Names(document))
+    with naming(overlays, shipped):
         _check_references(document)
+    return document
+
+
+@contextmanager
+def naming(overlays: Sequence[Path], shipped: dict[str, Json] | None) -> Iterator[None]:
+    """Have an error name the overlays."""
+    try:
+        yield
     except ContractError as error:
         raise name_overlays(overlays, error, shipped) from None
-    return document
 
 
 def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: dict[str, Json] | None) -> ContractError:
@@ -67,7 +119,7 @@ def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: dict[
     return ContractError(f"{where or ', '.join(map(str, overlays))}: {error}")
 
 
-def _follow(document: dict[str, Json], names: Names) -> None:
+def _take_names(document: dict[str, Json], names: Names) -> None:
     """Take lifecycles, and the events that operations emit, from `names`, the document that describes them."""
     for name, schema in document["components"]["schemas"].items():
         if name in names.lifecycles:
@@ -82,11 +134,8 @@ def _follow(document: dict[str, Json], names: Names) -> None:
 class _File:
     """One file of the contract: its data and, where it is a component, the component's kind and name."""
 
-    __slots__ = ("component", "data", "path", "targets")
-
     def __init__(self, path: Path, data: Json, component: tuple[str, str] | None) -> None:
         self.path, self.data, self.component = path, data, component
-        self.targets: dict[str, _File] = {"": self}
 
 
 class _Bundler:
@@ -97,21 +146,21 @@ class _Bundler:
         self.entry = entry.resolve()
         self.root = self.entry.parent
         self.files: dict[Path, _File] = {}
-        self.resolved: dict[tuple[Path, str], Path] = {}
+        self.targets: dict[tuple[Path, str], _File] = {}
         self.components: dict[str, dict[str, Json]] = {}
 
     def document(self) -> dict[str, Json]:
         entry = self._file(self.entry)
         if not isinstance(entry.data, dict) or "paths" not in entry.data:
             raise ContractError(f"{self.entry}: not an OpenAPI document (no paths)")
-        folded: dict[str, Json] = self._walk(entry.data, entry)
-        components = folded.setdefault("components", {})
+        bundled: dict[str, Json] = self._walk(entry.data, entry)
+        components = bundled.setdefault("components", {})
         for kind in KINDS:
             if kind in self.components:
-                components[kind] = {name: self.components[kind][name] for name in sorted(self.components[kind])}
-        for item in folded["paths"].values():
+                components[kind] = dict(sorted(self.components[kind].items()))
+        for item in bundled["paths"].values():
             _merge_parameters(item, components.get("parameters", {}))
-        return folded
+        return bundled
 
     def emitting(self) -> list[Emitting]:
         """The operations behind the entry file with the events that they name, without bundling the rest."""
@@ -129,10 +178,8 @@ class _Bundler:
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 return self._follow(node, file)
-            return {key: self._walk(v, file) if isinstance(v, (dict, list)) else v for key, v in node.items()}
-        if isinstance(node, list):
-            return [self._walk(v, file) if isinstance(v, (dict, list)) else v for v in node]
-        return node
+            return {key: self._walk(value, file) for key, value in node.items()}
+        return [self._walk(value, file) for value in node] if isinstance(node, list) else node
 
     def _follow(self, node: dict[str, Json], file: _File) -> Json:
         reference: str = node["$ref"]
@@ -149,23 +196,21 @@ class _Bundler:
         return self._walk(value, target)
 
     def _pointed(self, node: dict[str, Json], file: _File) -> tuple[Json, _File]:
-        """What a reference leads to, and its file."""
+        """The value that a reference leads to, and its file."""
         name, _, fragment = str(node["$ref"]).partition("#")
-        target = file.targets.get(name)
-        if target is None:
-            target = file.targets[name] = self._target(name, node, file)
+        place = file.path.parent, name
+        if name and place not in self.targets:
+            self.targets[place] = self._target(name, node, file)
+        target = self.targets[place] if name else file
         value = target.data
-        for step in fragment.lstrip("/").split("/"):
-            if not step:
-                continue
-            step = step.replace("~1", "/").replace("~0", "~")
+        for step in filter(None, unescaped(fragment)):
             if not isinstance(value, dict) or step not in value:
                 raise ContractError(f"{_where(node, file)}: {node['$ref']} leads to nothing in {target.path.name}")
             value = value[step]
         return value, target
 
     def _target(self, name: str, node: dict[str, Json], file: _File) -> _File:
-        path = self._resolve(file.path.parent, name)
+        path = (file.path.parent / name).resolve()
         if not path.is_relative_to(self.root):
             raise ContractError(f"{_where(node, file)}: {node['$ref']} leads out of {self.root.name}/")
         try:
@@ -175,31 +220,25 @@ class _Bundler:
                 raise
             raise ContractError(f"{_where(node, file)}: {node['$ref']} leads to no file") from error
 
-    def _resolve(self, folder: Path, name: str) -> Path:
-        """The path that a file's name means in a folder, resolved once for each."""
-        path = self.resolved.get((folder, name))
-        if path is None:
-            path = self.resolved[folder, name] = (folder / name).resolve()
-        return path
-
 
 def _where(node: dict[str, Json], file: _File) -> str:
     """File and line of a reference."""
     return f"{file.path}:{line_of(file.path, [*(path_to(node, file.data) or ()), '$ref']) or '?'}"
 
 
-def path_to(wanted: Json, data: Json) -> list[str | int] | None:
+def path_to(wanted: Json, data: Json) -> Place | None:
     """The keys that lead from data to one object in it. They are searched for an error, not kept while bundling."""
-    pending: list[tuple[list[str | int], Json]] = [([], data)]
+    return next((at for at, node in _nodes(data) if node is wanted), None)
+
+
+def _nodes(data: Json) -> Iterator[tuple[Place, Json]]:
+    """Every object and list in data, with the keys that lead there."""
+    pending: list[tuple[Place, Json]] = [([], data)]
     while pending:
         at, node = pending.pop()
-        if node is wanted:
-            return at
-        if isinstance(node, dict):
-            pending.extend(([*at, key], value) for key, value in node.items())
-        elif isinstance(node, list):
-            pending.extend(([*at, i], value) for i, value in enumerate(node))
-    return None
+        members = node.items() if isinstance(node, dict) else enumerate(node)
+        yield at, node
+        pending.extend(([*at, key], value) for key, value in members if isinstance(value, (dict, list)))
 
 
 def _merge_parameters(item: dict[str, Json], shared: dict[str, Json]) -> None:
@@ -209,8 +248,8 @@ def _merge_parameters(item: dict[str, Json], shared: dict[str, Json]) -> None:
         if method not in item:
             continue
         own = item[method].get("parameters", [])
-        taken = {_parameter_key(p, shared) for p in own}
-        merged = [p for p in common if _parameter_key(p, shared) not in taken] + own
+        named = {_parameter_key(p, shared) for p in own}
+        merged = [p for p in common if _parameter_key(p, shared) not in named] + own
         if merged:
             item[method]["parameters"] = merged
 
@@ -223,21 +262,14 @@ def _parameter_key(parameter: dict[str, Json], shared: dict[str, Json]) -> tuple
 
 def _check_references(document: dict[str, Json]) -> None:
     """Check that every reference of the document has a target; an overlay can break one."""
-    pending: list[Json] = [document]
     good: set[str] = set()
-    while pending:
-        node = pending.pop()
-        if isinstance(node, dict):
-            reference = node.get("$ref")
-            if isinstance(reference, str) and reference not in good:
-                fault = _fault(document, reference)
-                if fault is not None:
-                    where = json_path(path_to(node, document) or [])
-                    raise ContractError(f"{where}: {reference} {fault}")
-                good.add(reference)
-            pending.extend(value for value in node.values() if isinstance(value, (dict, list)))
-        elif isinstance(node, list):
-            pending.extend(value for value in node if isinstance(value, (dict, list)))
+    for at, node in _nodes(document):
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if isinstance(reference, str) and reference not in good:
+            fault = _fault(document, reference)
+            if fault is not None:
+                raise error_at(at, f"{reference} {fault}")
+            good.add(reference)
 
 
 def _fault(document: Json, reference: str) -> str | None:
@@ -248,8 +280,7 @@ def _fault(document: Json, reference: str) -> str | None:
         if not reference.startswith("#/"):
             return "leads nowhere"
         node = document
-        for step in reference[2:].split("/"):
-            step = step.replace("~1", "/").replace("~0", "~")
+        for step in unescaped(reference):
             if not isinstance(node, dict) or step not in node:
                 return "leads nowhere"
             node = node[step]

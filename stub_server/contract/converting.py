@@ -12,7 +12,7 @@ import orjson
 
 from ..kernel.record import has_more_values
 from .document import JSON, Document
-from .schema import MOST_TOLD, Schemas, Validator
+from .schema import MOST_EXPLAINED, Schemas, Validator
 from .source import Json
 
 MOST_FAULTS = 20  # of one value
@@ -138,8 +138,8 @@ class Converter:
 
     def faults(self, schema: Json, value: Json) -> list[Fault]:
         """Why a value does not fit; of a very wide one only that it does not."""
-        if has_more_values(value, MOST_TOLD):
-            return [Fault("", f"it does not fit, and has more than {MOST_TOLD:,} values")]
+        if has_more_values(value, MOST_EXPLAINED):
+            return [Fault("", f"it does not fit, and has more than {MOST_EXPLAINED:,} values")]
         validator = self._validator(schema)
         is_wide = has_more_values(value, MOST_SEARCHED)
         errors = [validator.first_error(value)] if is_wide else islice(validator.iter_errors(value), MOST_FAULTS)

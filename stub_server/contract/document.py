@@ -1,13 +1,12 @@
 """Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..kernel.record import UniqueKey
-from .bundle import METHODS
-from .source import ContractError, Json
+from .source import METHODS, ContractError, Json, unescaped
 
 JSON = "application/json"
 MERCHANT = "merchant"
@@ -61,8 +60,8 @@ class Operation(NamedTuple):
     @property
     def basis(self) -> dict[str, str]:
         """For each part, whether it is documented or assumed. Without `x-basis`, as in an overlay, it is assumed."""
-        told = self.raw.get("x-basis", {})
-        return {part: told.get(part, "assumed") for part in ("method", "path", "request", "response")}
+        basis = self.raw.get("x-basis", {})
+        return {part: basis.get(part, "assumed") for part in ("method", "path", "request", "response")}
 
     @property
     def is_documented(self) -> bool:
@@ -96,15 +95,8 @@ class Lifecycle:
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move of this name between two states, or the first one without `name`. None if there is none."""
-        return self._ways.get((from_, to, name))
-
-    @cached_property
-    def _ways(self) -> dict[tuple[str, str, str | None], Move]:
-        ways: dict[tuple[str, str, str | None], Move] = {}
-        for move in self.moves:
-            ways.setdefault((move.from_, move.to, None), move)
-            ways.setdefault((move.from_, move.to, move.name), move)
-        return ways
+        moves = (move for move in self.moves if (move.from_, move.to) == (from_, to))
+        return next((move for move in moves if name is None or move.name == name), None)
 
     @cached_property
     def beginnings(self) -> dict[str, Move]:
@@ -131,8 +123,8 @@ class Document:
         """The target of a `$ref` inside the document; any other node as it is."""
         while isinstance(node, dict) and "$ref" in node:
             target: Json = self.raw
-            for step in node["$ref"][2:].split("/"):
-                target = target[step.replace("~1", "/").replace("~0", "~")]
+            for step in unescaped(node["$ref"]):
+                target = target[step]
             node = target
         return node
 
@@ -159,6 +151,7 @@ class Document:
             raise ContractError(f"{where}: one security scheme per operation, not {', '.join(names)}")
         body = self.resolve(raw.get("requestBody"))
         parameters = tuple(self._parameter(p) for p in raw.get("parameters", ()))
+        responses = [self._response(code, r, where) for code, r in raw["responses"].items()]
         return Operation(
             id=raw["operationId"],
             method=method.upper(),
@@ -172,7 +165,7 @@ class Document:
             body_required=bool(body and body.get("required") and JSON in body["content"]),
             uploads=tuple(body["content"]) if body and JSON not in body["content"] else (),
             takes_key=any(p.place == "header" and p.name.lower() == "idempotency-key" for p in parameters),
-            responses={code: self._response(code, r) for code, r in _by_status(raw["responses"], where)},
+            responses={found.status: found for found in responses},
             raw=raw,
         )
 
@@ -180,11 +173,13 @@ class Document:
         raw = self.resolve(node)
         return Parameter(raw["name"], raw["in"], bool(raw.get("required")), raw["schema"])
 
-    def _response(self, status: int, node: Json) -> Response:
+    def _response(self, code: str, node: Json, where: str) -> Response:
+        if not code.isdigit():
+            raise ContractError(f"{where}.responses: {code}: name every status that can occur by its number")
         raw = self.resolve(node)
         media = {name: content.get("schema", {}) for name, content in raw.get("content", {}).items()}
         headers = {name: self.resolve(header) for name, header in raw.get("headers", {}).items()}
-        return Response(status, media, headers, tuple(raw.get("x-codes", ())))
+        return Response(int(code), media, headers, tuple(raw.get("x-codes", ())))
 
     def schema(self, name: str) -> Json:
         """A named schema."""
@@ -196,14 +191,11 @@ class Document:
     @cached_property
     def lifecycles(self) -> dict[str, Lifecycle]:
         """The lifecycle of each resource that has one, by schema name."""
-        found = {}
-        for name, schema in self.raw["components"]["schemas"].items():
-            raw = schema.get("x-lifecycle")
-            if raw:
-                moves = tuple(_move(m) for m in raw["moves"])
-                sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
-                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves, sets)
-        return found
+        return {
+            name: _lifecycle(name, schema["x-lifecycle"])
+            for name, schema in self.raw["components"]["schemas"].items()
+            if schema.get("x-lifecycle")
+        }
 
     @cached_property
     def unique(self) -> dict[str, tuple[UniqueKey, ...]]:
@@ -276,19 +268,16 @@ class Document:
         return result
 
 
-def _by_status(responses: Json, where: str) -> Iterator[tuple[int, Json]]:
-    for code, response in responses.items():
-        if not code.isdigit():
-            raise ContractError(f"{where}.responses: {code}: name every status that can occur by its number")
-        yield int(code), response
-
-
 def _unique_key(raw: Json) -> UniqueKey:
     scope = None if raw["scope"] == MERCHANT else raw["scope"]
     return UniqueKey(tuple(raw["members"]), scope, tuple(raw.get("ignores", ())), raw.get("code"))
 
 
-def _move(raw: Json) -> Move:
-    events = [raw["event"]] if raw.get("event") else []
-    events += raw.get("also", ())
-    return Move(raw["from"], raw["to"], tuple(events), tuple(raw.get("by", ())), raw.get("name"), raw.get("control"))
+def _lifecycle(resource: str, raw: Json) -> Lifecycle:
+    moves = []
+    for move in raw["moves"]:
+        events = (*([move["event"]] if move.get("event") else ()), *move.get("also", ()))
+        by, name, control = tuple(move.get("by", ())), move.get("name"), move.get("control")
+        moves.append(Move(move["from"], move["to"], events, by, name, control))
+    sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
+    return Lifecycle(resource, raw["field"], tuple(raw["states"]), tuple(moves), sets)

@@ -1,130 +1,298 @@
-"""Checks the shape of the contract's extensions (`x-lifecycle`, `x-events`, `x-unique`, `x-webhooks` …)."""
+"""Checks one contract: against OpenAPI 3.0, the shape of its extension tables, and that what they name is described.
+
+`compatibility.py` compares it with the shipped contract, `lint.py` has what does not stop a start.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
 
-from .bundle import METHODS
-from .document import JSON
-from .source import ContractError, Json, json_path
+from .bundle import naming, path_to
+from .document import JSON, MERCHANT, Document, Lifecycle
+from .formats import NO_FORMATS
+from .generated import SOURCE, marked_schemas
+from .schema import Schemas
+from .source import Json, Place, error_at
 
-# A webhook subscribes to `resource.*`, and payloads contain the name without escaping.
-_EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
-_TEXT = {"type": "string", "minLength": 1}
-_TEXTS = {"type": "array", "items": _TEXT, "uniqueItems": True}
-_MOVE = {
-    "type": "object",
-    "required": ["from", "to"],
-    "properties": {
-        "from": _TEXT,
-        "to": _TEXT,
-        "name": _TEXT,
-        "control": _TEXT,
-        "event": _TEXT,
-        "also": _TEXTS,
-        "by": _TEXTS,
-    },
-    "additionalProperties": False,
-}
-_LIFECYCLE = {
-    "type": "object",
-    "required": ["field", "states", "moves"],
-    "properties": {
-        "field": _TEXT,
-        "states": {**_TEXTS, "minItems": 1},
-        "sets": {"type": "object", "additionalProperties": _TEXTS},
-        "moves": {"type": "array", "items": _MOVE},
-    },
-    "additionalProperties": False,
-}
-_EVENTS = {
-    "type": "object",
-    "additionalProperties": {"type": ["string", "array"], "items": _TEXT, "uniqueItems": True},
-}
-_UNIQUE = {
-    "type": "array",
-    "items": {
+
+def check(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
+    """Check a contract against OpenAPI 3.0, and its tables against each other.
+
+    Raises ContractError with the files of `overlays` and the JSONPath of a fault; where `shipped`, the contract without
+    them, is known, with the file and line of the action that brought it.
+    """
+    with naming(overlays, None if shipped is None else shipped.raw):
+        _check_openapi(document)
+    check_tables(document, overlays, shipped)
+
+
+def check_tables(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
+    """Check the tables of a valid OpenAPI document against each other. Raises ContractError like `check`."""
+    with naming(overlays, None if shipped is None else shipped.raw):
+        _check_shapes(document.raw)
+        _check_operations(document)
+        for lifecycle in document.lifecycles.values():
+            _check_states(document, lifecycle)
+            _check_moves(lifecycle)
+        _check_unique(document)
+        if "x-names-from" in document.raw:
+            return  # the events are described in another document
+        for name in document.events:
+            _check_payload(document, name)
+        _check_events(document)
+        _check_entries(document)
+
+
+def _check_openapi(document: Document) -> None:
+    # Imported here because they are slow to import and a start without overlays does not need them.
+    from jsonschema import Draft4Validator
+    from jsonschema.exceptions import best_match
+    from openapi_spec_validator import OpenAPIV30SpecValidator
+    from openapi_spec_validator.schemas import schema_v30
+
+    for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
+        # For a choice without a match the validator only says so; the best match is the member that is wrong.
+        found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
+        # A default is checked by itself: where its schema is, is looked up.
+        raise error_at(list(found.absolute_path) or path_to(found.schema, document.raw) or [], found.message[:400])
+
+
+# -- shapes
+
+
+def _object(required: str, members: dict[str, Json], *, closed: bool = False) -> Json:
+    return {
         "type": "object",
-        "required": ["members", "scope"],
-        "properties": {
-            "members": {**_TEXTS, "minItems": 1},
-            "scope": _TEXT,
-            "ignores": {"type": "array", "items": {"enum": ["case", "punctuation"]}, "uniqueItems": True},
-            "code": _TEXT,
-        },
-        "additionalProperties": False,
+        "required": required.split(),
+        "properties": members,
+        "additionalProperties": not closed,
+    }
+
+
+def _map(values: Json) -> Json:
+    return {"type": "object", "additionalProperties": values}
+
+
+def _list(items: Json) -> Json:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string", "minLength": 1}
+_TEXTS = _list(_TEXT) | {"uniqueItems": True}
+_SOME_TEXTS = _TEXTS | {"minItems": 1}
+_LIFECYCLE = _object(
+    "field states moves",
+    {
+        "field": _TEXT,
+        "states": _SOME_TEXTS,
+        "sets": _map(_TEXTS),
+        "moves": _list(
+            _object(
+                "from to",
+                dict.fromkeys(("from", "to", "name", "control", "event"), _TEXT) | {"also": _TEXTS, "by": _TEXTS},
+                closed=True,
+            )
+        ),
     },
-}
-_BODY = {
-    "type": "object",
-    "required": ["schema", "example"],
-    "properties": {
-        "schema": {"type": "object"},
-        "example": {"type": "object", "required": ["data"], "properties": {"data": {"type": "object"}}},
-    },
-}
-_REQUEST_BODY = {
-    "type": "object",
-    "required": ["content"],
-    "properties": {"content": {"type": "object", "required": [JSON], "properties": {JSON: _BODY}}},
-}
-_POST = {
-    "type": "object",
-    "required": ["summary", "description", "x-payload-key", "x-emitted-by", "requestBody"],
-    "properties": {
+    closed=True,
+)
+_IGNORES = {"type": "array", "items": {"enum": ["case", "punctuation"]}, "uniqueItems": True}
+_UNIQUE = _object(
+    "members scope", {"members": _SOME_TEXTS, "scope": _TEXT, "ignores": _IGNORES, "code": _TEXT}, closed=True
+)
+_BODY = _object("schema example", {"schema": _map({}), "example": _object("data", {"data": _map({})})})
+_POST = _object(
+    "summary description x-payload-key x-emitted-by requestBody",
+    {
         "summary": _TEXT,
         "description": _TEXT,
         # Payloads contain it without escaping.
         "x-payload-key": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
         "x-emitted-by": _TEXTS,
-        "requestBody": _REQUEST_BODY,
+        "requestBody": _object("content", {"content": _object(JSON, {JSON: _BODY})}),
     },
+)
+_SCOPE = _object(
+    "name resource access description assignable",
+    {"name": _TEXT, "resource": _TEXT, "assignable": {"type": "boolean"}},
+)
+_SCHEMA = {
+    "properties": {
+        "x-lifecycle": _LIFECYCLE,
+        "x-events": _map({"type": ["string", "array"], "items": _TEXT, "uniqueItems": True}),
+        "x-unique": _list(_UNIQUE),
+    }
 }
-_WEBHOOKS = {
-    "type": "object",
-    "additionalProperties": {"type": "object", "required": ["post"], "properties": {"post": _POST}},
+_OPERATION = {"properties": {"x-scopes": _TEXTS, "x-emits": _TEXTS}}
+_DOCUMENT = {
+    "properties": {
+        "x-webhooks": _map(_object("post", {"post": _POST})),
+        "x-scopes": _list(_SCOPE),
+        "components": {"properties": {"schemas": {"additionalProperties": _SCHEMA}}},
+        "paths": {"additionalProperties": {"additionalProperties": _OPERATION}},
+    }
 }
-_SCOPES = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["name", "resource", "access", "description", "assignable"],
-        "properties": {"name": _TEXT, "resource": _TEXT, "assignable": {"type": "boolean"}},
-    },
-}
+# A webhook subscribes to `resource.*`, and payloads contain the name without escaping.
+_EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
 
 
-def check_shapes(raw: Json) -> None:
-    """Check the shape of every extension. Raises ContractError with the JSONPath of a fault."""
+def _check_shapes(raw: Json) -> None:
+    """Check the shape of every extension."""
     from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
     from jsonschema.exceptions import best_match
     from openapi_spec_validator.schemas import schema_v30
 
     for name in raw.get("x-webhooks", {}):
         if _EVENT_NAME(name) is None:
-            raise ContractError(f"{json_path(['x-webhooks', name])}: call an event resource.past_tense")
-    for place, value, shape in _members(raw):
+            raise error_at(["x-webhooks", name], "call an event resource.past_tense")
+
+    def match(shape: Json, value: Json, place: Place) -> None:
         error = best_match(Draft4Validator(shape).iter_errors(value))
         if error is not None:
-            raise ContractError(f"{json_path([*place, *error.absolute_path])}: {error.message[:400]}")
+            raise error_at([*place, *error.absolute_path], error.message[:400])
+
+    match(_DOCUMENT, raw, [])
     # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.
-    payload = Draft4Validator({"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]})
+    payload = {"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]}
     for name, item in raw.get("x-webhooks", {}).items():
-        content: Json = item["post"]["requestBody"]["content"][JSON]
-        error = None if "$ref" in content["schema"] else best_match(payload.iter_errors(content["schema"]))
+        schema = item["post"]["requestBody"]["content"][JSON]["schema"]
+        if "$ref" not in schema:
+            match(payload, schema, ["x-webhooks", name, "post", "requestBody", "content", JSON, "schema"])
+
+
+# -- names
+
+
+_IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"
+_IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-webhooks"
+_IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
+
+
+def _check_all_in(known: AbstractSet[str], names: Iterable[tuple[str | int, str]], place: Place, text: str) -> None:
+    """Check that each name, given with its step, is known."""
+    for step, name in names:
+        if name not in known:
+            raise error_at([*place, step], text.format(name))
+
+
+def _check_operations(document: Document) -> None:
+    scopes = {scope["name"] for scope in document.scopes}
+    for operation in document.operations.values():
+        place: Place = ["paths", operation.path, operation.method.lower()]
+        _check_all_in(scopes, (("x-scopes", name) for name in sorted(operation.scopes)), place, _IN_SCOPES)
+        if "x-names-from" not in document.raw:  # else bundling has taken the events of the other document
+            _check_all_in(document.events.keys(), enumerate(operation.emits), [*place, "x-emits"], _IN_EVENTS)
+
+
+def _check_states(document: Document, lifecycle: Lifecycle) -> None:
+    place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle"]
+    field = document.resolve(document.schema(lifecycle.resource).get("properties", {}).get(lifecycle.field))
+    if field is None:
+        raise error_at([*place, "field"], f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has")
+    if "enum" in field:
+        different = set(lifecycle.states) ^ {str(value) for value in field["enum"] if value is not None}
+        if different:
+            where = "states" if min(different) in lifecycle.states else f"the enum of {lifecycle.field}"
+            reason = f"{min(different)} is in {where} only: put it into both, or into neither"
+            raise error_at([*place, "states"], reason)
+    for name, states in lifecycle.sets.items():
+        _check_all_in(set(lifecycle.states), enumerate(states), [*place, "sets", name], _IN_STATES)
+
+
+def _check_moves(lifecycle: Lifecycle) -> None:
+    seen = set()
+    for number, move in enumerate(lifecycle.moves):
+        place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle", "moves", number]
+        _check_all_in({*lifecycle.states, "new"}, [("from", move.from_)], place, _IN_STATES)
+        _check_all_in({*lifecycle.states, "deleted"}, [("to", move.to)], place, _IN_STATES)
+        if move.from_ == move.to and move.name is None:
+            raise error_at(place, f"a move that stays in {move.to} needs a name")
+        key = (move.from_, move.to, move.name)
+        if key in seen:
+            raise error_at(place, f"the move from {move.from_} to {move.to} is defined twice: give it a name")
+        seen.add(key)
+
+
+def _check_unique(document: Document) -> None:
+    conflicts = (op.responses[409].codes for op in document.operations.values() if 409 in op.responses)
+    listed = {code for codes in conflicts for code in codes}
+    for resource, keys in document.unique.items():
+        properties = document.schema(resource).get("properties", {})
+        text = f"{resource} has no member {{}}: name one that it has"
+        seen = set()
+        for number, key in enumerate(keys):
+            place: Place = ["components", "schemas", resource, "x-unique", number]
+            if key.name in seen:
+                raise error_at([*place, "members"], f"{key.name} has a unique key already: take one out")
+            seen.add(key.name)
+            _check_all_in(properties.keys(), enumerate(key.members), [*place, "members"], text)
+            for index, member in enumerate(key.members):
+                if key.ignores and document.resolve(properties[member]).get("type") != "string":
+                    raise error_at([*place, "members", index], f"{member} is no string: take it out, or ignores")
+            if key.scope is not None:
+                _check_all_in(properties.keys(), [("scope", key.scope)], place, f"{text}, or {MERCHANT}")
+            if key.code is not None and key.code not in listed:
+                reason = f"no operation refuses with {key.code}: list it in x-codes of the 409 of those that can"
+                raise error_at([*place, "code"], reason)
+
+
+def _check_payload(document: Document, name: str) -> None:
+    """Check that a payload holds the resource under its key, allows the event as its type, and has such an example."""
+    event = document.events[name]
+    post: Place = ["x-webhooks", name, "post"]
+    content: Place = [*post, "requestBody", "content", JSON]
+    key, body = event["payload_key"], document.resolve(event["schema"])
+    data = document.resolve(body.get("properties", {}).get("data")) or {}
+    if key not in data.get("properties", {}):
+        raise error_at([*post, "x-payload-key"], f"data of the payload has no member {key}: name one that it has")
+    type_ = document.resolve(body["properties"].get("type")) or {}
+    if name not in type_.get("enum", [name]):
+        raise error_at([*content, "schema"], f"the type of this payload cannot be {name}: put it into the enum of type")
+    example = event["example"]["data"].get(key)
+    if not isinstance(example, dict) or (event["record"] and not isinstance(example.get("id"), str)):
+        raise error_at([*content, "example"], f"data.{key} must be an example of the resource, with its id")
+
+
+def _check_events(document: Document) -> None:
+    """Check every event that a move, a change or an enum names."""
+    named: list[tuple[Place, str, str]] = []
+    for name, schema in document.raw["components"]["schemas"].items():
+        place: Place = ["components", "schemas", name]
+        for number, move in enumerate(schema.get("x-lifecycle", {}).get("moves", ())):
+            at: Place = [*place, "x-lifecycle", "moves", number]
+            named += [([*at, "event"], name, move["event"])] if move.get("event") else []
+            named += [([*at, "also", index], name, event) for index, event in enumerate(move.get("also", ()))]
+        for change, events in schema.get("x-events", {}).items():
+            at = [*place, "x-events", change]
+            steps = [(at, events)] if isinstance(events, str) else [([*at, i], event) for i, event in enumerate(events)]
+            named += [(step, name, event) for step, event in steps]
+    for at, name, event in named:
+        _check_all_in(document.events.keys(), [(at[-1], event)], at[:-1], _IN_EVENTS)
+        found = document.events[event]
+        # A test event (webhook.test) belongs to Webhook, but its payload holds no record.
+        if found["record"] != name and not (name == "Webhook" and found["record"] is None):
+            shown = f"data.{found['payload_key']} of its payload is no {name}"
+            reason = f"{event} is of another resource: {shown}. Refer to {name} there, or name another event"
+            raise error_at(at, reason)
+    for marked, schema in marked_schemas(document.raw):
+        unknown = {str(value) for value in schema.get("enum", ()) if value is not None} - document.events.keys()
+        if schema.get(SOURCE) == "event_types" and unknown:  # an overlay has taken an event away
+            raise error_at([*marked, "enum"], _IN_EVENTS.format(min(unknown)))
+
+
+def _check_entries(document: Document) -> None:
+    """Check that entries of the event and scope catalogues fit the schemas of their responses."""
+    entries: list[tuple[str, Place, Json]] = [
+        ("Scope", ["x-scopes", number], {**scope, "operations": []}) for number, scope in enumerate(document.scopes)
+    ]
+    for name, event in document.events.items():
+        entry = {member: event[member] for member in ("description", "emitted_by", "payload_key")}
+        entry |= {"type": name, "resource": name.partition(".")[0], "api_version": "v2"}
+        entries.append(("WebhookEventType", ["x-webhooks", name], entry))
+    known, schemas = document.raw["components"]["schemas"], Schemas(document.raw, NO_FORMATS)
+    compiled = {name: schemas.component(name) for name in ("Scope", "WebhookEventType") if name in known}
+    for component, place, entry in entries:
+        error = compiled[component].first_error(entry) if component in compiled else None
         if error is not None:
-            place = ["x-webhooks", name, "post", "requestBody", "content", JSON, "schema", *error.absolute_path]
-            raise ContractError(f"{json_path(place)}: {error.message[:400]}")
-
-
-def _members(raw: Json) -> Iterator[tuple[list[str | int], Json, Json]]:
-    yield ["x-webhooks"], raw.get("x-webhooks", {}), _WEBHOOKS
-    yield ["x-scopes"], raw.get("x-scopes", []), _SCOPES
-    for name, schema in raw["components"]["schemas"].items():
-        for member, shape in (("x-lifecycle", _LIFECYCLE), ("x-events", _EVENTS), ("x-unique", _UNIQUE)):
-            if member in schema:
-                yield ["components", "schemas", name, member], schema[member], shape
-    for path, item in raw["paths"].items():
-        for method in METHODS:
-            for member in ("x-scopes", "x-emits"):
-                if member in item.get(method, {}):
-                    yield ["paths", path, method, member], item[method][member], _TEXTS
+            raise error_at(place, f"cannot be listed as {component} of the contract: {error.message[:300]}")

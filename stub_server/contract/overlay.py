@@ -5,8 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .source import ContractError, Json, line_of
-from .user_file import MOST_NODES, read_user_file
+from .source import MOST_NODES, ContractError, Json, line_of, read_user_file, unescaped
 
 
 def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
@@ -44,7 +43,7 @@ def last_touch(document: dict[str, Json], files: Sequence[Path], fault: str) -> 
     except ContractError:  # between two files more is done to a document than is done here
         return None
     path, _, _ = fault.partition(": ")
-    pointers = [tuple(_unescaped(step) for step in found.split("/")[1:]) for found in _POINTER.findall(fault)]
+    pointers = [tuple(unescaped(found)) for found in _POINTER.findall(fault)]
     for place in [_place_of(path), *pointers]:
         for file, number, touched in reversed(states):
             if place and any(place[: len(other)] == other[: len(place)] for other in touched):
@@ -69,10 +68,6 @@ def _leaves(change: Json) -> list[tuple[str, ...]]:
 def _place_of(path: str) -> tuple[str | int, ...]:
     """The place that `source.json_path` calls so, which an action may have removed."""
     return tuple(int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path))
-
-
-def _unescaped(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
 
 
 _STEP = re.compile(r"\.(\w+)|\[([0-9]+)\]|\['(.*?)'\](?=[.\[]|$)")

@@ -1,19 +1,7 @@
-"""Compiles the contract's schemas to validators of jsonschema-rs, each when it is first needed.
-
-Most are asked only whether a value is valid. They are given two things otherwise than the contract says them:
-
-- Bounds and steps of decimals, such as `multipleOf: 0.01`, are checked by a keyword of our own in a fraction of the
-  time: jsonschema-rs compares with a bound that is not whole in exact fractions, a microsecond each, and a request for
-  an order has four of them.
-- Keys of maps with free keys, such as metadata, have bounds, for which OpenAPI 3.0 has no keyword.
-
-What is wrong is said by a validator of the schema as it is.
-"""
+"""Compiles the contract's schemas to validators of jsonschema-rs, each when it is first needed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from functools import cached_property
-from math import inf
 from typing import Any
 
 import jsonschema_rs
@@ -22,14 +10,11 @@ from ..kernel.record import has_more_values
 from .formats import STRICT, UUID, Format, Formats
 from .source import Json
 
-DECIMAL = "decimal"  # our keyword
 LONGEST_KEY = 64  # characters
-MOST_TOLD = 20_000  # values of what an error is told of: telling it copies them all, and nobody has a turn meanwhile
+MOST_EXPLAINED = 20_000  # values of what an error is explained of: that copies them all, and blocks every request
+_NOT_IN_DRAFT4 = ("example", "examples", "default", "description", "nullable")
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
 _KEY = f"^[^\\u0000]{{1,{LONGEST_KEY}}}$"
-_MOVED = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
-_EXACT = 10**15  # below this a number of steps has fifteen digits, and floats of any two such decimals differ
-_FINEST = 1e-6
 
 
 class ContractViolation(Exception):
@@ -53,7 +38,7 @@ def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = Fal
             result[key] = value
         elif key == "properties":
             result[key] = {name: translate(s, named, open_objects=open_objects) for name, s in value.items()}
-        elif not key.startswith("x-") and key not in ("example", "examples", "default", "description", "nullable"):
+        elif not key.startswith("x-") and key not in _NOT_IN_DRAFT4:
             result[key] = translate(value, named, open_objects=open_objects)
     if node.get("nullable") is True and isinstance(result.get("type"), str):
         result["type"] = [result["type"], "null"]
@@ -130,40 +115,42 @@ class Schemas:
 
 
 class Validator:
-    """A compiled schema: `is_valid` is fast, `exact` says what is wrong."""
+    """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 
     def __init__(self, schema: Json, formats: Mapping[str, Format], *, names: bool = False) -> None:
-        """With `names` the keys of free maps count for `is_valid` too, and `exact` has nothing to say of them."""
-        self._schema, self._formats = schema, dict(formats)
-        quick = _with_keys(quicken(schema)) if names else quicken(schema)
-        self.is_valid: Callable[[Any], bool] = self._compiled(quick).is_valid
+        """With `names`, `is_valid` also rejects keys of free maps that are empty, too long or have NUL.
 
-    def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
-        return jsonschema_rs.Draft4Validator(
-            schema, validate_formats=True, formats=self._formats, keywords={DECIMAL: _Decimals}
+        OpenAPI 3.0 has no keyword for those, so the errors of such a validator do not mention them.
+        """
+        self._schema, self._formats = schema, dict(formats)
+        self.is_valid: Callable[[Any], bool] = (
+            self._compiled(_with_keys(schema)).is_valid if names else self._exact.is_valid
         )
 
+    def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
+        return jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=self._formats)
+
     @cached_property
-    def exact(self) -> jsonschema_rs.Draft4Validator:
+    def _exact(self) -> jsonschema_rs.Draft4Validator:
         """The validator of the unchanged schema, compiled at the first error."""
         return self._compiled(self._schema)
 
     def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
         """All violations in a value."""
-        return iter(self.exact.iter_errors(value))
+        return iter(self._exact.iter_errors(value))
 
     def first_error(self, value: Any) -> jsonschema_rs.ValidationError | None:
         """The first violation in a value, found without looking for others; None if it is valid."""
         try:
-            self.exact.validate(value)
+            self._exact.validate(value)
         except jsonschema_rs.ValidationError as error:
             return error
         return None
 
     def reason(self, value: Any) -> str:
         """Where a value breaks the schema, and how: `.member.0: …`. Not of a very wide one: that takes too long."""
-        if has_more_values(value, MOST_TOLD):
-            return f": it does not fit, and has more than {MOST_TOLD:,} values"
+        if has_more_values(value, MOST_EXPLAINED):
+            return f": it does not fit, and has more than {MOST_EXPLAINED:,} values"
         error = self.first_error(value)
         assert error is not None  # it is not valid
         where = "".join(f".{step}" for step in error.instance_path)
@@ -203,84 +190,14 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
     return value
 
 
-# -- what validators are given otherwise
-
-
-def quicken(node: Json) -> Json:
-    """A translated schema with the bounds of decimals moved to DECIMAL; the same object if it has none."""
-    return _rewritten(node, _move_decimals)
-
-
-def _move_decimals(node: dict[str, Any]) -> bool:
-    if not any(isinstance(node.get(key), float) for key in _MOVED) or not _has_step(node.get("multipleOf")):
-        return False
-    node[DECIMAL] = {key: node.pop(key) for key in _MOVED if key in node}
-    return True
-
-
-def _has_step(step: float | None) -> bool:
-    """Whether 1 is a whole number of steps, as with 0.01, so that a value can be counted in steps."""
-    return step is None or (step >= _FINEST and Decimal(1) % Decimal(repr(step)) == 0)
-
-
-class _Decimals:
-    """The keyword's class for jsonschema-rs: one instance for a place in a schema, called for every value there."""
-
-    def __init__(self, _parent: Any, value: dict[str, Any], _path: Any) -> None:
-        low, high, step = value.get("minimum"), value.get("maximum"), value.get("multipleOf")
-        self._low, self._high = -inf if low is None else low, inf if high is None else high
-        # The bounds that are exclusive.
-        self._shut = {
-            bound
-            for bound, name in ((self._low, "exclusiveMinimum"), (self._high, "exclusiveMaximum"))
-            if value.get(name)
-        }
-        self._step = step
-        self._per_one = None if step is None else int(1 / Decimal(repr(step)))
-
-    def validate(self, value: Any) -> None:
-        """Raises ValueError for a number out of bounds or between two steps. Other types pass."""
-        kind = type(value)
-        if kind is not float and kind is not int:
-            return
-        if not self._low <= value <= self._high or (self._shut and value in self._shut):
-            raise ValueError("out of bounds")
-        per_one = self._per_one
-        if kind is int or per_one is None:  # a whole number is a multiple of every step that divides one
-            return
-        steps = value * per_one
-        if -_EXACT < steps < _EXACT:
-            if round(steps) / per_one != value:
-                raise ValueError("between two steps")
-        elif value % 1 != 0 and Decimal(repr(value)) % Decimal(repr(self._step)) != 0:
-            raise ValueError("between two steps")
-
-
 def _with_keys(node: Json) -> Json:
-    """A translated schema whose maps from free keys to strings refuse keys that are empty, too long or have NUL.
-
-    The same object if it has no such map. A validator of it tells only that something is wrong.
-    """
-    return _rewritten(node, _bound_keys)
-
-
-def _bound_keys(node: dict[str, Any]) -> bool:
-    rest = node.get("additionalProperties")
-    if not isinstance(rest, dict) or rest.get("type") != "string":
-        return False
-    node["patternProperties"], node["additionalProperties"] = {_KEY: rest}, False
-    return True
-
-
-def _rewritten(node: Json, change: Callable[[dict[str, Any]], bool]) -> Json:
-    """A schema with its nodes changed; the same object if none is. What an `enum` lists is left alone.
-
-    `change` changes one node in place, the nodes below it being done, and answers whether it did.
-    """
+    """A translated schema whose maps from free keys to strings reject keys that are empty, too long or have NUL."""
     if isinstance(node, list):
-        items = [_rewritten(value, change) for value in node]
-        return items if any(a is not b for a, b in zip(items, node, strict=True)) else node
+        return [_with_keys(value) for value in node]
     if not isinstance(node, dict):
         return node
-    result = {key: value if key == "enum" else _rewritten(value, change) for key, value in node.items()}
-    return result if change(result) or any(result[key] is not value for key, value in node.items()) else node
+    result = {key: value if key == "enum" else _with_keys(value) for key, value in node.items()}
+    rest = result.get("additionalProperties")
+    if isinstance(rest, dict) and rest.get("type") == "string":
+        result["patternProperties"], result["additionalProperties"] = {_KEY: rest}, False
+    return result

@@ -1,16 +1,30 @@
-"""Reads YAML and JSON files as plain data, and finds the line of a value for error messages."""
+"""Reads YAML and JSON files as plain data, those of users with limits, and finds the line of a value for messages."""
 
+import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 Json = Any
+Place = list[str | int]
+"""The keys and indexes that lead to a value."""
+METHODS = ("get", "put", "post", "delete", "patch")
+"""The members of a path item that are operations."""
+MOST_BYTES = 10 * 1024 * 1024
+DEEPEST = 100
+MOST_NODES = 1_000_000  # an alias counts as many as it refers to
 
 
 class ContractError(Exception):
     """The contract or an overlay cannot be used: gives the place (file and line, or JSONPath) and the reason."""
+
+
+def error_at(place: Place, reason: str) -> ContractError:
+    """The error of a place in a document."""
+    return ContractError(f"{json_path(place)}: {reason}")
 
 
 _TEXT = "tag:yaml.org,2002:str"
@@ -18,16 +32,6 @@ _TEXT = "tag:yaml.org,2002:str"
 
 class _Loader(yaml.CSafeLoader):
     """YAML's JSON subset of types: a date stays text, and only true and false are booleans."""
-
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool]) -> str:
-        """The tag of a node without an explicit one. Most are text, which the first letter decides."""
-        if kind is not yaml.ScalarNode:
-            return "tag:yaml.org,2002:map" if kind is yaml.MappingNode else "tag:yaml.org,2002:seq"
-        if implicit[0] and value is not None:
-            for tag, pattern in self.yaml_implicit_resolvers.get(value[:1], ()):
-                if pattern.match(value):
-                    return str(tag)
-        return _TEXT
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -39,13 +43,76 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|fa
 
 def read(path: Path) -> Json:
     """A YAML (or JSON) file as data. Raises ContractError with file and line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ContractError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ContractError(f"{path}: cannot be read: {error}") from None
+    return parse(read_text(path, str(path)), str(path))
+
+
+def read_user_file(path: Path) -> Json:
+    """A YAML (or JSON) file of a user as data, so that none can fill the memory or end the process.
+
+    Raises ContractError, one line with file and place, as `read` does, and for a file that is nested deeper than 100
+    levels or has more than a million values.
+    """
+    text = read_text(path, str(path))
+    check_bounds(text, str(path))
     return parse(text, str(path))
+
+
+def read_text(path: Path, name: str) -> str:
+    """The text of a regular file of at most 10 MB; errors call it by `name`. Raises ContractError."""
+    try:
+        # A plain open of a FIFO without a writer would block.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ContractError(f"{name}: is not a regular file")
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise ContractError(f"{name}: no such file") from None
+    except IsADirectoryError:
+        raise ContractError(f"{name}: is not a regular file") from None
+    except OSError as error:
+        raise ContractError(f"{name}: cannot be read: {error.strerror or error}") from None
+    if len(data) > MOST_BYTES:
+        raise ContractError(f"{name}: is larger than {MOST_BYTES // 1024 // 1024} MB, the most that is read")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ContractError(f"{name}:{line}: is not UTF-8") from None
+
+
+def check_bounds(text: str, name: str) -> None:
+    """Reject a text that is nested too deep or stands for too many values. Raises ContractError with name and line.
+
+    It reads events, which takes no recursion. A text that is not YAML is rejected by `parse`.
+    """
+    sizes: list[int] = [0]  # how many values each open collection has, aliases counted in full
+    names: list[str | None] = [None]
+    known: dict[str, int] = {}
+    problem = None
+    try:
+        for event in yaml.parse(text, yaml.CSafeLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                sizes.append(1)
+                names.append(event.anchor)
+                if len(sizes) > DEEPEST + 1:
+                    problem = f"is nested deeper than {DEEPEST} levels"
+            elif isinstance(event, (yaml.CollectionEndEvent, yaml.AliasEvent, yaml.ScalarEvent)):
+                size, anchor = 1, getattr(event, "anchor", None)
+                if isinstance(event, yaml.CollectionEndEvent):
+                    size, anchor = sizes.pop(), names.pop()
+                elif isinstance(event, yaml.AliasEvent):
+                    if anchor not in known:
+                        problem = f"the alias *{anchor} refers to no complete value before it"
+                    size, anchor = known.get(str(anchor), 1), None
+                if anchor is not None:
+                    known[anchor] = size
+                sizes[-1] += size
+                if sizes[-1] > MOST_NODES:
+                    problem = f"has more than {MOST_NODES:,} values"
+            if problem is not None:
+                raise ContractError(f"{name}:{event.start_mark.line + 1 if event.start_mark else 1}: {problem}")
+    except yaml.YAMLError:
+        return
 
 
 def parse(text: str | bytes, name: str) -> Json:
@@ -69,17 +136,14 @@ def _data(node: yaml.Node | None, made: dict[yaml.Node, Json]) -> Json:
         return None
     if node in made:
         return made[node]
-    result = made[node] = _list(node, made) if isinstance(node, yaml.SequenceNode) else _map(node, made)
-    return result
-
-
-def _list(node: yaml.SequenceNode, made: dict[yaml.Node, Json]) -> Json:
-    _check(node, "seq")
-    return [_data(child, made) for child in node.value]
+    is_list = isinstance(node, yaml.SequenceNode)
+    if node.tag != f"tag:yaml.org,2002:{'seq' if is_list else 'map'}":  # such as a set
+        raise _marked(node, f"JSON has nothing like {node.tag.rpartition(':')[2]}")
+    made[node] = [_data(child, made) for child in node.value] if is_list else _map(node, made)
+    return made[node]
 
 
 def _map(node: yaml.Node, made: dict[yaml.Node, Json]) -> Json:
-    _check(node, "map")
     result: dict[str, Json] = {}
     for key_node, value_node in node.value:
         key = _data(key_node, made)
@@ -89,12 +153,6 @@ def _map(node: yaml.Node, made: dict[yaml.Node, Json]) -> Json:
             raise _marked(key_node, f"the key {key!r} appears twice")
         result[key] = _data(value_node, made)
     return result
-
-
-def _check(node: yaml.Node, kind: str) -> None:
-    """Refuse collections that JSON does not have, such as sets."""
-    if node.tag != f"tag:yaml.org,2002:{kind}":
-        raise _marked(node, f"JSON has nothing like {node.tag.rpartition(':')[2]}")
 
 
 def _scalar(node: yaml.ScalarNode) -> Json:
@@ -124,7 +182,7 @@ def _marked(node: yaml.Node, problem: str) -> _NotJson:
     return _NotJson(problem=problem, problem_mark=node.start_mark)
 
 
-def line_of(path: Path, pointer: list[str | int]) -> int | None:
+def line_of(path: Path, pointer: Place) -> int | None:
     """The line of the value at a path of keys in a file, or of the closest parent that exists."""
     try:
         node = yaml.compose(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
@@ -143,7 +201,7 @@ def line_of(path: Path, pointer: list[str | int]) -> int | None:
     return node.start_mark.line + 1 if node is not None else None
 
 
-def json_path(pointer: list[str | int]) -> str:
+def json_path(pointer: Place) -> str:
     """`$.paths['/v2/orders'].get` for a path of keys."""
     text = "$"
     for step in pointer:
@@ -154,3 +212,8 @@ def json_path(pointer: list[str | int]) -> str:
         else:
             text += f"['{step}']"
     return text
+
+
+def unescaped(pointer: str) -> list[str]:
+    """The steps of a JSON Pointer."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

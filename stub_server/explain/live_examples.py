@@ -19,9 +19,8 @@ import orjson
 
 from ..calls.call import Call
 from ..calls.server import Server
-from ..contract.bundle import METHODS
 from ..contract.document import JSON, Document
-from ..contract.source import Json
+from ..contract.source import METHODS, Json
 from ..engine.sandbox import Sandbox
 from ..store.memory import Store
 from .attempt import NOTHING, TABLES, Attempt

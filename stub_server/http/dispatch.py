@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
+from ..contract.compatibility import success_of
 from ..contract.document import JSON, Document, Operation
-from ..contract.known import success_of
 from ..contract.schema import ContractViolation, Schemas
 from ..domain.uniqueness import taken
 from ..engine.step import ReplyKey, Saved

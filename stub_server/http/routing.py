@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
 from ..calls.credentials import Gate
-from ..contract.bundle import METHODS
 from ..contract.document import Document, Operation
+from ..contract.source import METHODS
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
 from .answers import not_allowed, options

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..contract.source import ContractError
-from ..contract.user_file import check_bounds, read_text
+from ..contract.source import ContractError, check_bounds, read_text
 from ..kernel.record import Body
 from .files import Files, Node, ScenarioError, UnknownScenario
 

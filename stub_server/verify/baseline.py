@@ -8,8 +8,7 @@ from pathlib import Path
 import orjson
 
 from ..commands.options import Unusable
-from ..contract.source import ContractError
-from ..contract.user_file import read_text
+from ..contract.source import ContractError, read_text
 from .findings import Divergence
 
 

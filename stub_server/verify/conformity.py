@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ..contract.assumptions import shape
 from ..contract.document import JSON, Document, Operation, Response
 from ..contract.formats import formats
-from ..contract.schema import MOST_TOLD, Schemas, Validator
-from ..contract.wording import shape
+from ..contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ..domain.documents import is_document_unchecked
 from ..kernel.record import has_more_values, is_deeper_than
 from .exchange import Answer, Exchange
@@ -245,8 +245,8 @@ class Conformity:
         validator = self._validators[pointer]
         if validator.is_valid(body):
             return
-        if has_more_values(body, MOST_TOLD):
-            title = f"{operation.id} answers {status} with an invalid body of more than {MOST_TOLD:,} values."
+        if has_more_values(body, MOST_EXPLAINED):
+            title = f"{operation.id} answers {status} with an invalid body of more than {MOST_EXPLAINED:,} values."
             yield self._departure("schema", root[0].inner, "large", title, exchange, Said(status, "a valid body"))
             return
         lacking: dict[tuple[str, str], list[str]] = {}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import yaml
 
-from ..contract import kept
+from ..contract.bundle import contracts
 from ..contract.document import Document
 from ..contract.overlay import last_touch
 from ..contract.source import Json
@@ -73,7 +73,7 @@ class Where:
 
     @cached_property
     def _without_overlays(self) -> dict[str, Json]:
-        return kept.contracts(self._folder)[0]
+        return contracts(self._folder)[0]
 
     def _overlay(self, pointer: str) -> Line | None:
         """The line of the overlay's action that was the last to change a place."""

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main
-from stub_server.contract import bundle, conformity, laws, references
+from stub_server.contract import bundle, compatibility, extensions, lint
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
@@ -175,7 +175,7 @@ UNFIT = {
     "an enum of event types that names another": (
         updated("$.components.schemas.TestSend.properties.event_type.enum", "[order.seen]"),
         "$.components.schemas.TestSend.properties.event_type.enum: order.seen is no event of this contract: take it "
-        "out, or describe the event in x-webhooks",
+        "out, or describe it in x-webhooks",
     ),
     "a scope that the catalogue cannot list": (
         updated("$['x-scopes'][0]", "{ access: admin }"),
@@ -229,11 +229,11 @@ UNFIT = {
 Check = Callable[[Document, Sequence[Path]], None]
 
 
-def judge(*files: Path, by: Check = conformity.check_tables) -> None:
+def judge(*files: Path, by: Check = extensions.check_tables) -> None:
     """What the start does with overlays, once they have left valid OpenAPI."""
     contract = Document(bundle.load(OPENAPI / "openapi.yaml", files, read_once))
     by(contract, files)
-    conformity.check_known(contract, document(), files)
+    compatibility.check(contract, document(), files)
 
 
 def without_line(told: str) -> str:
@@ -243,7 +243,7 @@ def without_line(told: str) -> str:
 
 @pytest.mark.parametrize("what", FITTING)
 def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> None:
-    judge(overlay(tmp_path, FITTING[what]), by=conformity.check)
+    judge(overlay(tmp_path, FITTING[what]), by=extensions.check)
 
 
 @pytest.mark.check
@@ -253,7 +253,7 @@ def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> 
 )
 def test_an_event_that_nothing_raises_is_found(tmp_path: Path, what: str, event: str) -> None:
     """A server starts with it, but whoever waits for the event should know."""
-    assert [] == references.unraised(document())
+    assert [] == lint.unraised(document())
     answer = CliRunner().invoke(main, ["check", "--overlay", str(overlay(tmp_path, FITTING[what]))])
     assert 1 == answer.exit_code
     expected = f"Error: $['x-webhooks']['{event}']: nothing raises {event}: name it in x-lifecycle or x-events"
@@ -280,8 +280,8 @@ def test_of_several_overlays_all_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", ["openapi.yaml", "sandbox.yaml"])
 def test_the_contract_as_shipped_fits(entry: str) -> None:
-    conformity.check(document(entry))
-    conformity.check_known(document(entry), document(entry))
+    extensions.check(document(entry))
+    compatibility.check(document(entry), document(entry))
 
 
 @pytest.fixture
@@ -366,7 +366,7 @@ def test_a_law_that_an_overlay_breaks_is_found(tmp_path: Path, what: str) -> Non
     actions, expected = BROKEN[what]
     file = overlay(tmp_path, actions)
     contract = Document(bundle.load(OPENAPI / "openapi.yaml", [file], read_once))
-    found = laws.faults(contract, document("sandbox.yaml"))
+    found = lint.faults(contract, document("sandbox.yaml"))
     told = [str(bundle.name_overlays([file], fault, document().raw)) for fault in found]
     assert any(text.startswith(f"{file}:4: {expected}") for text in told), told
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.contract.kept import contracts
+from stub_server.contract.bundle import contracts
 from tests.support.contract import OPENAPI, document
 
 SHIPPED = (document("openapi.yaml").raw, document("sandbox.yaml").raw)

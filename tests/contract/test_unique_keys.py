@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
-from stub_server.contract import bundle, conformity
+from stub_server.contract import bundle, compatibility, extensions
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 from stub_server.kernel.record import UniqueKey
@@ -102,8 +102,8 @@ UNFIT = {
 
 def judge(contract: Document, file: Path) -> None:
     """What the start does with an overlay that has left valid OpenAPI."""
-    conformity.check_tables(contract, (file,), document())
-    conformity.check_known(contract, document(), (file,))
+    extensions.check_tables(contract, (file,), document())
+    compatibility.check(contract, document(), (file,))
 
 
 @pytest.mark.parametrize("what", UNFIT)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from stub_server.contract.document import Operation
-from stub_server.contract.path_examples import with_path_examples
+from stub_server.contract.generated import with_path_examples
 
 from .contract import document
 

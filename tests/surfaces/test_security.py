@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stub_server.calls.call import LARGEST_BODY
-from stub_server.contract import user_file
+from stub_server.contract import source
 from stub_server.delivery import inbox
 from stub_server.engine import bounded, journal
 from stub_server.events import log as events
@@ -73,7 +73,7 @@ def test_its_figures_are_those_of_the_code() -> None:
             f"{journal.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
         "Files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
-        "User files": (f"{user_file.MOST_BYTES // MIB} MB, {user_file.DEEPEST} levels",),
+        "User files": (f"{source.MOST_BYTES // MIB} MB, {source.DEEPEST} levels",),
     }
     assert [] == [(name, figure) for name, told in figures.items() for figure in told if figure not in row(name)]
     text = (ROOT / "openapi/components/parameters/IdempotencyKey.yaml").read_text(encoding="utf-8")

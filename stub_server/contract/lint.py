@@ -1,14 +1,19 @@
-"""Laws of a contract that clients, tools and readers depend on, and its server does not. An overlay can break them."""
+"""What `stub-server check` finds wrong in a contract with which a server still starts. Clients and readers need it."""
 
 from collections.abc import Iterator
 
 from .document import JSON, Document, Operation
-from .emitters import AUTOMATIC
 from .formats import Formats
+from .generated import AUTOMATIC
 from .schema import Schemas
-from .source import ContractError, Json, json_path
+from .source import ContractError, Json, Place, error_at
 
-Place = list[str | int]
+
+def unraised(document: Document) -> list[str]:
+    """The events of the catalogue that no move and no change raises."""
+    raised = {event for lifecycle in document.lifecycles.values() for move in lifecycle.moves for event in move.events}
+    raised |= {event for changes in document.changes.values() for events in changes.values() for event in events}
+    return [name for name in document.events if name not in raised]
 
 
 def faults(document: Document, control: Document) -> Iterator[ContractError]:
@@ -19,7 +24,7 @@ def faults(document: Document, control: Document) -> Iterator[ContractError]:
             for index, actor in enumerate(move.by):
                 if actor not in actors:
                     place: Place = ["components", "schemas", name, "x-lifecycle", "moves", number, "by", index]
-                    yield _fault(place, f"{actor} is no operation: name one, or {' or '.join(AUTOMATIC)}")
+                    yield error_at(place, f"{actor} is no operation: name one, or {' or '.join(AUTOMATIC)}")
     codes = set(document.schema("ErrorCode").get("enum", ()))
     for operation in document.operations.values():
         at: Place = ["paths", operation.path, operation.method.lower()]
@@ -39,7 +44,7 @@ def unfit_examples(document: Document, formats: Formats) -> Iterator[ContractErr
     for place, schema, value, is_request in _examples(document):
         error = schemas.compile(schema, request=is_request).first_error(value)
         if error is not None:
-            yield _fault(place, f"the example does not fit its schema: {error.message[:300]}")
+            yield error_at(place, f"the example does not fit its schema: {error.message[:300]}")
 
 
 def _examples(document: Document) -> Iterator[tuple[Place, Json, Json, bool]]:
@@ -67,7 +72,7 @@ def _names_of_orders(document: Document, operation: Operation, at: Place) -> Ite
         names = schema.get("x-enum-varnames")
         if names is not None and len(names) != len(schema.get("enum", ())):
             reason = f"{len(names)} names for {len(schema.get('enum', ()))} values: name each in x-enum-varnames"
-            yield _fault([*at, "parameters", number, "schema"], reason)
+            yield error_at([*at, "parameters", number, "schema"], reason)
 
 
 def _codes(document: Document, response: Json, known: set[str], place: Place) -> Iterator[ContractError]:
@@ -77,12 +82,14 @@ def _codes(document: Document, response: Json, known: set[str], place: Place) ->
     for number, code in enumerate(listed):
         # Other bodies are reports, with codes of their own.
         if code not in known and media.get("schema") == {"$ref": "#/components/schemas/Error"}:
-            yield _fault([*place, "x-codes", number], f"{code} is no error code: take it out, or put it into ErrorCode")
+            yield error_at(
+                [*place, "x-codes", number], f"{code} is no error code: take it out, or put it into ErrorCode"
+            )
     shown = [document.resolve(example).get("value") for example in media.get("examples", {}).values()]
     codes = {value.get("code") for value in shown if isinstance(value, dict)}
     for code in listed:
         if code not in codes:
-            yield _fault(
+            yield error_at(
                 [*place, "content", JSON, "examples"], f"no example shows the code {code}: add one, or take it out"
             )
 
@@ -93,24 +100,24 @@ def _link(
     """A link leads to an operation, by parameters that it has, from values that are there."""
     target = document.operations.get(link.get("operationId", ""))
     if target is None:
-        yield _fault(place, f"{link.get('operationId')} is no operation of this contract: link to one")
+        yield error_at(place, f"{link.get('operationId')} is no operation of this contract: link to one")
         return
     known = {parameter.name: document.resolve(parameter.schema).get("type") for parameter in target.parameters}
     given = link.get("parameters", {})
     for name, expression in given.items():
         where: Place = [*place, "parameters", name]
         if name not in known:
-            yield _fault(where, f"{target.id} has no parameter {name}: name one that it has")
+            yield error_at(where, f"{target.id} has no parameter {name}: name one that it has")
         elif str(expression).startswith("$response.body#"):
             schema = response.get("content", {}).get(JSON, {}).get("schema", {})
             found = _selected(document, schema, str(expression).partition("#")[2])
             if found is None or found.get("type") != known[name]:
-                yield _fault(where, f"{expression} selects no {known[name]} of the response")
+                yield error_at(where, f"{expression} selects no {known[name]} of the response")
         elif not _is_sent(operation, str(expression)):
-            yield _fault(where, f"{expression} is no parameter of {operation.id}")
+            yield error_at(where, f"{expression} is no parameter of {operation.id}")
     for parameter in target.parameters:
         if parameter.place == "path" and parameter.name not in given:
-            yield _fault(place, f"{target.id} needs {parameter.name}: give it in parameters")
+            yield error_at(place, f"{target.id} needs {parameter.name}: give it in parameters")
 
 
 def _is_sent(operation: Operation, expression: str) -> bool:
@@ -127,7 +134,3 @@ def _selected(document: Document, schema: Json, pointer: str) -> Json | None:
             return None
         node = document.resolve(inner)
     return node
-
-
-def _fault(place: Place, reason: str) -> ContractError:
-    return ContractError(f"{json_path(place)}: {reason}")
