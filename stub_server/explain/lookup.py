@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..contract.bundle import METHODS
 from ..contract.document import Document, Operation
-from ..contract.source import Json
+from ..contract.source import METHODS, Json
 from ..kernel.record import Body
 from .rehearsal import Answer
 

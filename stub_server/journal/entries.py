@@ -15,8 +15,8 @@ from ..contract.secrets import LEFT_OUT, REDACTED
 from ..engine.journal import LONGEST, Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import iso
-from ..kernel.globs import glob
 from ..kernel.record import Body
+from ..kernel.text import glob
 
 # Headers of a connection, or that are made anew when a request is sent again.
 _OF_THE_CONNECTION = frozenset(
