@@ -10,7 +10,9 @@ import pytest
 from .machine import play
 
 # `make model` plays more, and plants more.
-SEQUENCES = 200
+SELDOM = {"not reached: money taken back once", "never refused: plan_not_active"}
+SEQUENCES = ((100, SELDOM), pytest.param(200, set(), marks=pytest.mark.night))
+"""How many are played, and what so many need not meet."""
 QUICK = (
     "bills_stay_open",
     "who_pays_again_has_two",
@@ -22,28 +24,32 @@ QUICK = (
 
 
 def test_twenty_sequences_find_server_and_model_of_one_mind() -> None:
-    """The two hundred of below in a tenth of the time, for the short run."""
+    """For the short run."""
     assert play(20).full >= 20
 
 
-@pytest.mark.check
-def test_no_sequence_finds_server_and_model_of_two_minds(capsys: pytest.CaptureFixture[str]) -> None:
-    """Two hundred sequences of thirty steps, each looked at after every step and as a whole at its end.
+def in_a_process_of_its_own(code: str) -> list[str]:
+    """The lines that code prints. Hypothesis draws by the constants of all modules that are loaded."""
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout.splitlines()
 
-    In a process of their own: Hypothesis draws by the constants of all modules that are loaded.
-    """
+
+@pytest.mark.check
+@pytest.mark.parametrize(("sequences", "seldom"), SEQUENCES)
+def test_no_sequence_finds_server_and_model_of_two_minds(
+    sequences: int, seldom: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sequences of thirty steps, each looked at after every step and as a whole at its end."""
     played = (
         "from tests.properties.machine import play; from tests.properties.reached import missing; "
-        f"tally = play({SEQUENCES}); print(tally.line()); print(missing(tally, {SEQUENCES}))"
+        f"tally = play({sequences}); print(tally.line()); print(*missing(tally, {sequences}), sep='; ')"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", played], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300
-    )
-    assert told.returncode == 0, told.stdout + told.stderr
-    line, left = told.stdout.splitlines()[-2:]
+    line, left = in_a_process_of_its_own(played)[-2:]
     with capsys.disabled():
         print(f"\n{line}")
-    assert left == "[]"
+    assert {*left.split("; ")} - {""} <= seldom
 
 
 @pytest.fixture(scope="module")

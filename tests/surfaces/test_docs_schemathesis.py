@@ -31,17 +31,19 @@ def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess
     return done
 
 
+@pytest.mark.parametrize("mode", ["positive", pytest.param("all", marks=pytest.mark.night)])
 def test_the_command_as_it_is_typed_passes_without_a_file_and_is_refused_nowhere_for_its_credential(
-    tmp_path: Path,
+    tmp_path: Path, mode: str
 ) -> None:
     """Each operation answers something else than 401 and 403 to a request that is meant to be accepted.
 
-    The requests by chance are left out: the test below makes some.
+    The requests by chance are left out: the test below makes some. Those that are to be refused are sent at night;
+    `test_schemathesis.py` sends them by the written files.
     """
     assert "`--check-digits off`" in SECTION
     report, reach = tmp_path / "events.ndjson", Reach()
     with server(more=("--check-digits", "off")) as url:
-        options = f"--phases=examples,coverage,stateful --report=ndjson --report-ndjson-path={report}"
+        options = f"--mode={mode} --phases=examples,coverage,stateful --report=ndjson --report-ndjson-path={report}"
         ran(tmp_path, "bash", "-euc", f"{AS_TYPED} {options}", SANDBOX_URL=url)
     reach.read(report)
     names = [name for name, _ in operations(document().raw)]
@@ -73,8 +75,13 @@ def test_every_file_names_the_release_that_is_needed() -> None:
     assert "schemathesis.readthedocs.io) 4.32.5 " in SECTION
 
 
-def test_the_sample_passes_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", [10, pytest.param(100, marks=pytest.mark.night)])
+def test_the_sample_passes_as_it_is(tmp_path: Path, examples: int) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text(
+        f"from hypothesis import settings\nsettings.register_profile('few', max_examples={examples})\n"
+        "settings.load_profile('few')\n"
+    )
     file = tmp_path / PLACE.rpartition("/")[2]
     file.write_text(SAMPLE)
     assert " passed" in ran(tmp_path, sys.executable, "-m", "pytest", "-q", file.name).stdout
