@@ -80,7 +80,9 @@ def charge_again(draft: Draft, row: Row) -> None:
 
 
 def end_suspension(draft: Draft, row: Row) -> None:
-    """The project goes on, and everything is due later by the time of its suspension."""
+    """The project goes on: everything is due later by the time of its suspension, unless an archive has ended it."""
+    if not billing.is_running(draft, row):
+        return
     project = draft.store.projects.open(row.public["projectId"])
     assert project is not None
     suspended = project.hidden.get("suspended_at", draft.now)  # a file of an earlier version does not say when
