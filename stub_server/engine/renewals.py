@@ -80,10 +80,7 @@ def charge_again(draft: Draft, row: Row) -> None:
 
 
 def end_suspension(draft: Draft, row: Row) -> None:
-    """The project goes on, and everything is due later by the time of its suspension.
-
-    A subscription that an archive has just ended stays as it is.
-    """
+    """The project goes on: everything is due later by the time of its suspension, unless an archive has ended it."""
     if not billing.is_running(draft, row):
         return
     project = draft.store.projects.open(row.public["projectId"])

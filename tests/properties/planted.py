@@ -33,7 +33,7 @@ def who_pays_again_has_two(patch: Patch) -> None:
     def pay(draft: Any, row: Any, *how: Any, **options: Any) -> Any:
         with Patch.context() as inner:
             if not row.hidden["renewal"]:
-                inner.setattr(billing, "held_by", lambda *_: None)
+                inner.setattr(billing, "running_of", lambda *_: None)
             return right(draft, row, *how, **options)
 
     patch.setattr(billing, "pay", pay)
