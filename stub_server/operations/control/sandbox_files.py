@@ -9,9 +9,8 @@ from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.sandboxes import shown
 from ...engine.past import reach
-from ...files.carrying import write_world
-from ...files.download import Download
-from ...files.package import MEDIA, BadFile
+from ...files.exports import write_world
+from ...files.package import MEDIA, BadFile, Download
 from ...files.recording import write_recording
 from ...files.state import capture
 from ...journal.recorded import chosen, line
