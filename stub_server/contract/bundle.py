@@ -17,7 +17,7 @@ import orjson
 
 from .generated import Emitting, Generator, Names, emitting
 from .overlay import apply, last_touch
-from .source import METHODS, ContractError, Json, Place, error_at, line_of, read, unescaped
+from .source import METHODS, ContractError, Json, Place, error_at, line_of, read, unescaped, value_at
 
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
@@ -202,12 +202,12 @@ class _Bundler:
         if name and place not in self.targets:
             self.targets[place] = self._target(name, node, file)
         target = self.targets[place] if name else file
-        value = target.data
-        for step in filter(None, unescaped(fragment)):
-            if not isinstance(value, dict) or step not in value:
-                raise ContractError(f"{_where(node, file)}: {node['$ref']} leads to nothing in {target.path.name}")
-            value = value[step]
-        return value, target
+        try:
+            return value_at(target.data, [step for step in unescaped(fragment) if step]), target
+        except KeyError:
+            raise ContractError(
+                f"{_where(node, file)}: {node['$ref']} leads to nothing in {target.path.name}"
+            ) from None
 
     def _target(self, name: str, node: dict[str, Json], file: _File) -> _File:
         path = (file.path.parent / name).resolve()
@@ -277,13 +277,12 @@ def _fault(document: Json, reference: str) -> str | None:
     seen: set[str] = set()
     while reference not in seen:
         seen.add(reference)
-        if not reference.startswith("#/"):
+        try:
+            node = value_at(document, unescaped(reference)) if reference.startswith("#/") else None
+        except KeyError:
+            node = None
+        if node is None:
             return "leads nowhere"
-        node = document
-        for step in unescaped(reference):
-            if not isinstance(node, dict) or step not in node:
-                return "leads nowhere"
-            node = node[step]
         if not isinstance(node, dict) or not isinstance(node.get("$ref"), str):
             return None
         reference = node["$ref"]

@@ -1,4 +1,4 @@
-"""Converts what was stored under another contract, and says what of it does not fit the one that is served."""
+"""Converts data that was stored under another contract, and lists what does not fit the served one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .schema import MOST_EXPLAINED, Schemas, Validator
 from .source import Json
 
 MOST_FAULTS = 20  # of one value
-MOST_SEARCHED = 2_000  # values of what is searched for more than one fault: all are worked out before the first is told
+MOST_SEARCHED = 2_000  # values of what is searched for more than one fault: all are found before the first is returned
 
 
 class Fault(NamedTuple):
@@ -89,9 +89,9 @@ class Converter:
                 value = self._members(part, value)
             elif isinstance(value, list) and "items" in part:
                 value = [self._converted(part["items"], item) for item in value]
-            for choice in ("oneOf", "anyOf"):
-                if choice in part:
-                    value = self._chosen(part[choice], value)
+            for key in ("oneOf", "anyOf"):
+                if key in part:
+                    value = self._chosen(part[key], value)
         return self._filled(parts, value) if isinstance(value, dict) else value
 
     def _parts(self, schema: Json) -> Iterator[Json]:
@@ -111,7 +111,7 @@ class Converter:
         return kept
 
     def _chosen(self, branches: Sequence[Json], value: Json) -> Json:
-        """What one of several schemas makes of a value; if more than one can, the one that leaves out least."""
+        """The value as one of several schemas has it; if more than one fits, the one that leaves out least."""
         if any(self.fits(branch, value) for branch in branches):
             return value
         made = [self._converted(branch, value) for branch in branches]
@@ -121,14 +121,13 @@ class Converter:
 
     def _filled(self, parts: Sequence[Json], value: dict[str, Json]) -> dict[str, Json]:
         """An object with the members that it lacks, in the order of the contract."""
-        missing = {name for part in parts for name in part.get("required", ())} - value.keys()
         made = {}
-        for name in missing:
+        for name in {name for part in parts for name in part.get("required", ())} - value.keys():
             schemas = [part["properties"][name] for part in parts if name in part.get("properties", ())]
             defaults = [found["default"] for schema in schemas for found in self._parts(schema) if "default" in found]
-            for begins in (*defaults, None, {}, []):
-                if schemas and all(self.fits(schema, begins) for schema in schemas):
-                    made[name] = begins
+            for first in (*defaults, None, {}, []):
+                if schemas and all(self.fits(schema, first) for schema in schemas):
+                    made[name] = first
                     break
         if not made:
             return value
@@ -168,5 +167,5 @@ def _faults(error: Any) -> Iterator[Fault]:
 
 
 def _pointer(steps: Sequence[str | int]) -> str:
-    told = ("*" if isinstance(step, int) else step.replace("~", "~0").replace("/", "~1") for step in steps)
-    return "".join(f"/{step}" for step in told)[:200]
+    escaped = ("*" if isinstance(step, int) else step.replace("~", "~0").replace("/", "~1") for step in steps)
+    return "".join(f"/{step}" for step in escaped)[:200]

@@ -1,12 +1,12 @@
 """Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..kernel.record import UniqueKey
-from .source import METHODS, ContractError, Json, unescaped
+from .source import METHODS, ContractError, Json, Place, unescaped, value_at
 
 JSON = "application/json"
 MERCHANT = "merchant"
@@ -51,6 +51,23 @@ class Operation(NamedTuple):
     takes_key: bool
     responses: Mapping[int, Response]
     raw: Json
+
+    @property
+    def at(self) -> Place:
+        """Its place in the document."""
+        return ["paths", self.path, self.method.lower()]
+
+    @property
+    def body_at(self) -> Place:
+        """The place of the schema of its body."""
+        return [*self.at, "requestBody", "content", JSON, "schema"]
+
+    @property
+    def parameters_at(self) -> Iterator[tuple[Place, Parameter]]:
+        """Its parameters with their places."""
+        for number, parameter in enumerate(self.parameters):
+            reference = self.raw["parameters"][number].get("$ref")
+            yield unescaped(reference) if reference else [*self.at, "parameters", number], parameter
 
     @property
     def successes(self) -> list[int]:
@@ -122,10 +139,7 @@ class Document:
     def resolve(self, node: Json) -> Json:
         """The target of a `$ref` inside the document; any other node as it is."""
         while isinstance(node, dict) and "$ref" in node:
-            target: Json = self.raw
-            for step in unescaped(node["$ref"]):
-                target = target[step]
-            node = target
+            node = value_at(self.raw, unescaped(node["$ref"]))
         return node
 
     @cached_property

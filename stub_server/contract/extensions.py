@@ -13,7 +13,7 @@ from .document import JSON, MERCHANT, Document, Lifecycle
 from .formats import NO_FORMATS
 from .generated import SOURCE, marked_schemas
 from .schema import Schemas
-from .source import Json, Place, error_at
+from .source import Json, Place, error_at, read
 
 
 def check(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
@@ -58,81 +58,7 @@ def _check_openapi(document: Document) -> None:
         raise error_at(list(found.absolute_path) or path_to(found.schema, document.raw) or [], found.message[:400])
 
 
-# -- shapes
-
-
-def _object(required: str, members: dict[str, Json], *, closed: bool = False) -> Json:
-    return {
-        "type": "object",
-        "required": required.split(),
-        "properties": members,
-        "additionalProperties": not closed,
-    }
-
-
-def _map(values: Json) -> Json:
-    return {"type": "object", "additionalProperties": values}
-
-
-def _list(items: Json) -> Json:
-    return {"type": "array", "items": items}
-
-
-_TEXT = {"type": "string", "minLength": 1}
-_TEXTS = _list(_TEXT) | {"uniqueItems": True}
-_SOME_TEXTS = _TEXTS | {"minItems": 1}
-_LIFECYCLE = _object(
-    "field states moves",
-    {
-        "field": _TEXT,
-        "states": _SOME_TEXTS,
-        "sets": _map(_TEXTS),
-        "moves": _list(
-            _object(
-                "from to",
-                dict.fromkeys(("from", "to", "name", "control", "event"), _TEXT) | {"also": _TEXTS, "by": _TEXTS},
-                closed=True,
-            )
-        ),
-    },
-    closed=True,
-)
-_IGNORES = {"type": "array", "items": {"enum": ["case", "punctuation"]}, "uniqueItems": True}
-_UNIQUE = _object(
-    "members scope", {"members": _SOME_TEXTS, "scope": _TEXT, "ignores": _IGNORES, "code": _TEXT}, closed=True
-)
-_BODY = _object("schema example", {"schema": _map({}), "example": _object("data", {"data": _map({})})})
-_POST = _object(
-    "summary description x-payload-key x-emitted-by requestBody",
-    {
-        "summary": _TEXT,
-        "description": _TEXT,
-        # Payloads contain it without escaping.
-        "x-payload-key": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-        "x-emitted-by": _TEXTS,
-        "requestBody": _object("content", {"content": _object(JSON, {JSON: _BODY})}),
-    },
-)
-_SCOPE = _object(
-    "name resource access description assignable",
-    {"name": _TEXT, "resource": _TEXT, "assignable": {"type": "boolean"}},
-)
-_SCHEMA = {
-    "properties": {
-        "x-lifecycle": _LIFECYCLE,
-        "x-events": _map({"type": ["string", "array"], "items": _TEXT, "uniqueItems": True}),
-        "x-unique": _list(_UNIQUE),
-    }
-}
-_OPERATION = {"properties": {"x-scopes": _TEXTS, "x-emits": _TEXTS}}
-_DOCUMENT = {
-    "properties": {
-        "x-webhooks": _map(_object("post", {"post": _POST})),
-        "x-scopes": _list(_SCOPE),
-        "components": {"properties": {"schemas": {"additionalProperties": _SCHEMA}}},
-        "paths": {"additionalProperties": {"additionalProperties": _OPERATION}},
-    }
-}
+_SHAPES = Path(__file__).with_name("extensions.yaml")
 # A webhook subscribes to `resource.*`, and payloads contain the name without escaping.
 _EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
 
@@ -152,7 +78,7 @@ def _check_shapes(raw: Json) -> None:
         if error is not None:
             raise error_at([*place, *error.absolute_path], error.message[:400])
 
-    match(_DOCUMENT, raw, [])
+    match(read(_SHAPES), raw, [])
     # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.
     payload = {"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]}
     for name, item in raw.get("x-webhooks", {}).items():
@@ -179,10 +105,9 @@ def _check_all_in(known: AbstractSet[str], names: Iterable[tuple[str | int, str]
 def _check_operations(document: Document) -> None:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
-        place: Place = ["paths", operation.path, operation.method.lower()]
-        _check_all_in(scopes, (("x-scopes", name) for name in sorted(operation.scopes)), place, _IN_SCOPES)
+        _check_all_in(scopes, (("x-scopes", name) for name in sorted(operation.scopes)), operation.at, _IN_SCOPES)
         if "x-names-from" not in document.raw:  # else bundling has taken the events of the other document
-            _check_all_in(document.events.keys(), enumerate(operation.emits), [*place, "x-emits"], _IN_EVENTS)
+            _check_all_in(document.events.keys(), enumerate(operation.emits), [*operation.at, "x-emits"], _IN_EVENTS)
 
 
 def _check_states(document: Document, lifecycle: Lifecycle) -> None:

@@ -3,7 +3,6 @@
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -55,12 +54,8 @@ def range_end_ms(text: str) -> int:
 
 def is_ip_network(text: str) -> bool:
     """An IPv4 or IPv6 address or network in CIDR notation, host bits allowed; no netmask, no padded length."""
-    # Longer texts are never valid, and would only fill the cache.
-    return len(text) <= _LONGEST_NETWORK and text.isascii() and not _IS_NO_PREFIX(text) and _is_ip_network(text)
-
-
-@lru_cache(maxsize=1024)
-def _is_ip_network(text: str) -> bool:
+    if len(text) > _LONGEST_NETWORK or not text.isascii() or _IS_NO_PREFIX(text):
+        return False
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:

@@ -18,7 +18,7 @@ from .source import METHODS, ContractError, Json, json_path
 ALL = "*"
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
 AUTOMATIC = ("clock", "simulation")
-SOURCE, COUNTS, CHOICE = "x-enum-from", "x-counts-of", "x-one-of-from"
+SOURCE, COUNTS, PAYLOADS = "x-enum-from", "x-counts-of", "x-one-of-from"
 Emitting = tuple[str, list[str]]
 """An operationId and the events that it names in `x-emits`, or `*` for all."""
 At = tuple[str | int, ...]
@@ -172,10 +172,10 @@ class Generator:
         mapping = {event: reference for event, item in items if (reference := payload_reference(item)) is not None}
         for name, schema in inside(document, "components", "schemas").items():
             written = {key: schema[key] for key in ("oneOf", "discriminator") if key in inside(schema)}
-            if CHOICE in inside(schema) and "x-webhooks" in document and written == self._choices.get(name, {}):
+            if PAYLOADS in inside(schema) and "x-webhooks" in document and written == self._choices.get(name, {}):
                 one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
-                choice: Json = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}}
-                self._choices[name] = choice if mapping else {}
+                one_of_all: Json = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}}
+                self._choices[name] = one_of_all if mapping else {}
                 schema.update(self._choices[name])
                 for key in () if mapping else written:  # an empty choice would accept nothing
                     del schema[key]

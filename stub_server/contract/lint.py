@@ -27,10 +27,9 @@ def faults(document: Document, control: Document) -> Iterator[ContractError]:
                     yield error_at(place, f"{actor} is no operation: name one, or {' or '.join(AUTOMATIC)}")
     codes = set(document.schema("ErrorCode").get("enum", ()))
     for operation in document.operations.values():
-        at: Place = ["paths", operation.path, operation.method.lower()]
-        yield from _names_of_orders(document, operation, at)
+        yield from _names_of_orders(document, operation)
         for status, response in operation.raw["responses"].items():
-            place = [*at, "responses", status]
+            place = [*operation.at, "responses", status]
             yield from _codes(document, document.resolve(response), codes, place)
             for link, value in document.resolve(response).get("links", {}).items():
                 yield from _link(
@@ -50,11 +49,10 @@ def unfit_examples(document: Document, formats: Formats) -> Iterator[ContractErr
 def _examples(document: Document) -> Iterator[tuple[Place, Json, Json, bool]]:
     """(place, schema, value, whether of a request) of every example."""
     for operation in document.operations.values():
-        at: Place = ["paths", operation.path, operation.method.lower()]
         request = document.resolve(operation.raw.get("requestBody"))
-        bodies = [] if request is None else [([*at, "requestBody"], request, True)]
+        bodies = [] if request is None else [([*operation.at, "requestBody"], request, True)]
         responses = operation.raw["responses"].items()
-        bodies += [([*at, "responses", status], document.resolve(raw), False) for status, raw in responses]
+        bodies += [([*operation.at, "responses", status], document.resolve(raw), False) for status, raw in responses]
         for place, body, is_request in bodies:
             for media, content in body.get("content", {}).items():
                 for key, raw in content.get("examples", {}).items():
@@ -65,14 +63,14 @@ def _examples(document: Document) -> Iterator[tuple[Place, Json, Json, bool]]:
         yield place, event["schema"], event["example"], False
 
 
-def _names_of_orders(document: Document, operation: Operation, at: Place) -> Iterator[ContractError]:
+def _names_of_orders(document: Document, operation: Operation) -> Iterator[ContractError]:
     """Generated clients name what `x-enum-varnames` names, one by one."""
     for number, parameter in enumerate(operation.parameters):
         schema = document.resolve(parameter.schema)
         names = schema.get("x-enum-varnames")
         if names is not None and len(names) != len(schema.get("enum", ())):
             reason = f"{len(names)} names for {len(schema.get('enum', ()))} values: name each in x-enum-varnames"
-            yield error_at([*at, "parameters", number, "schema"], reason)
+            yield error_at([*operation.at, "parameters", number, "schema"], reason)
 
 
 def _codes(document: Document, response: Json, known: set[str], place: Place) -> Iterator[ContractError]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .source import MOST_NODES, ContractError, Json, line_of, read_user_file, unescaped
+from .source import MOST_NODES, ContractError, Json, line_of, read_user_file, unescaped, value_at
 
 
 def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
@@ -91,14 +91,14 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
         for place in reversed(places):
             if not place:
                 raise ContractError("the whole contract cannot be removed")
-            parent = _walk(document, place[:-1])
+            parent = value_at(document, place[:-1])
             del parent[place[-1]]
         return document
     if "copy" in action:
         sources = _find(document, action["copy"])
         if len(sources) != 1:
             raise ContractError(f"copy must select one thing, {action['copy']} selects {len(sources)}")
-        change = copy.deepcopy(_walk(document, sources[0]))
+        change = copy.deepcopy(value_at(document, sources[0]))
     elif "update" in action:
         change = action["update"]
     else:
@@ -107,11 +107,11 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
     if room[0] < 0:
         raise ContractError(f"the actions write more than {MOST_NODES:,} values")
     for place in places:
-        merged = _merge(_walk(document, place), change)
+        merged = _merge(value_at(document, place), change)
         if not place:
             document = merged
         else:
-            _walk(document, place[:-1])[place[-1]] = merged
+            value_at(document, place[:-1])[place[-1]] = merged
     return document
 
 
@@ -135,12 +135,6 @@ def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
         return [node.location for node in find(str(path), document)]
     except (JSONPathError, RecursionError) as error:
         raise ContractError(f"{path} is not a JSONPath: {' '.join(str(error).split())}") from None
-
-
-def _walk(node: Json, place: tuple[str | int, ...]) -> Json:
-    for step in place:
-        node = node[step]
-    return node
 
 
 def _merge(old: Json, new: Json) -> Json:

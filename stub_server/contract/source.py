@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def read_text(path: Path, name: str) -> str:
 
 
 def check_bounds(text: str, name: str) -> None:
-    """Reject a text that is nested too deep or stands for too many values. Raises ContractError with name and line.
+    """Reject a text that is nested too deep or has too many values. Raises ContractError with name and line.
 
     It reads events, which takes no recursion. A text that is not YAML is rejected by `parse`.
     """
@@ -214,6 +215,16 @@ def json_path(pointer: Place) -> str:
     return text
 
 
-def unescaped(pointer: str) -> list[str]:
+def value_at(node: Json, place: Sequence[str | int]) -> Json:
+    """The value at a place. Raises KeyError where there is none."""
+    for step in place:
+        try:
+            node = node[step]
+        except (TypeError, IndexError):
+            raise KeyError(step) from None
+    return node
+
+
+def unescaped(pointer: str) -> Place:
     """The steps of a JSON Pointer."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

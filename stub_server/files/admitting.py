@@ -1,4 +1,4 @@
-"""Makes a sandbox of what was read of one, if all of it fits here, or of the rest where that is asked for."""
+"""Makes a sandbox of what was read, if all of it fits the served contract; if asked for, of the part that fits."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
+from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
-from .building import build
 from .fitting import SHOWN, Fitting, faults_of, is_job
 from .package import BadFile
-from .pinned import Shared, Snapshot, strangers
 from .reading import Reader
-from .state import WorldState
+from .state import Snapshot, WorldState, build
 
 DROPPING = "--drop-unfit leaves that out, with what refers to it."
-ROUNDS = 20  # in which what breaks a law is left out, before the rest is given up
+ROUNDS = 20  # in which records that break a law are left out, before the rest is rejected
 log = logging.getLogger("stub_server")
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|evt_[0-9a-f]{26}"
 _NAMED = re.compile(_ID)
@@ -40,8 +39,8 @@ class LeftOut(NamedTuple):
 
     def __str__(self) -> str:
         """`customers 2, orders 1, steps 22`."""
-        told = [f"{name} {count:,}" for name, count in self.counts.items()]
-        return ", ".join([*told, *(f"the snapshot {name}" for name in self.snapshots)])
+        counts = [f"{name} {count:,}" for name, count in self.counts.items()]
+        return ", ".join([*counts, *(f"the snapshot {name}" for name in self.snapshots)])
 
     def tell(self, where: str) -> None:
         """Log what was left out at the start, and why."""
@@ -96,18 +95,19 @@ def admit(
         if not broken:
             break
         reasons += broken
-        gone = {found[0] for text in broken if (found := _NAMED.search(text))} & _idents(state)
+        gone = {named[0] for text in broken if (named := _NAMED.search(text))} & _idents(state)
         if not drops or not gone:
             raise BadFile("unfit", *reasons[:SHOWN])
     else:
         raise BadFile("unfit", *reasons[:SHOWN])
-    pinned, missing = _pinned(state, snapshots, empty, secret, reasons, drops=drops, trusted=trusted)
+    found, others = _snapshots(state, snapshots, empty, secret, reasons, drops=drops, trusted=trusted)
     if not reasons:
-        return Admitted(sandbox, steps, pinned, None)
-    return Admitted(sandbox, steps, pinned, LeftOut(before - _counts(state, steps), missing, reasons[:SHOWN]))
+        return Admitted(sandbox, steps, found, None)
+    left_out = LeftOut(before - _counts(state, steps), others, reasons[:SHOWN])
+    return Admitted(sandbox, steps, found, left_out)
 
 
-def _pinned(
+def _snapshots(
     state: WorldState,
     snapshots: Iterable[tuple[Body, Reader]],
     empty: Callable[[str, int], Sandbox],
@@ -118,25 +118,23 @@ def _pinned(
     trusted: bool,
 ) -> tuple[list[Snapshot], list[str]]:
     """The snapshots of a sandbox that fit, and the names of the others, whose reasons are added."""
-    shared, pinned, missing = Shared(), list[Snapshot](), list[str]()
+    shared, fitting, others = _Shared(), list[Snapshot](), list[str]()
     shared.share(state)
-    for told, reader in snapshots:
-        name, was = told["name"], reader.state
-        where = f"snapshot {name}: "
-        for reason in strangers(state, was):
-            raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
+    for head, reader in snapshots:
+        was, where = reader.state, f"snapshot {head['name']}: "
+        _check_origin(state, was, where)
         shared.share(was)
         sandbox = empty(was.scenario, was.seed)
         found = _reasons(reader) or _filled(sandbox, was, secret, was.clock, 0 if trusted else SHOWN, where)
+        reasons += [where + reason for reason in found]
         if found and not drops:
             raise BadFile("unfit", *(where + reason for reason in found))
         if found:
-            missing.append(name)
-            reasons += [where + reason for reason in found]
+            others.append(head["name"])
         else:
             sandbox.held_before = SILENT
-            pinned.append(Snapshot(name, told["description"], told["now"], told["created_at"], sandbox))
-    return pinned, missing
+            fitting.append(Snapshot(head["name"], head["description"], head["now"], head["created_at"], sandbox))
+    return fitting, others
 
 
 def _reasons(reader: Reader) -> list[str]:
@@ -157,6 +155,45 @@ def _filled(
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
         message = f"The file is damaged: {where}its records do not go together ({error!r})."
         raise BadFile("damaged", message) from None
+
+
+# -- snapshots
+
+
+class _Shared:
+    """The versions that the states of one sandbox have in common, once in memory: restoring compares by identity."""
+
+    def __init__(self) -> None:
+        self._records: dict[Record, Record] = {}
+        self._events: dict[str, Event] = {}
+
+    def share(self, state: WorldState) -> None:
+        """Replace versions of a state by equal ones of an earlier state."""
+        for owned in state.owned.values():
+            for rows in owned.rows.values():
+                for key, record in rows.items():
+                    rows[key] = self._records.setdefault(record, record)
+        for place, event in enumerate(state.events):
+            earlier = self._events.setdefault(event.id, event)
+            if earlier == event:
+                state.events[place] = earlier
+
+
+def _check_origin(state: WorldState, snapshot: WorldState, where: str) -> None:
+    """Check that a snapshot is of the sandbox whose state is given. Raises BadFile."""
+    reason = None
+    for name in ("scenario", "seed", "home", "seeded_keys"):
+        if getattr(state, name) != getattr(snapshot, name):
+            reason = reason or f"its {name} is another than the sandbox's"
+    for name, mine, own in (
+        ("step", [snapshot.step], [state.step]),
+        ("timers_set", [snapshot.timers_last], [state.timers_last]),
+        ("position", snapshot.position, state.position),
+    ):
+        if any(of_mine > of_own for of_mine, of_own in zip(mine, own, strict=True)):
+            reason = reason or f"its {name} is beyond the sandbox's"
+    if reason is not None:
+        raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
 
 
 # -- leaving out

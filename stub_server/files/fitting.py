@@ -1,4 +1,4 @@
-"""Whether data from elsewhere fits here: its lines, its records against the served contract, its laws."""
+"""Checks and converts imported data: its lines, its records against the served contract, and its laws."""
 
 from __future__ import annotations
 
@@ -28,40 +28,36 @@ from ..kernel.record import Body, Record
 from ..kernel.text import counted
 from ..kernel.timers import SENDING, TimerData
 from ..store.table import Table, encoded, place, whole
-from ..store.tables import TableSpec
 from .package import BadFile
 from .state import WorldState
 
 SHOWN = 50  # reasons of a refusal
-# Blocks of ids that are compared with what is there. A world uses them up in a row: whose position is one of before
-# has records or events of the next ones, or of so many that all are forgotten.
+# Blocks of ids that are compared with those of records and events. A sandbox uses blocks one after the other, so a
+# position that is too low shows in the next ones, unless so many were used that all events are forgotten.
 UPCOMING = 1_000
 _ID = (1 << 128) - 1  # of a record's key
 
 
 class Shapes:
-    """Holds the lines of a file to their schemas, `sandbox-file.yaml` of the fixtures, read when first needed."""
+    """Validates lines of a file against their schemas, `sandbox-file.yaml` of the fixtures, read when first needed."""
 
     def __init__(self, fixtures: Path) -> None:
         self._path = fixtures / "sandbox-file.yaml"
         self._compiled: dict[str, Validator] = {}
 
     def check(self, kind: str, body: Any) -> None:
-        """Hold a line to the schema of its kind. Raises BadFile."""
+        """Validate a line against the schema of its kind. Raises BadFile."""
         if kind not in self._compiled and (not kind.islower() or kind not in self._names):
             raise BadFile("damaged", f"The file is damaged: it has a line of an unknown kind, {kind[:40]!r}.")
-        fault = self._fault(kind, body)
+        fault = self.fault(kind, body)
         if fault is not None:
             raise BadFile("damaged", f"The file is damaged: {kind}{fault}.")
 
-    def hidden(self, table: str, hidden: Any) -> str | None:
-        """What is wrong with the hidden part of a record of a table, and where."""
-        return self._fault("Hidden_" + table, hidden)
-
-    def _fault(self, name: str, value: Any) -> str | None:
-        validator = self._compiled.get(name)
-        if validator is None:
-            validator = self._compiled[name] = self._schemas.component(name, request=True)
+    def fault(self, name: str, value: Any) -> str | None:
+        """What is wrong with a value of a schema, and where."""
+        if name not in self._compiled:
+            self._compiled[name] = self._schemas.component(name, request=True)
+        validator = self._compiled[name]
         return None if validator.is_valid(value) else validator.reason(value)
 
     @cached_property
@@ -70,22 +66,18 @@ class Shapes:
 
     @cached_property
     def _schemas(self) -> Schemas:
-        return Schemas(read(self._path), formats(_anything, _anything))
-
-
-def _anything(text: str) -> bool:
-    return True
+        return Schemas(read(self._path), formats(lambda text: True, lambda text: True))
 
 
 class Fitting:
-    """Holds what is read of one sandbox to the contract that is served, and converts it if it is of another one.
+    """Validates the data of one sandbox against the served contract, and converts it if it is of another one.
 
-    `unfit` has why versions, events (by their ids) and saved replies (by their keys) do not fit. `is_other` says
-    whether the data is of another contract, as far as anybody knows.
+    `unfit` has the reasons why versions, events (by their ids) and saved replies (by their keys) do not fit.
+    `is_other` says whether the data is of another contract, or of an unknown one.
     """
 
     def __init__(self, rules: Rules, shapes: Shapes, digest: str | None) -> None:
-        """`digest` is that of the contract that the data is of, None where nobody knows."""
+        """`digest` is that of the contract that the data is of, None where it is unknown."""
         self._rules, self._shapes, self._converter = rules, shapes, rules.converter
         self.is_other = digest != rules.converter.contract["digest"]
         self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same
@@ -106,17 +98,11 @@ class Fitting:
         if state.home not in state.owned:
             raise BadFile("damaged", f"The file is damaged: the sandbox's own merchant {state.home} is missing.")
         found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
-        jobs = [
-            ("timers", str(t[1]), Fault("/job", f"there is no job {t[2][:80]!r}"))
-            for t in state.timers.values()
-            if not is_job(t)
-        ]
-        unfit = (
-            (table, ident, fault)
-            for table, thing, ident in _things(state, steps)
-            for fault in self.unfit.get(thing, ())
-        )
-        for table, ident, (pointer, reason) in chain(jobs, unfit if self.unfit else ()):
+        jobs = ((timer[1], timer[2][:80]) for timer in state.timers.values() if not is_job(timer))
+        unfit = [("timers", str(number), Fault("/job", f"there is no job {job!r}")) for number, job in jobs]
+        for table, thing, ident in _things(state, steps) if self.unfit else ():
+            unfit += [(table, ident, fault) for fault in self.unfit.get(thing, ())]
+        for table, ident, (pointer, reason) in unfit:
             if len(found) < SHOWN or (table, pointer) in found:
                 found.setdefault((table, pointer), (reason, {}))[1][ident] = None
         return [
@@ -134,7 +120,11 @@ class Fitting:
             if public is not before:
                 record = record._replace(public=self._made.setdefault(record.public, encoded(public)))
             if not faults:
-                faults = self._faults_within(table, spec, record, public)
+                key, hidden = place(parse_iso(public[spec.created]), record.id), orjson.loads(whole(table, record))
+                if (record.id, record.key) != (public["id"], key):
+                    faults = [Fault("/id", "its id or its time of creation is another inside")]
+                elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
+                    faults = [Fault(*f"hidden{fault}".split(": ", 1))]
         if faults:
             self.unfit[record] = faults
         return record
@@ -144,12 +134,6 @@ class Fitting:
         if self.is_other:
             value = converter.converted(schema, value)
         return value, [] if converter.fits(schema, value) else converter.faults(schema, value)
-
-    def _faults_within(self, table: str, spec: TableSpec, record: Record, public: Body) -> list[Fault]:
-        if public["id"] != record.id or record.key != place(parse_iso(public[spec.created]), record.id):
-            return [Fault("/id", "its id or its time of creation is another inside")]
-        fault = self._shapes.hidden(table, orjson.loads(whole(table, record)))
-        return [] if fault is None else [Fault(*f"hidden{fault}".split(": ", 1))]
 
     def shown(self, table: str, public: Body) -> Body:
         """The public part of a version as the served contract has it; nothing is noted."""
@@ -212,12 +196,9 @@ def is_job(timer: TimerData) -> bool:
 
 
 def faults_of(world: Sandbox) -> Iterator[str]:
-    """What is wrong with a sandbox that was built of records that each fit: unique keys, and laws of all together.
-
-    What is found first hides the rest.
-    """
+    """What is wrong with a sandbox whose records each fit: ids, unique keys, or laws, the first that has faults."""
     clashes = (_clashes(table) for store in world.stores.values() for table in store.tables.values())
-    for found in (chain(_given_again(world), _shown_again(world)), *clashes, broken(world)):
+    for found in (chain(_reused_ids(world), _reused_secrets(world)), *clashes, broken(world)):
         first = next(found, None)
         if first is not None:
             yield first
@@ -225,8 +206,8 @@ def faults_of(world: Sandbox) -> Iterator[str]:
             return
 
 
-def _given_again(world: Sandbox) -> Iterator[str]:
-    """What has an id already that new records or events would be given next: the position of ids is one of before."""
+def _reused_ids(world: Sandbox) -> Iterator[str]:
+    """Records and events with an id that the next ones would get, as the position of ids is too low."""
     records, events = world.ids.upcoming(UPCOMING)
     for ident, store in world.stores.items():
         for table in store.tables.values():
@@ -240,8 +221,8 @@ def _given_again(world: Sandbox) -> Iterator[str]:
             yield f"event {event.id}: a new event would be given this id"
 
 
-def _shown_again(world: Sandbox) -> Iterator[str]:
-    """Whose secrets new keys or webhooks would be given: the position of secrets is one of before."""
+def _reused_secrets(world: Sandbox) -> Iterator[str]:
+    """Keys and webhooks with a secret that the next ones would get, as the position of secrets is too low."""
     made = [
         (table, record)
         for store in world.stores.values()

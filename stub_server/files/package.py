@@ -1,4 +1,4 @@
-"""The file that carries one sandbox: lines of JSON, packed with gzip and sealed, read no further than is promised."""
+"""The format of files: lines of JSON, packed with gzip, with a checksum at the end; and a file that is downloaded."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import chain
+from tempfile import SpooledTemporaryFile
 from types import MappingProxyType
 from typing import IO, Any
+from weakref import WeakSet
 
 import orjson
 
@@ -18,15 +21,14 @@ from ..version import __version__
 
 FORMAT, VERSION = "stub.sandbox", 2
 RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
-_FORMER = MappingProxyType(
-    {"stub.world": FORMAT, "world": "sandbox"}
-)  # what formats and lines were called in version 1
+_FORMER = MappingProxyType({"stub.world": FORMAT, "world": "sandbox"})  # names of formats and lines in version 1
 MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
+_LIMIT = f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"
 LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one holds up everybody
 MOST_VALUES = 100_000  # of a line: five of the largest bodies
-DEEPEST = 48  # levels: a request has at most 32, and in a line at most 10 stand around what it says
-_PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are given to zlib at once, and that it gives back
+DEEPEST = 48  # levels: a request has at most 32, and a line adds at most 10
+_PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are read at once; and those that are kept in memory
 # Goes over each byte once: it is never given back, and a text that does not close reaches to the end of the line.
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _TOO_MANY = "a line holds more values than any of ours"
@@ -43,7 +45,7 @@ class BadFile(ValueError):
 
 
 def is_readable(line: bytes) -> bool:
-    """Whether a line is short enough, whatever stands in it."""
+    """Whether a line is short enough, whatever it says."""
     return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES and _brackets(line) <= MOST_VALUES
 
 
@@ -57,13 +59,13 @@ def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secr
     if contract is not None:
         header["contract"] = contract
     header["note"] = _NOTE if secrets else _NO_SECRETS
-    with _in_room(), gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        for line in _after(orjson.dumps({"header": header}), lines):
+    with _naming_no_room(), gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        for line in chain([orjson.dumps({"header": header})], lines):
             size += len(line) + 1
             if len(line) > LONGEST_LINE:
                 raise BadFile("too_large", f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line.")
             if size > MOST_BYTES:
-                raise BadFile("too_large", f"The sandbox takes more than {_told()}, the most that a file holds.")
+                raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the most that a file holds.")
             count += 1
             seal.update(line)
             seal.update(b"\n")
@@ -72,16 +74,11 @@ def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secr
 
 
 @contextmanager
-def _in_room() -> Iterator[None]:
+def _naming_no_room() -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise BadFile("too_large", f"The server has no room for the file: {error.strerror}.") from None
-
-
-def _after(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from lines
 
 
 def unpack(
@@ -121,10 +118,10 @@ def digest_of(header: Body) -> str | None:
 
 
 def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
-    said = body.get("format") if kind == "header" and isinstance(body, dict) else None
-    said = _FORMER.get(said, said) if isinstance(said, str) else None
-    is_ours = said in expected
-    if said == FORMAT and not is_ours:
+    named = body.get("format") if kind == "header" and isinstance(body, dict) else None
+    format_ = _FORMER.get(named, named) if isinstance(named, str) else None
+    is_ours = format_ in expected
+    if format_ == FORMAT and not is_ours:
         raise BadFile("foreign", "This file holds a sandbox and no requests: `stub-server import` reads it.")
     version = body.get("version") if is_ours else None
     if not isinstance(version, int):
@@ -167,12 +164,12 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
 
 
 def _lines(data: bytes | bytearray) -> Iterator[bytes]:
-    """The lines of what was packed, unpacked bit by bit: a small file may unpack to a very large one."""
+    """The lines of what was packed, unpacked piece by piece: a small file may unpack to a very large one."""
     unpacker, size, rest = zlib.decompressobj(31), 0, b""
     for piece in _pieces(data, unpacker):
         size += len(piece)
         if size > MOST_BYTES:
-            raise BadFile("too_large", f"The file unpacks to more than {_told()}, the most that is read.")
+            raise BadFile("too_large", f"The file unpacks to more than {_LIMIT}, the most that is read.")
         *lines, rest = (rest + piece).split(b"\n")
         if max(map(len, (rest, *lines))) > LONGEST_LINE:
             raise _damaged("a line is longer than any of ours")
@@ -200,5 +197,34 @@ def _damaged(reason: str) -> BadFile:
     return BadFile("damaged", f"The file is damaged: {reason}.")
 
 
-def _told() -> str:
-    return f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"
+class Download:
+    """A file that is written at once, and read in pieces: beyond a mebibyte it is not in memory.
+
+    After `written` this is an asynchronous iterator of its pieces. Its reader closes it.
+    """
+
+    def __init__(self, among: WeakSet[Download]) -> None:
+        """It is a member of `among`, the downloads of its server, until it is closed."""
+        self._among = among
+        among.add(self)
+        self.file = SpooledTemporaryFile(_UNPACKED)  # noqa: SIM115 - closed with the response
+        self.size = 0
+
+    def written(self) -> None:
+        """Begin reading: the file is complete."""
+        self.size = self.file.tell()
+        self.file.seek(0)
+
+    def __aiter__(self) -> Download:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = self.file.read(_PIECE)
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        """Release memory and disk."""
+        self._among.discard(self)
+        self.file.close()

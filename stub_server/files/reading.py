@@ -1,40 +1,48 @@
-"""Reads the lines of a sandbox back: a state, and steps, each with what it replaces in the state that it finds."""
+"""Reads the lines of a sandbox back: a state, and steps, each with what it replaces in the state that it finds.
+
+`writing.py` writes the lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
+from ..engine.step import Cause, Drop, Part, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.clock import ClockState
-from ..kernel.record import Body, Record
-from ..store.memory import Merchant
-from ..store.table import parted
+from ..kernel.ends import Ends
+from ..kernel.record import NO_EXTRAS, Body, Extras, Record
+from ..kernel.timers import TimerData
+from ..store.memory import Merchant, Usage
+from ..store.table import encoded, parted, place
 from .fitting import Fitting
-from .lots import events_in, records_in
-from .parts import Unreadable, ends, event_of, key_in, part_of, reply_key, reply_of, timer_of, use_of
 from .state import Owned, WorldState
+from .writing import EVENT
 
 Rewrite = Callable[[WorldState, str, Record], Record]
 """(state, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
 
 
+class Unreadable(ValueError):
+    """Lines that are not those of a sandbox; the message says what is wrong with them."""
+
+
 class Reader:
-    """Reads the lines of one sandbox in their order: its state, then steps, each of which it is moved by."""
+    """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
 
     def __init__(self, rewrite: Rewrite | None = None, keep: int = 0, fitting: Fitting | None = None) -> None:
-        """`keep` at most so many steps. `rewrite`, then `fitting`, are asked about every version of a record."""
+        """`keep` at most so many steps. Every version of a record passes through `rewrite`, then `fitting`."""
         self._rewrite, self._keep, self.fitting = rewrite, keep, fitting
         self._owned: Owned | None = None
         self._state: WorldState | None = None
-        self._shared: dict[bytes, bytes] = {}  # what records share of their hidden parts
-        self._shown: list[bytes] = []  # what the records of the state show, in their order
+        self._parts: dict[bytes, bytes] = {}  # that records share of their hidden parts
+        self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
         self._steps: list[Step] = []
 
     @property
     def state(self) -> WorldState:
-        """The state as it is after what was read."""
+        """The state after what was read."""
         if self._state is None:
             raise Unreadable("there is no sandbox in it")
         return self._state
@@ -45,7 +53,7 @@ class Reader:
         return self._steps[-self._keep :] if self._keep else []
 
     def read(self, kind: str, body: Any) -> None:
-        """Take a line. Raises Unreadable."""
+        """Read a line. Raises Unreadable."""
         try:
             self._read(kind, body)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -53,32 +61,24 @@ class Reader:
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
-            if self._owned is None:
-                raise Unreadable("a record that belongs to nobody")
-            record = self._version(body)
-            self._owned.rows.setdefault(body["table"], {})[record.key] = record
-            self._shown.append(record.public)
+            self._add(body["table"], [self._version(body)])
+        elif kind == "records":
+            self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body, self._parts)])
         elif kind == "step":
-            self._take(body)
+            self._apply(body)
         elif kind == "event":
-            resource = body["resource"]
-            shown = self._shown[resource] if isinstance(resource, int) else part_of(resource)
-            self.state.events.append(self._event(event_of(body, shown, part_of(body["hidden"]))))
-        elif kind == "timer":
-            timer = timer_of(body)
-            self.state.timers[timer[1]] = timer
+            self.state.events.append(self._event([body[name] for name in EVENT], self._shown))
+        elif kind == "events":
+            self.state.events.extend([self._event(row, self._shown) for row in body])
+        elif kind in ("timer", "timers"):
+            timers = [timer_of(body)] if kind == "timer" else map(tuple, body)
+            self.state.timers.update({timer[1]: timer for timer in timers})
         elif kind == "reply":
             key, saved = self._reply(body)
             self.state.replies[key] = saved
-        elif kind == "records":
-            self._take_records(body)
-        elif kind == "events":
-            self.state.events.extend(map(self._event, events_in(body, self._shown)))
-        elif kind == "timers":
-            self.state.timers.update({timer[1]: tuple(timer) for timer in body})
         elif kind == "merchant":
             usage = {key: (used[0], used[1]) for key, used in body.pop("usage").items()}
-            unrecorded = {key: use_of(used) for key, used in body.pop("unrecorded").items()}
+            unrecorded = {key: _usage_of(used) for key, used in body.pop("unrecorded").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), {}, usage, unrecorded)
         elif kind == "use":
             count, last = body["usage"]
@@ -91,28 +91,28 @@ class Reader:
     def _begin(self, body: Body) -> None:
         if self._state is not None:
             raise Unreadable("two sandboxes where one was expected")
+        as_they_are = ("name", "scenario", "seed", "home", "step", "sample", "personas")
         self._state = WorldState(
-            name=body["name"],
-            scenario=body["scenario"],
-            seed=body["seed"],
-            home=body["home"],
-            step=body["step"],
+            **{name: body[name] for name in as_they_are},
             clock=ClockState(**body["clock"]),
             position=(body["position"][0], body["position"][1]),
             event_salt=int(body["event_salt"], 16),
             raised=body["events_raised"],
             timers_last=body["timers_set"],
-            sample=body["sample"],
-            personas=body["personas"],
             seeded_keys=frozenset(body["seeded_keys"]),
             settings=_settings(body, "settings"),
             first_settings=_settings(body, "first_settings"),
         )
 
+    def _add(self, table: str, records: list[Record]) -> None:
+        if self._owned is None:
+            raise Unreadable("a record that belongs to nobody")
+        self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
+        self._shown.extend([record.public for record in records])
+
     def _version(self, body: Body) -> Record:
-        ident = body["id"]
-        parts = parted(body["table"], part_of(body["hidden"]), self._shared)
-        record = Record(ident, key_in(body), body["version"], part_of(body["public"]), *parts)
+        parts = parted(body["table"], _part_of(body["hidden"]), self._parts)
+        record = Record(body["id"], _key_in(body), body["version"], _part_of(body["public"]), *parts)
         return self._fitted(body["table"], record)
 
     def _fitted(self, table: str, record: Record) -> Record:
@@ -120,64 +120,53 @@ class Reader:
             record = self._rewrite(self.state, table, record)
         return record if self.fitting is None else self.fitting.record(table, record)
 
-    def _event(self, event: Event) -> Event:
+    def _event(self, row: list[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:
+        """An event of its members in order. A part that is a number is one of those given."""
+        *members, resource, hidden, names, others = row
+        extras = Extras(tuple(names), tuple((name, value) for name, value in others)) if names or others else NO_EXTRAS
+        public = shown[resource] if isinstance(resource, int) else _part_of(resource)
+        rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
+        if names and not rest:
+            raise Unreadable(f"event {members[0]} names members of nothing")
+        event = Event._make((*members, public, rest, extras))
         return event if self.fitting is None else self.fitting.event(event)
 
     def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
-        key, saved = reply_of(body)
+        headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"])
+        fingerprint = bytes.fromhex(body["fingerprint"])
+        saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
+        key = _reply_key(body["key"])
         return key, saved if self.fitting is None else self.fitting.reply(key, saved)
 
-    def _take_records(self, lot: Body) -> None:
-        if self._owned is None:
-            raise Unreadable("records that belong to nobody")
-        table, records = lot["table"], records_in(lot, self._shared)
-        if self._rewrite is not None or self.fitting is not None:
-            records = [self._fitted(table, record) for record in records]
-        self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
-        self._shown.extend([record.public for record in records])
-
-    def _take(self, body: Body) -> None:
-        """A step, with what it replaces in the state that it finds."""
+    def _apply(self, body: Body) -> None:
+        """Read a step, with what it replaces in the state that it finds, and apply it."""
         state = self.state
         if body["number"] != state.step + 1:
             raise Unreadable(f"step {body['number']} after step {state.step}")
         if any(now < before for now, before in zip(body["position"], state.position, strict=True)):
             raise Unreadable(f"step {body['number']} gives ids again: its position is before that of the step before")
-        told, opens_store = body["merchant"], isinstance(body["merchant"], dict)
-        merchant = Merchant(**told) if opens_store else state.owned[told].merchant
-        owned = None if opens_store else state.owned[told]
-        rows = {} if owned is None else owned.rows
-        puts: list[Put] = []
-        for put in body.get("puts", ()):
-            record = self._version(put)
-            puts.append((put["table"], record, rows.get(put["table"], {}).get(record.key)))
-        drops = tuple(Drop(drop["table"], rows[drop["table"]][key_in(drop)]) for drop in body.get("drops", ()))
-        events = []
-        for event in body.get("events", ()):
-            resource, hidden = event["resource"], event["hidden"]
-            shown = puts[resource][1].public if isinstance(resource, int) else part_of(resource)
-            kept = puts[hidden][1].hidden if isinstance(hidden, int) else part_of(hidden)
-            events.append(self._event(event_of(event, shown, kept)))
-        saved, forgotten = body.get("saved"), map(reply_key, body.get("forgotten_replies", ()))
+        opens_store = isinstance(body["merchant"], dict)
+        merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
+        part = self._part(merchant, body, opens=opens_store, closes=False)
+        public, hidden = [put[1].public for put in part.puts], [put[1].hidden for put in part.puts]
+        events = [self._event([event[name] for name in EVENT], public, hidden) for event in body.get("events", ())]
+        forgotten = map(_reply_key, body.get("forgotten_replies", ()))
         step = Step(
             number=body["number"],
             at=body["at"],
             cause=Cause(**body["cause"]),
             merchant=merchant,
             opens_store=opens_store,
-            puts=tuple(puts),
-            drops=drops,
+            puts=part.puts,
+            drops=part.drops,
             events=tuple(events),
             events_before=state.raised,
             forgotten_events=tuple(state.events[place] for place in range(body.get("forgotten_events", 0))),
             timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
             timers_before=state.timers_last,
             timers_fired=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
-            used=tuple(
-                Used(key, use_of(after), None if owned is None else owned.recorded(key))
-                for key, after in body.get("used", {}).items()
-            ),
-            saved=None if saved is None else self._reply(saved),
+            used=part.used,
+            saved=self._reply(body["saved"]) if "saved" in body else None,
             forgotten_replies=tuple((key, state.replies[key]) for key in forgotten if key in state.replies),
             clock=ClockState(**body["clock"]),
             clock_before=state.clock,
@@ -195,35 +184,75 @@ class Reader:
                 del self._steps[: -self._keep]
 
     def _restored(self, body: Body) -> Restored:
-        """What restoring an earlier state changes, with what it replaces."""
+        """The changes of restoring an earlier state, with what they replace."""
         state = self.state
+        events = [[self._event([event[name] for name in EVENT], []) for event in end] for end in body["events_back"]]
+        replies = [[*map(self._reply, end)] for end in body["replies_back"]]
+        parts = [
+            self._part(Merchant(**part["merchant"]), part, opens=part["opens"], closes=part["closes"])
+            for part in body["parts"]
+        ]
         return Restored(
-            tuple(self._part(part) for part in body["parts"]),
+            tuple(parts),
             tuple(state.owned),
             tuple(body["merchants"]),
-            ends(state.events, body["events_gone"], [[*map(self._whole, end)] for end in body["events_back"]]),
+            _ends(state.events, body["events_gone"], events),
             state.raised,
             body["events_raised"],
-            ends(state.replies.items(), body["replies_gone"], [[*map(self._reply, e)] for e in body["replies_back"]]),
+            _ends(state.replies.items(), body["replies_gone"], replies),
         )
 
-    def _whole(self, body: Body) -> Event:
-        """An event that names nothing of what stands beside it."""
-        return self._event(event_of(body, part_of(body["resource"]), part_of(body["hidden"])))
-
-    def _part(self, body: Body) -> Part:
-        merchant = Merchant(**body["merchant"])
+    def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
+        """The changes of one merchant's records and usage, with what they replace."""
         owned = self.state.owned.get(merchant.id) or Owned(merchant, {})
         rows = owned.rows
-        puts = [(put["table"], self._version(put)) for put in body["puts"]]
-        return Part(
-            merchant,
-            body["opens"],
-            body["closes"],
-            tuple([(name, record, rows.get(name, {}).get(record.key)) for name, record in puts]),
-            tuple(Drop(drop["table"], rows[drop["table"]][key_in(drop)]) for drop in body["drops"]),
-            tuple(Used(key, use_of(after), owned.recorded(key)) for key, after in body["used"].items()),
-        )
+        puts = [(put["table"], self._version(put)) for put in body.get("puts", ())]
+        drops = [Drop(drop["table"], rows[drop["table"]][_key_in(drop)]) for drop in body.get("drops", ())]
+        used = [Used(key, _usage_of(after), owned.recorded(key)) for key, after in body.get("used", {}).items()]
+        replaced = [(name, record, rows.get(name, {}).get(record.key)) for name, record in puts]
+        return Part(merchant, opens, closes, tuple(replaced), tuple(drops), tuple(used))
+
+
+def _records_in(body: Body, known: dict[bytes, bytes]) -> Iterator[Record]:
+    """The records of a line `records`; `known` is as for `parted`."""
+    keys = map(place, body["created"], body["ids"])
+    rows = zip(body["ids"], keys, body["versions"], body["public"], body["hidden"], strict=True)
+    for ident, key, version, public, hidden in rows:
+        yield Record(ident, key, version, public.encode(), *parted(body["table"], hidden.encode(), known))
+
+
+def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
+    """How the ends of a list change: so many items are removed at each, and others are added."""
+    every = list(items)
+    oldest, newest = gone
+    if oldest + newest > len(every):
+        raise Unreadable("more is removed than there is")
+    return Ends(tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1]))
+
+
+def _key_in(body: Body) -> int:
+    return place(int(body["created"]), body["id"])
+
+
+def _usage_of(used: Any) -> Usage | None:
+    return None if used is None else (used[0], used[1])
+
+
+def _part_of(value: Any) -> bytes:
+    """JSON that is in a line as itself, or as text."""
+    if isinstance(value, str):
+        return value.encode()
+    return b"" if value is None else encoded(value)
+
+
+def timer_of(body: Body) -> TimerData:
+    """A timer of a line."""
+    return body["due"], body["number"], body["job"], body["merchant"], body["subject"]
+
+
+def _reply_key(names: list[str]) -> ReplyKey:
+    merchant_id, method, path, key = names
+    return merchant_id, method, path, key
 
 
 def _settings(body: Body, name: str) -> SandboxSettings | None:

@@ -1,41 +1,34 @@
-"""The file of a recording: a sandbox, what was asked of it afterwards, and what receivers of webhooks answered."""
+"""The file of a recording: a sandbox, the requests that followed, and the answers of receivers of webhooks."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 import orjson
 
 from ..domain.api_keys import digest
+from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Step, Used
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
-from .carrying import without_replies, world_lines
+from .exports import adopted, blanked, changed, without_replies, world_lines
 from .fitting import Fitting
 from .package import RECORDING, BadFile, is_readable, pack, unpack
-from .parts import Unreadable
-from .reading import Reader, Rewrite
-from .secrets import adopted, blanked, changed
+from .reading import Reader, Rewrite, Unreadable
 from .state import WorldState
-from .writing import Change, as_it_is, step_line
+from .writing import as_it_is, line_of, step_line
 
 
 class Outline(NamedTuple):
-    """What a recording says of itself, and its requests, as the file has them."""
+    """The header of a recording, the settings of its server, and its requests."""
 
     header: Body
     about: Body
     requests: list[Body]
-
-
-class Recording(NamedTuple):
-    """What is sent to a sandbox: its state and steps are in `reader`; `outside` are lines of steps."""
-
-    reader: Reader
-    outside: list[Body]
 
 
 def write_recording(
@@ -50,32 +43,24 @@ def write_recording(
     *,
     secrets: bool,
 ) -> None:
-    """Write the file of a state that nobody else has and of what followed. Digests of API keys are in none.
+    """Write the file of a state that nobody else uses and of what followed. It has no digests of API keys.
 
-    `later` are the steps since: who imports the file gets the state after them.
-
-    Raises BadFile for a recording that is too large.
+    `later` are the steps since: an import makes the state after them. Raises BadFile for a recording that is too large.
     """
-
     change = _keyless if secrets else blanked
 
     def lines() -> Iterator[bytes]:
-        yield orjson.dumps({"recording": about})
+        yield line_of("recording", about)
         yield from world_lines(state, earlier, change, secrets=secrets)
         for request in requests:
-            yield orjson.dumps({"request": request})
+            yield line_of("request", request)
         for step in outside:
-            plain = without_replies(step)
-            yield _named(b"outside", plain, change)
-        after = [_named(b"later", step if secrets else without_replies(step), change) for step in later]
+            yield step_line(without_replies(step), change, kind="outside")
+        after = [step_line(step if secrets else without_replies(step), change, kind="later") for step in later]
         if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
             yield from after
 
     pack(file, lines(), contract, secrets=secrets, kind=RECORDING)
-
-
-def _named(kind: bytes, step: Step, change: Change) -> bytes:
-    return b'{"%b":' % kind + step_line(step, change)[len(b'{"step":') :]
 
 
 def _keyless(table: str, record: Record) -> Record:
@@ -83,7 +68,7 @@ def _keyless(table: str, record: Record) -> Record:
 
 
 def outline(data: bytes, check: Callable[[str, Any], None]) -> Outline:
-    """What a file says of itself, and its requests in their order. Raises BadFile."""
+    """The header of a file, the settings of its server, and its requests in their order. Raises BadFile."""
     header, about, requests = Body(), Body(), list[Body]()
     for kind, body in unpack(data, check, (RECORDING,)):
         if kind == "header":
@@ -97,28 +82,24 @@ def outline(data: bytes, check: Callable[[str, Any], None]) -> Outline:
     return Outline(header, about, requests)
 
 
-def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> Recording:
-    """What a file of which the outline is known holds besides; every API key gets the half that `private_key` tells.
+def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> tuple[Reader, list[Body]]:
+    """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
 
-    At most `keep` steps; with `anew` the file holds no secrets. Raises BadFile.
+    Every API key gets the half that `private_key` returns. At most `keep` steps are read; with `anew` the file has no
+    secrets. Raises BadFile.
     """
     reader, outside = Reader(_renewed(secret, anew=anew), keep, fitting), list[Body]()
     try:
         for kind, body in unpack(data, _anything, (RECORDING,)):
             if kind == "outside":
-                outside.append(_as_served(body, fitting))
+                puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
+                outside.append(body | {"puts": puts})
             elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
                 reader.read(kind, body)
         _ = reader.state
     except Unreadable as error:
         raise BadFile("damaged", f"The file is damaged: {error}.") from None
-    return Recording(reader, outside)
-
-
-def _as_served(step: Body, fitting: Fitting) -> Body:
-    """A step with the versions that the served contract has."""
-    puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in step.get("puts", ())]
-    return step | {"puts": puts}
+    return reader, outside
 
 
 def private_key(secret: bytes, seed: int, ident: str, name: str) -> str:
@@ -131,11 +112,11 @@ def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
     header, _, requests = outline(data, _anything)
     step = requests[count - 1]["before"]
     kept = [
-        orjson.dumps({kind: body})
+        line_of(kind, body)
         for kind, body in unpack(data, _anything, (RECORDING,))
         if kind not in ("header", "request") and (kind not in ("later", "outside") or body["number"] <= step)
     ]
-    kept += [orjson.dumps({"request": request}) for request in requests[: count - 1]]
+    kept += [line_of("request", request) for request in requests[: count - 1]]
     pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
 
 
@@ -154,14 +135,14 @@ def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
     return rewrite
 
 
-def step_for(world: Sandbox, told: Body) -> Step:
-    """A step of a recording that a receiver had a part in, as the next one of a world. Raises KeyError, ValueError.
+def step_for(world: Sandbox, body: Body) -> Step:
+    """A step of a recording that depended on a receiver, as the next one of a sandbox. Raises KeyError, ValueError.
 
-    Its results are those of the recording; what webhooks keep to themselves is the world's own.
+    Its results are those of the recording, but for the hidden parts and headers of webhooks.
     """
-    store = world.stores[told["merchant"]]
+    store = world.stores[body["merchant"]]
     puts = []
-    for put in told.get("puts", ()):
+    for put in body.get("puts", ()):
         key = place(put["created"], put["id"])
         before = store.tables[put["table"]].rows.get(key)
         public, hidden = put["public"], put["hidden"]
@@ -176,8 +157,8 @@ def step_for(world: Sandbox, told: Body) -> Step:
     clock = world.recorded_clock
     return Step(
         number=world.log.number + 1,
-        at=told["at"],
-        cause=Cause(**told["cause"]),
+        at=body["at"],
+        cause=Cause(**body["cause"]),
         merchant=store.merchant,
         opens_store=False,
         puts=tuple(puts),
@@ -186,16 +167,78 @@ def step_for(world: Sandbox, told: Body) -> Step:
         events_before=world.events.raised,
         forgotten_events=(),
         timers_set=tuple(
-            (t["due"], t["number"], t["job"], t["merchant"], t["subject"]) for t in told.get("timers", ())
+            (t["due"], t["number"], t["job"], t["merchant"], t["subject"]) for t in body.get("timers", ())
         ),
         timers_before=world.timers.last,
-        timers_fired=tuple(timers[number] for number in told.get("taken", ()) if number in timers),
+        timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
         used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
         saved=None,
         forgotten_replies=(),
-        clock=clock if clock.now == told["at"] else world.clock.at(told["at"]),
+        clock=clock if clock.now == body["at"] else world.clock.at(body["at"]),
         clock_before=clock,
         position=world.ids.position,
         position_before=world.ids.position,
-        size=told["size"],
+        size=body["size"],
+    )
+
+
+# -- the requests as a journal has them
+
+
+_OVERHEAD = 1_000  # bytes of a request besides what came and went
+_AT_THE_GATE = (401, 403)
+
+
+class PastCaller(NamedTuple):
+    """Who a caller was, as far as a recording knows."""
+
+    kind: str
+    subject: str
+    merchant_id: str
+    key_id: str | None
+    claims: Body | None
+
+
+def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, keeps_bodies: bool) -> Iterator[Trace]:
+    """The requests of a sandbox in their order; `steps` tell what they raised."""
+    made = defaultdict[str, list[Step]](list)
+    for step in steps if requests else ():
+        made[step.cause.id].append(step)
+    for body in requests:
+        query = body["query"].encode("latin-1")
+        trace = Trace(body["id"], body["at"], body["method"], body["path"], query, sandbox, body["before"])
+        trace.received = body["wall"]
+        trace.after, trace.status, trace.code, trace.simulated = (
+            body[name] for name in ("after", "status", "code", "simulated")
+        )
+        trace.operation, trace.is_prefixed = body["operation"], body["prefixed"]
+        trace.is_control = body["path"].startswith("/_sandbox")
+        trace.caller = _caller(body["caller"])
+        if trace.status in _AT_THE_GATE:
+            trace.auth_at = trace.began
+        for step in made[trace.id]:
+            trace.events += tuple(event.id for event in step.events)
+            trace.deliveries += tuple(
+                r.id for table, r, before in step.puts if before is None and table == "webhook_logs"
+            )
+        if keeps_bodies:
+            _keep(trace, body)
+        trace.size = _OVERHEAD + len(trace.packed) + len(trace.body or b"") + len(trace.sent) + trace.length
+        yield trace
+
+
+def _keep(trace: Trace, body: Body) -> None:
+    """Have what came and went."""
+    names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
+    trace.packed = "\n".join((*names, *values)).encode("latin-1")
+    trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")
+    trace.body = body["body"].encode("latin-1") or None
+    trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
+
+
+def _caller(body: Any) -> PastCaller | None:
+    if body is None:
+        return None
+    return PastCaller(
+        body["kind"], body.get("subject", ""), body.get("merchant_id", ""), body["key_id"], body["claims"]
     )

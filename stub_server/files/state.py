@@ -1,25 +1,27 @@
-"""The state of a world as plain data: taken from a world, moved by steps without rules or indexes."""
+"""The state of a sandbox as plain data: captured from it, changed by steps without rules or indexes, built into one."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, ReplyKey, Restored, SandboxSettings, Saved, Step
-from ..events.log import Event
+from ..events.log import Event, EventLog
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
 from ..kernel.ids import Position
 from ..kernel.record import Record
 from ..kernel.timers import TimerData
-from ..store.memory import Merchant, Usage
+from ..seeding.keys import MAIN_ID, pair_of
+from ..store.memory import Merchant, Store, Usage
 
 
 @dataclass(slots=True)
 class Owned:
-    """What one merchant has: records by table and place; how keys were used, and what no step has recorded of it."""
+    """The data of one merchant: records by table and key, usage of API keys, and usage that no step has recorded."""
 
     merchant: Merchant
     rows: dict[str, dict[int, Record]]
@@ -31,7 +33,7 @@ class Owned:
         return self.unrecorded[key] if key in self.unrecorded else self.usage.get(key)
 
     def change(self, part: Part) -> None:
-        """Have other records, and other usage as a step says."""
+        """Apply what a step changes of one merchant."""
         for name, record in part.drops:
             del self.rows[name][record.key]
         for name, record, _ in part.puts:
@@ -43,7 +45,7 @@ class Owned:
 
 @dataclass(slots=True)
 class WorldState:
-    """Everything that steps change in a world, and what it was seeded with; `step` is the number of the newest one.
+    """Everything that steps change in a sandbox, and what it was seeded with; `step` is the number of the newest one.
 
     `raised` is how many events there ever were, `timers_last` the number of the newest timer. The
     private halves of keys are in no state: those of seeded keys follow from the server's secret.
@@ -68,23 +70,23 @@ class WorldState:
     replies: OrderedDict[ReplyKey, Saved] = field(default_factory=OrderedDict)
     settings: SandboxSettings | None = None
     first_settings: SandboxSettings | None = None
-    """None in files of before there were any: then they are those of the server."""
+    """None in files of older formats: then they are those of the server."""
 
     def fold(self, step: Step) -> None:
-        """Have what a step changed, which must be the next one."""
-        told = _difference(step)
-        self._change(told.parts, told.merchants_after, told.events, told.raised_after, told.replies)
+        """Apply a step, which must be the next one."""
+        change = _difference(step)
+        self._change(change.parts, change.merchants_after, change.events, change.raised_after, change.replies)
         self._exchange(step.timers_fired, step.timers_set)
         self.timers_last = max([self.timers_last, *(timer[1] for timer in step.timers_set)])
-        if step.settings is not None:
-            self.settings = step.settings
+        self.settings = step.settings or self.settings
         self.clock, self.position, self.step = step.clock, step.position, step.number
 
     def unfold(self, step: Step) -> None:
-        """Undo the newest step. What keys were used since counts as recorded by none."""
-        told = _difference(step)
-        parts = [part.mirrored for part in told.parts]
-        self._change(parts, told.merchants_before, told.events.mirrored, told.raised_before, told.replies.mirrored)
+        """Undo the newest step. Usage of keys since then counts as unrecorded."""
+        change = _difference(step)
+        parts = [part.mirrored for part in change.parts]
+        events, replies = change.events.mirrored, change.replies.mirrored
+        self._change(parts, change.merchants_before, events, change.raised_before, replies)
         self._exchange(step.timers_set, step.timers_fired)
         self.timers_last = step.timers_before
         if step.settings is not None:
@@ -94,7 +96,7 @@ class WorldState:
     def _change(
         self, parts: Iterable[Part], merchants: Sequence[str], events: Ends, raised: int, replies: Ends
     ) -> None:
-        """Have other records, events and replies. `merchants` are those of another time, or none where they stay."""
+        """Change records, events and replies. `merchants` are all of an earlier state, empty if they stay the same."""
         if merchants:
             self.forget_unrecorded()
         for part in parts:
@@ -127,7 +129,7 @@ class WorldState:
             self.timers[timer[1]] = timer
 
     def forget_unrecorded(self) -> dict[str, dict[str, Usage]]:
-        """Have of keys' usage what steps have recorded alone; answers the rest, by merchant and key."""
+        """Reduce the usage of keys to what steps have recorded; returns the rest, by merchant and key."""
         rest: dict[str, dict[str, Usage]] = {}
         for ident, owned in self.owned.items():
             if owned.unrecorded:
@@ -145,7 +147,7 @@ class WorldState:
 
 
 def _difference(step: Step) -> Restored:
-    """What a step changes of records, events and replies. One that restores no state changes no order of merchants."""
+    """The records, events and replies that a step changes. Only one that restores a state reorders merchants."""
     if step.restored is not None:
         return step.restored
     part = Part(step.merchant, step.opens_store, False, step.puts, step.drops, step.used)
@@ -163,7 +165,7 @@ def _set(usage: dict[str, Usage], key: str, value: Usage | None) -> None:
 
 
 def capture(world: Sandbox) -> WorldState:
-    """A world's state as it is now. Nothing that is shared with the world changes any more."""
+    """A sandbox's state as it is now. Nothing that it shares with the sandbox changes any more."""
     return WorldState(
         world.name,
         world.scenario,
@@ -193,3 +195,46 @@ def capture(world: Sandbox) -> WorldState:
         world.settings,
         world.first_settings,
     )
+
+
+def build(world: Sandbox, state: WorldState, secret: bytes, clock: ClockState) -> None:
+    """Fill an empty sandbox with a state; its log continues from there.
+
+    Raises KeyError, TypeError or ValueError for records that lack what an index reads.
+    """
+    for ident, owned in state.owned.items():
+        store = world.stores[ident] = Store(owned.merchant, world.rules.layout)
+        store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
+        store.usage, store.unrecorded = dict(owned.usage), dict(owned.unrecorded)
+    world.home = state.home
+    world.settings = state.settings or world.settings
+    world.first_settings = state.first_settings or world.first_settings
+    world.events = EventLog.of(state.events, state.raised)
+    for timer in state.timers.values():
+        world.timers.put(timer)
+    world.timers.last = state.timers_last
+    for key, saved in state.replies.items():
+        world.replies.put(key, saved)
+    public_key, private_key = pair_of(secret, world.seed, MAIN_ID, world.name)
+    world.credentials = {"public_key": public_key, "private_key": private_key}
+    world.sample, world.personas = dict(state.sample), dict(state.personas)
+    world.seeded_keys = state.seeded_keys
+    world.ids.position, world.ids.event_salt = state.position, state.event_salt
+    world.clock.set(clock)
+    world.recorded_clock = clock
+    world.log = world.log.fresh(state.step)
+
+
+class Snapshot(NamedTuple):
+    """A state with a name: a copy of a sandbox that nobody changes.
+
+    `now` is the instant (ms) that its clock showed, `created_at` the machine's. `size` is about how many bytes it may
+    keep in memory, once that was measured.
+    """
+
+    name: str
+    description: str | None
+    now: int
+    created_at: int
+    sandbox: Sandbox
+    size: int = 0

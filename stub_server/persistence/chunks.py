@@ -11,9 +11,8 @@ from itertools import islice
 
 import orjson
 
-from ..files.lots import columns, event_row
 from ..files.state import WorldState
-from ..files.writing import merchant_line, reply_line, world_line
+from ..files.writing import columns, event_row, merchant_line, reply_line, world_line
 
 GROUP = 64  # events or timers of a line, and about so many records
 MOST_GROUP = 512  # records

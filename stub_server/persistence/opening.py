@@ -10,13 +10,11 @@ import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, LeftOut, admit
+from ..files.exports import adopted
 from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile
-from ..files.parts import Unreadable
-from ..files.pinned import Snapshot
-from ..files.reading import Reader
-from ..files.secrets import adopted
-from ..files.state import capture
+from ..files.reading import Reader, Unreadable
+from ..files.state import Snapshot, capture
 from ..kernel.record import Body
 from ..kernel.slices import at_once
 from ..worlds.entry import Entry

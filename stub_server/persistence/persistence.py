@@ -11,8 +11,7 @@ from typing import TypeAlias, TypeVar
 import orjson
 
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..files.pinned import Snapshot
-from ..files.state import WorldState, capture
+from ..files.state import Snapshot, WorldState, capture
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import BackgroundWorker
@@ -220,7 +219,7 @@ class Persistence(Commits):
         async with self.changing:
             stored = self._stored.get(entry.world.name)
             if stored is not None:
-                async with self._written([capture(snapshot.pinned)], stored) as (number, (state,)):
+                async with self._written([capture(snapshot.sandbox)], stored) as (number, (state,)):
                     if not entry.world.is_gone:
                         entry.snapshots.check_room(snapshot.name, snapshot.size)
                         await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)), stored)
@@ -356,7 +355,7 @@ class Persistence(Commits):
 
 
 def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[WorldState]:
-    return [capture(each) for each in (sandbox, *(snapshot.pinned for snapshot in snapshots))]
+    return [capture(each) for each in (sandbox, *(snapshot.sandbox for snapshot in snapshots))]
 
 
 def _write(session: Session, number: int, chain: int, states: Sequence[WorldState]) -> Written:

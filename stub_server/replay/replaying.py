@@ -111,14 +111,14 @@ class Session:
             self._app = create_app(self._settings)
         rules, secrets = self._app.server.sandboxes.origin.rules, header["secrets"]
         self._fitting = Fitting(rules, shapes, digest_of(header))
-        recording = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
-        self._reader, self.name = recording.reader, recording.reader.state.name
+        reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
+        self._reader, self.name = reader, reader.state.name
         self._skipped = reasons(self._requests, self.name)
         control = self._app.server.control
         self._converters = {"": rules.converter, _CONTROL: Converter(control, Schemas(control.raw, NO_FORMATS))}
         self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
-        self._receivers = Receivers(recording.outside, self.timepiece, self._sandbox)
+        self._receivers = Receivers(outside, self.timepiece, self._sandbox)
         sender = SilentSender(__version__, self._receivers)
         courier = SilentCourier(sender, self._receivers)
         server = dataclasses.replace(

@@ -15,10 +15,10 @@ from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..engine.scheduler import ticking
 from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
-from ..files.carrying import Customs
+from ..files.exports import SandboxImporter
 from ..files.package import BadFile
-from ..files.pinned import Snapshot
-from ..files.requests import traces_of
+from ..files.recording import traces_of
+from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, detail, gone
 from ..kernel.record import Body
@@ -61,7 +61,7 @@ class Sandboxes(Entries):
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
         self.maker = Maker(origin, self.lane)
-        self._customs = Customs(origin.seeding.fixtures, origin.secret, origin.rules)
+        self._importer = SandboxImporter(origin.seeding.fixtures, origin.secret, origin.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
         self.opener = Opener(self.maker, self.persistence.contract)
         for entry in sorted(self.persistence.read(self.opener, MOST), key=lambda entry: entry.created_at):
@@ -345,7 +345,7 @@ class Sandboxes(Entries):
         self, name: str, file: bytes | bytearray, *, drop_unfit: bool
     ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
         """Read and judge a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
-        found = self._customs.admit(
+        found = self._importer.admit(
             file, name, self.settings.history, partial(self.maker.carried, name), drop_unfit=drop_unfit
         )
         world = found.sandbox

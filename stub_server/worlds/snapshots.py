@@ -7,8 +7,8 @@ from itertools import islice
 
 from ..engine.bounded import Budget
 from ..engine.sandbox import Sandbox
-from ..files.carrying import MOST_SNAPSHOTS
-from ..files.pinned import Snapshot
+from ..files.exports import MOST_SNAPSHOTS
+from ..files.state import Snapshot
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Conflict, NotFound, detail
 
@@ -88,7 +88,7 @@ def capture_snapshot(sandbox: Sandbox, name: str, description: str | None) -> Ge
 def measured(snapshot: Snapshot) -> Generator[None, None, Snapshot]:
     """A snapshot with its size, for which its records are looked through with pauses."""
     size = 0
-    for store in snapshot.pinned.stores.values():
+    for store in snapshot.sandbox.stores.values():
         for table in store.tables.values():
             records = iter(table.rows.values())
             while batch := list(islice(records, _AT_ONCE)):

@@ -54,7 +54,7 @@ def facts(app: Application) -> Facts:
             entry.incarnation,
             entry.world.log.number,
             digest(entry.world),
-            [f"{snapshot.name} {digest(snapshot.pinned)}" for snapshot in entry.snapshots.oldest()],
+            [f"{snapshot.name} {digest(snapshot.sandbox)}" for snapshot in entry.snapshots.oldest()],
         )
         for entry in app.sandboxes.entries()
     }

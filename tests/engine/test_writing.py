@@ -15,10 +15,9 @@ from stub_server.delivery.inbox import Inbox
 from stub_server.engine.bounded import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
-from stub_server.files.building import build
-from stub_server.files.carrying import Customs, write_world
+from stub_server.files.exports import SandboxImporter, write_world
 from stub_server.files.reading import Reader
-from stub_server.files.state import capture
+from stub_server.files.state import build, capture
 from stub_server.files.writing import state_lines, step_line
 from stub_server.kernel.slices import BackgroundWorker
 from stub_server.persistence.opening import Opener
@@ -99,7 +98,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     file = BytesIO()
     rules = inside.app.sandboxes.origin.rules
     write_world(file, capture(world), kept, rules.converter.contract)
-    customs = Customs(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
+    customs = SandboxImporter(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
     admitted, steps, *_ = customs.admit(
         file.getvalue(), NAME, history, partial(inside.app.sandboxes.maker.empty, NAME, now=None)
     )

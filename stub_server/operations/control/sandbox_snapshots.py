@@ -7,7 +7,7 @@ from ...calls.views import shown
 from ...contract.secrets import Secrets
 from ...engine.history import restore
 from ...engine.scheduler import check_standing
-from ...files.pinned import Snapshot
+from ...files.state import Snapshot
 from ...kernel.clock import iso
 from ...kernel.record import Body
 from ...persistence.commits import records_of
@@ -53,7 +53,7 @@ async def delete_snapshot(call: Call, name: str) -> Reply:
 
 async def restore_snapshot(call: Call, name: str) -> Reply:
     """200 with the sandbox as it was when the snapshot was made."""
-    copy = _snapshots(call).get(name).pinned
+    copy = _snapshots(call).get(name).sandbox
     check_standing(call.sandbox)
     work = restore(call.sandbox, copy, call.cause)
     entry, step = await call.server.sandboxes.go_back(call.sandbox, work)
@@ -70,8 +70,8 @@ def _shown(snapshot: Snapshot) -> Body:
     return {
         "name": snapshot.name,
         "description": snapshot.description,
-        "step": snapshot.pinned.log.number,
+        "step": snapshot.sandbox.log.number,
         "now": iso(snapshot.now),
-        "records": records_of(snapshot.pinned),
+        "records": records_of(snapshot.sandbox),
         "created_at": iso(snapshot.created_at),
     }

@@ -1,26 +1,37 @@
-"""Sandboxes that are carried in files: packed on one server, read and judged on another."""
+"""The file of a sandbox: written by an export, read by an import; and what becomes of its secrets.
+
+A sandbox that changes hands gets API keys that follow from the server's secret. A file may be without any secrets.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+import orjson
+
+from ..contract.secrets import REDACTED
+from ..domain.api_keys import digest
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.step import Step
+from ..events.signing import new_key
 from ..kernel.clock import ClockState, wall_ms
-from ..kernel.record import Body
+from ..kernel.ids import derived_text
+from ..kernel.record import Body, Record
+from ..seeding.keys import pair_of
+from ..store.table import encoded
 from .admitting import Admitted, admit
 from .fitting import Fitting, Shapes
 from .package import RECORDING, BadFile, digest_of, is_readable, pack, unpack
-from .parts import Unreadable
-from .pinned import Snapshot, head_line
-from .reading import Reader
-from .secrets import adopted, blanked
-from .state import WorldState, capture
-from .writing import Change, as_it_is, state_lines, step_line, use_line
+from .reading import Reader, Rewrite, Unreadable
+from .state import Snapshot, WorldState, capture
+from .writing import Change, as_it_is, line_of, state_lines, step_line
 
 MOST_SNAPSHOTS = 20
+_USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
+_OURS = ("content-", "user-agent", "webhook-")
 
 
 def write_world(
@@ -32,7 +43,7 @@ def write_world(
     *,
     secrets: bool = True,
 ) -> None:
-    """Write the file of a state that nobody else has; with the newest steps that led there it holds the way as well.
+    """Write the file of a state that nobody else uses, with its history in the newest steps that led to it.
 
     Raises BadFile for a sandbox that is too large.
     """
@@ -40,11 +51,12 @@ def write_world(
 
     def lines() -> Iterator[bytes]:
         yield from world_lines(state, steps, change, secrets=secrets)
-        for name, description, now, created_at, pinned, _ in snapshots:
-            was = capture(pinned)
+        for name, description, now, created_at, sandbox, _ in snapshots:
+            was = capture(sandbox)
             if not secrets:
                 was.replies.clear()
-            yield head_line(name, description, now, created_at)
+            head = {"name": name, "description": description, "now": now, "created_at": created_at}
+            yield line_of("snapshot", head)
             yield from state_lines(was, change)
 
     pack(file, lines(), contract, secrets=secrets)
@@ -55,18 +67,18 @@ def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, sec
     if not secrets:
         state.replies.clear()
         steps = list(map(without_replies, steps))
-    told = [step_line(step, change) for step in steps]
-    too_long = [place for place, line in enumerate(told) if not is_readable(line)]
-    if too_long:  # the way begins after the last step that no file holds, such as one that went far back in time
-        steps, told = steps[too_long[-1] + 1 :], told[too_long[-1] + 1 :]
+    lines = [step_line(step, change) for step in steps]
+    too_long = [place for place, line in enumerate(lines) if not is_readable(line)]
+    if too_long:  # the history begins after the last step that no file holds, such as one that went far back in time
+        steps, lines = steps[too_long[-1] + 1 :], lines[too_long[-1] + 1 :]
     unrecorded = state.forget_unrecorded() if steps else {}
     for step in reversed(steps):
         state.unfold(step)
     yield from state_lines(state, change)
-    yield from told
+    yield from lines
     for merchant_id, used in sorted(unrecorded.items()):
         for key, usage in sorted(used.items()):
-            yield use_line(merchant_id, key, usage)
+            yield line_of("use", {"merchant": merchant_id, "key": key, "usage": usage})
 
 
 def without_replies(step: Step) -> Step:
@@ -74,8 +86,8 @@ def without_replies(step: Step) -> Step:
     return step._replace(saved=None, forgotten_replies=())
 
 
-class Customs:
-    """Reads files for one server, and lets in what fits."""
+class SandboxImporter:
+    """Reads files for one server."""
 
     def __init__(self, fixtures: Path, secret: bytes, rules: Rules) -> None:
         self._shapes, self._secret, self._rules = Shapes(fixtures), secret, rules
@@ -89,7 +101,7 @@ class Customs:
         *,
         drop_unfit: bool = False,
     ) -> Admitted:
-        """What a file brings, under a name, with at most so many of its steps.
+        """The sandbox of a file, under a name, with at most so many of its steps.
 
         `empty` and `drop_unfit` are as for `admitting.admit`. Raises BadFile.
         """
@@ -124,3 +136,53 @@ class Customs:
 def resumed(clock: ClockState) -> ClockState:
     """The clock of a sandbox that was carried: a running one runs on from the instant at which it was packed."""
     return clock if clock.frozen else clock._replace(offset=clock.now - wall_ms())
+
+
+# -- secrets
+
+
+def adopted(secret: bytes, name: str, *, anew: bool, keyless: bool = False) -> Rewrite:
+    """Rewrites records for a sandbox of this name on this server: its seeded keys are those that the server derives.
+
+    With `anew` the file holds no secrets, and keys that users made and signing keys are derived too; `keyless` ones
+    hold no digests of API keys.
+    """
+
+    def rewrite(state: WorldState, table: str, record: Record) -> Record:
+        if table == "api_keys":
+            is_seeded = record.id in state.seeded_keys
+            if is_seeded or anew or keyless:
+                public_key, private_key = pair_of(secret, state.seed, record.id, name)
+                public = {"public_key": public_key} if is_seeded else {}
+                return changed(record, public, {"digest": digest(private_key)})
+        elif table == "webhooks" and anew:
+            drawn = derived_text(secret, 32, str(state.seed), "webhook", record.id, name)
+            return changed(record, {}, {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]})
+        return record
+
+    return rewrite
+
+
+def blanked(table: str, record: Record) -> Record:
+    """A record without its secrets."""
+    if table == "api_keys":
+        return changed(record, {}, {"digest": ""})
+    if table == "webhooks":
+        shown = orjson.loads(record.public)
+        headers = [{**header, "value": REDACTED} for header in shown["headers"]]
+        return changed(record, {"headers": headers, "url": _USER.sub(r"\1", shown["url"])}, {"signing_keys": []})
+    if table == "webhook_logs":
+        sent = orjson.loads(record.hidden)["request_headers"]
+        kept = {name: value if name.startswith(_OURS) else REDACTED for name, value in sent.items()}
+        url = _USER.sub(r"\1", orjson.loads(record.public)["url"])
+        return changed(record, {"url": url}, {"request_headers": kept})
+    return record
+
+
+def changed(record: Record, public: Body, hidden: Body) -> Record:
+    """A record with other members."""
+    return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
+
+
+def _with(part: bytes, changes: Body) -> bytes:
+    return encoded(orjson.loads(part) | changes) if changes else part
