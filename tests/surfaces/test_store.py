@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -53,6 +54,14 @@ def store(folder: Path, *flags: str) -> Process:
 def left(folder: Path) -> None:
     """What a server leaves in a directory that did nothing but begin."""
     create_app(replace(FROZEN, store=folder)).sandboxes.persistence.close()
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that nothing has been done in, to copy."""
+    folder = tmp_path_factory.mktemp("begun")
+    left(folder)
+    return folder
 
 
 def refusal(folder: Path) -> str:
@@ -372,8 +381,8 @@ def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> N
         "pragma writable_schema=on; update sqlite_master set name = cast(x'ff' as text) where name like '%tials_1'",
     ],
 )
-def test_what_is_damaged_stops_the_start(tmp_path: Path, damage: str) -> None:
-    left(tmp_path)
+def test_what_is_damaged_stops_the_start(begun: Path, tmp_path: Path, damage: str) -> None:
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     changed(tmp_path, *damage.split("; "))
     said = refusal(tmp_path)
     assert "is damaged" in said
