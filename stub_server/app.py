@@ -49,13 +49,13 @@ from .persistence.persistence import Persistence
 from .persistence.rows import StoreError
 from .persistence.store import Store
 from .resolver import Handlers, check_fit
+from .sandboxes.entry import Origin
+from .sandboxes.residence import Residence
+from .sandboxes.sandboxes import Sandboxes
 from .seeding.filling import Seeding
 from .settings import Settings
 from .store.tables import Layout, UniqueViolation, table_specs
 from .version import __version__
-from .worlds.entry import Origin
-from .worlds.residence import Residence
-from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"

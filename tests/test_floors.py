@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "stub_server"
 FLOORS = {
     "kernel": 0, "contract": 1, "store": 1, "domain": 2, "events": 3, "drawing": 3, "scenarios": 3, "faults": 3,
-    "engine": 4, "audit": 5, "certify": 5, "delivery": 5, "seeding": 5, "files": 5, "worlds": 6, "persistence": 6,
+    "engine": 4, "audit": 5, "certify": 5, "delivery": 5, "seeding": 5, "files": 5, "sandboxes": 6, "persistence": 6,
     "calls": 7, "journal": 7,
     "operations": 8, "http": 9, "console": 10, "explain": 10, "commands": 12, "replay": 12, "testing": 12, "verify": 12,
 }  # fmt: skip

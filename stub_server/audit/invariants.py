@@ -45,7 +45,7 @@ def broken(sandbox: Sandbox) -> Iterator[str]:
 
 def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Finding]]:
     """`check`, with a pause after every record. The world must not change meanwhile."""
-    world = Inspected(sandbox, sandbox.store, BUDGET)
+    inspected = Inspected(sandbox, sandbox.store, BUDGET)
     checks = []
     for number, law in enumerate(LAWS, start=1):
         if law.seeds_only and not seeded:
@@ -53,7 +53,7 @@ def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Findi
             continue
         violations: list[str] = []
         checked = 0
-        for violation in law.look(world):
+        for violation in law.look(inspected):
             yield
             if violation is PAUSE:
                 continue

@@ -59,37 +59,37 @@ class Law(NamedTuple):
 SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
 
 
-def _orders_counted(world: Inspected) -> Iterator[str | None]:
+def _orders_counted(inspected: Inspected) -> Iterator[str | None]:
     counted: dict[str, int] = {}
-    for order in world.store.orders.all_rows():
+    for order in inspected.store.orders.all_rows():
         counted[order.hidden["projectId"]] = counted.get(order.hidden["projectId"], 0) + 1
         yield PAUSE
-    for project in world.store.projects.all_rows():
-        shown = world.store.shown_row(world.store.projects, project)["orders_count"]
+    for project in inspected.store.projects.all_rows():
+        shown = inspected.store.shown_row(inspected.store.projects, project)["orders_count"]
         real = counted.get(project.id, 0)
         yield "" if shown == real else f"project {project.id} shows {shown} orders and has {real}"
 
 
-def _revenue(world: Inspected) -> Iterator[str | None]:
-    lifecycle = world.sandbox.rules.lifecycles["Order"]
+def _revenue(inspected: Inspected) -> Iterator[str | None]:
+    lifecycle = inspected.sandbox.rules.lifecycles["Order"]
     folds: dict[str, OrderFold] = {}
     sums: dict[str, int] = {}
-    for row in world.store.orders.all_rows():
+    for row in inspected.store.orders.all_rows():
         project = row.hidden["projectId"]
         folds.setdefault(project, OrderFold(lifecycle)).add(row)
         sums[project] = sums.get(project, 0) + row.hidden["paid_cents"] - row.hidden["refunded_cents"]
         yield PAUSE
-    for project in world.store.projects.all_rows():
-        shown = world.store.shown_row(world.store.projects, project)["total_revenue"]
+    for project in inspected.store.projects.all_rows():
+        shown = inspected.store.shown_row(inspected.store.projects, project)["total_revenue"]
         real = reais(sums.get(project.id, 0))
         net = folds.get(project.id, OrderFold(lifecycle)).revenue()["net"]
         same = shown == real == net
         yield "" if same else f"project {project.id} shows {shown}, its orders come to {real}, its stats to {net}"
 
 
-def _subscribers(world: Inspected) -> Iterator[str | None]:
-    table, running = world.store.subscriptions, world.sandbox.rules.lifecycles["Subscription"].sets["running"]
-    for project in world.store.projects.all_rows():
+def _subscribers(inspected: Inspected) -> Iterator[str | None]:
+    table, running = inspected.store.subscriptions, inspected.sandbox.rules.lifecycles["Subscription"].sets["running"]
+    for project in inspected.store.projects.all_rows():
         ever: set[str] = set()
         live: set[str] = set()
         for row in table.rows_of("projectId", project.id):
@@ -97,18 +97,18 @@ def _subscribers(world: Inspected) -> Iterator[str | None]:
             if row.public["status"] in running:
                 live.add(row.public["customerId"])
             yield PAUSE
-        shown = world.store.shown_row(world.store.projects, project)
+        shown = inspected.store.shown_row(inspected.store.projects, project)
         said = shown["active_subscribers"], shown["total_subscribers"]
         if said != (len(live), len(ever)):
             yield f"project {project.id} shows {said[0]} of {said[1]} subscribers, it has {len(live)} of {len(ever)}"
-        elif len(ever) > len(world.store.customers):
+        elif len(ever) > len(inspected.store.customers):
             yield f"project {project.id} has more subscribers than there are customers"
         else:
             yield ""
 
 
-def _plans_counted(world: Inspected) -> Iterator[str | None]:
-    store = world.store
+def _plans_counted(inspected: Inspected) -> Iterator[str | None]:
+    store = inspected.store
     real: dict[str, int] = {}
     for plan in store.plans.all_rows():
         real[plan.public["projectId"]] = real.get(plan.public["projectId"], 0) + 1
@@ -119,28 +119,28 @@ def _plans_counted(world: Inspected) -> Iterator[str | None]:
         yield "" if shown == counted else f"project {project.id} shows {shown} plans and has {counted}"
 
 
-def _items_add_up(world: Inspected) -> Iterator[str | None]:
-    for row in world.rows(world.store.orders):
+def _items_add_up(inspected: Inspected) -> Iterator[str | None]:
+    for row in inspected.rows(inspected.store.orders):
         items, total = items_cents(row.public["items"]), cents(row.public["totalAmount"])
         yield "" if items == total else f"order {row.id} has items of {items} and a total of {total} cents"
 
 
-def _plan_of_project(world: Inspected) -> Iterator[str | None]:
-    plans = {plan.id: plan.public["projectId"] for plan in world.store.plans.all_rows()}
-    for row in world.rows(world.store.orders):
+def _plan_of_project(inspected: Inspected) -> Iterator[str | None]:
+    plans = {plan.id: plan.public["projectId"] for plan in inspected.store.plans.all_rows()}
+    for row in inspected.rows(inspected.store.orders):
         project = plans.get(row.hidden["planId"])
         # The project of a deleted plan is unknown.
         wrong = project is not None and project != row.hidden["projectId"]
         yield f"order {row.id} has a plan of project {project}" if wrong else ""
-    for row in world.rows(world.store.subscriptions):
+    for row in inspected.rows(inspected.store.subscriptions):
         project = plans.get(row.public["planId"])
         wrong = project is not None and project != row.public["projectId"]
         yield f"subscription {row.id} has a plan of project {project}" if wrong else ""
 
 
-def _payments(world: Inspected) -> Iterator[str | None]:
-    settled = world.sandbox.rules.lifecycles["Order"].sets["settled"]
-    for row in world.rows(world.store.orders):
+def _payments(inspected: Inspected) -> Iterator[str | None]:
+    settled = inspected.sandbox.rules.lifecycles["Order"].sets["settled"]
+    for row in inspected.rows(inspected.store.orders):
         order, payment = row.public, row.public["last_transaction"]
         if order["status"] in settled and order["paymentMethod"] == "pix":
             name = payment.get("end_to_end_id", "")
@@ -152,18 +152,18 @@ def _payments(world: Inspected) -> Iterator[str | None]:
             yield ""
 
 
-def _reachable(world: Inspected) -> Iterator[str | None]:
-    now = world.sandbox.clock.now
-    lifecycles = world.sandbox.rules.lifecycles
+def _reachable(inspected: Inspected) -> Iterator[str | None]:
+    now = inspected.sandbox.clock.now
+    lifecycles = inspected.sandbox.rules.lifecycles
     for name, table in (("Order", "orders"), ("Subscription", "subscriptions"), ("Project", "projects")):
         states = _reached(lifecycles[name])
-        for row in world.rows(world.store.tables[table]):
+        for row in inspected.rows(inspected.store.tables[table]):
             status = row.public["status"]
             wrong = "" if status in states else f"nothing leads to {status}"
             if not wrong and table == "orders":
                 wrong = order_trace(row, lifecycles["Order"], now)
             elif not wrong and table == "subscriptions":
-                wrong = subscription_trace(world.store, row, lifecycles, now)
+                wrong = subscription_trace(inspected.store, row, lifecycles, now)
             yield f"{name.lower()} {row.id}: {wrong}" if wrong else ""
 
 
@@ -176,8 +176,8 @@ def _reached(lifecycle: Lifecycle) -> set[str]:
         states |= more
 
 
-def _codes(world: Inspected) -> Iterator[str | None]:
-    for row in world.rows(world.store.orders):
+def _codes(inspected: Inspected) -> Iterator[str | None]:
+    for row in inspected.rows(inspected.store.orders):
         code = row.public["last_transaction"].get("qr_code")
         if code is None:
             yield "" if row.public["paymentMethod"] != "pix" else f"order {row.id} has no PIX code"
@@ -191,15 +191,15 @@ def _codes(world: Inspected) -> Iterator[str | None]:
         yield "" if amount == total else f"order {row.id} asks for {amount} cents instead of {total}"
 
 
-def _documents(world: Inspected) -> Iterator[str | None]:
-    for row in world.rows(world.store.customers):
+def _documents(inspected: Inspected) -> Iterator[str | None]:
+    for row in inspected.rows(inspected.store.customers):
         found = kind(row.public["document"])
         right = row.public["document_type"] == (found or "passport")
         yield "" if right else f"customer {row.id}: {row.public['document']} is {found or 'no document'}"
 
 
-def _places(world: Inspected) -> Iterator[str | None]:
-    for row in world.rows(world.store.customers):
+def _places(inspected: Inspected) -> Iterator[str | None]:
+    for row in inspected.rows(inspected.store.customers):
         public = row.public
         if public["address"].get("country") != "BR":
             yield ""
@@ -210,12 +210,12 @@ def _places(world: Inspected) -> Iterator[str | None]:
         yield f"customer {row.id}: {', '.join(wrong)}" if wrong else ""
 
 
-def _no_secrets(world: Inspected) -> Iterator[str | None]:
-    for table in world.store.tables.values():
+def _no_secrets(inspected: Inspected) -> Iterator[str | None]:
+    for table in inspected.store.tables.values():
         for record in list(table.rows.values()):
             found = next((secret for secret in SECRETS if secret in record.public), None)
             yield f"{table.name} {record.id} holds {found.decode()}" if found else ""
-    for (_, method, path, _), saved in world.sandbox.replies.items():
+    for (_, method, path, _), saved in inspected.sandbox.replies.items():
         parts = saved.body
         allowed = method == "POST" and (path.endswith(("/api-keys", "/webhooks", "/regenerate-key")))
         yield "" if allowed or not any(s in parts for s in SECRETS) else f"the reply to {method} {path} holds a secret"
@@ -224,9 +224,9 @@ def _no_secrets(world: Inspected) -> Iterator[str | None]:
 _MAPS = ("metadata", "last_transaction")
 
 
-def _strings_only(world: Inspected) -> Iterator[str | None]:
-    for table in world.store.tables.values():
-        for row in world.rows(table):
+def _strings_only(inspected: Inspected) -> Iterator[str | None]:
+    for table in inspected.store.tables.values():
+        for row in inspected.rows(table):
             maps: list[Any] = [row.public.get(name, {}) for name in _MAPS]
             maps += [value for name, value in row.hidden.items() if name == "metadata" or name.endswith("_settings")]
             if table.name == "orders":
@@ -235,30 +235,30 @@ def _strings_only(world: Inspected) -> Iterator[str | None]:
             yield "" if good else f"{table.name} {row.id} has a map with a value that is no string"
 
 
-def _one_log_each(world: Inspected) -> Iterator[str | None]:
-    events = {event.id: event for event in world.sandbox.events if event.merchant_id == world.store.merchant.id}
-    logs = world.store.webhook_logs
+def _one_log_each(inspected: Inspected) -> Iterator[str | None]:
+    events = {event.id: event for event in inspected.sandbox.events if event.merchant_id == inspected.store.merchant.id}
+    logs = inspected.store.webhook_logs
     seen: set[tuple[str, str]] = set()
-    for row in world.store.webhook_logs.all_rows():
+    for row in inspected.store.webhook_logs.all_rows():
         public = row.public
         pair = public["event_id"], public["webhookId"]
         if pair in seen:
             yield f"log {row.id} repeats event {pair[0]} for webhook {pair[1]}"
-        elif not public["is_test"] and pair[0] not in events and len(events) == world.sandbox.events.raised:
+        elif not public["is_test"] and pair[0] not in events and len(events) == inspected.sandbox.events.raised:
             yield f"log {row.id} is of no known event"
         else:
             yield ""
         seen.add(pair)
     if logs.may_have_dropped():
         return  # the oldest have made room
-    for row in world.store.webhooks.all_rows():
+    for row in inspected.store.webhooks.all_rows():
         subscriber = subscriber_of(row.record.public)
         since = max(date_time_ms(row.public["createdAt"]), _changed(row))
         disabled = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else None
-        until = disabled or world.sandbox.clock.now + 1
+        until = disabled or inspected.sandbox.clock.now + 1
         if not row.public["is_active"]:
             # Of a webhook that was switched off, the last change before that is known in an untouched world only.
-            fresh = disabled is not None and not world.sandbox.touched
+            fresh = disabled is not None and not inspected.sandbox.touched
             since = date_time_ms(row.public["createdAt"]) if fresh else until
         for event in events.values():
             yield PAUSE
@@ -277,28 +277,28 @@ def _changed(row: Row) -> int:
     return date_time_ms(row.public["updatedAt"])
 
 
-def _times(world: Inspected) -> Iterator[str | None]:
-    now = world.sandbox.clock.now
+def _times(inspected: Inspected) -> Iterator[str | None]:
+    now = inspected.sandbox.clock.now
     ids: set[str] = set()
-    for table in world.store.tables.values():
+    for table in inspected.store.tables.values():
         for record in list(table.rows.values()):
             yield f"{record.id} stands twice" if record.id in ids else PAUSE
             ids.add(record.id)
-        for row in world.rows(table):
+        for row in inspected.rows(table):
             created = date_time_ms(row.public[table.spec.created])
             updated = date_time_ms(row.public["updatedAt"]) if "updatedAt" in row.public else created
             times = f"{iso(created)}, changed {iso(updated)}, now is {iso(now)}"
             yield "" if created <= updated <= now else f"{table.name} {row.id} is of {times}"
 
 
-def _contract(world: Inspected) -> Iterator[str | None]:
-    checks = world.sandbox.rules.layout.checks
-    for table in world.store.tables.values():
-        step = max(1, -(-len(table) // world.budget))
+def _contract(inspected: Inspected) -> Iterator[str | None]:
+    checks = inspected.sandbox.rules.layout.checks
+    for table in inspected.store.tables.values():
+        step = max(1, -(-len(table) // inspected.budget))
         for key in list(table.order)[::step]:
             record = table.rows[key]
             try:
-                checks[table.spec.schema](orjson.loads(world.store.shown(table, record)))
+                checks[table.spec.schema](orjson.loads(inspected.store.shown(table, record)))
             except Exception as error:  # the check may raise anything, and all of it is a violation
                 yield f"{table.name} {record.id}: {error}"
             else:
@@ -360,10 +360,10 @@ def subscription_trace(store: Store, row: Row, lifecycles: Mapping[str, Lifecycl
     return ""
 
 
-def _period_runs(world: Inspected) -> Iterator[str | None]:
-    now = iso(world.sandbox.clock.now)
-    store = world.store
-    for row in world.rows(store.subscriptions):
+def _period_runs(inspected: Inspected) -> Iterator[str | None]:
+    now = iso(inspected.sandbox.clock.now)
+    store = inspected.store
+    for row in inspected.rows(store.subscriptions):
         found = row.public
         project = store.projects.peek(found["projectId"])
         if found["status"] != "active" or is_held(row.hidden) or project is None or project["status"] != "active":
@@ -373,8 +373,8 @@ def _period_runs(world: Inspected) -> Iterator[str | None]:
         yield "" if start <= now < end else f"subscription {row.id} is active from {start} to {end}, now is {now}"
 
 
-def _ended_without_bills(world: Inspected) -> Iterator[str | None]:
-    store, lifecycles = world.store, world.sandbox.rules.lifecycles
+def _ended_without_bills(inspected: Inspected) -> Iterator[str | None]:
+    store, lifecycles = inspected.store, inspected.sandbox.rules.lifecycles
     running, payable = lifecycles["Subscription"].sets["running"], lifecycles["Order"].sets["payable"]
     for status in payable:
         for row in store.orders.rows_of("status", status):
@@ -384,39 +384,41 @@ def _ended_without_bills(world: Inspected) -> Iterator[str | None]:
             yield f"order {row.id} is {status}, its subscription {ident} is over" if wrong else ""
 
 
-def _pending_in_time(world: Inspected) -> Iterator[str | None]:
-    now = world.sandbox.clock.now
-    lifecycles = world.sandbox.rules.lifecycles
+def _pending_in_time(inspected: Inspected) -> Iterator[str | None]:
+    now = inspected.sandbox.clock.now
+    lifecycles = inspected.sandbox.rules.lifecycles
     stopped = lifecycles["Project"].sets["paused"]
-    paused = {row.id for row in world.store.projects.all_rows() if row.public["status"] in stopped}
+    paused = {row.id for row in inspected.store.projects.all_rows() if row.public["status"] in stopped}
     for status in lifecycles["Order"].sets["payable"]:
-        for row in world.store.orders.rows_of("status", status):
+        for row in inspected.store.orders.rows_of("status", status):
             end = row.public["last_transaction"].get("expires_at")
             if end is None:
                 yield f"order {row.id} is {status} and has no end"
             else:
                 # The renewals of a suspended project, and of a disputed subscription, wait with it.
-                found = world.store.subscriptions.open(row.hidden["subscriptionId"]) if row.hidden["renewal"] else None
+                found = (
+                    inspected.store.subscriptions.open(row.hidden["subscriptionId"]) if row.hidden["renewal"] else None
+                )
                 waits = found is not None and (is_held(found.hidden) or row.hidden["projectId"] in paused)
                 over = date_time_ms(end) <= now and not waits
                 yield f"order {row.id} is {status} since it ended at {end}" if over else ""
 
 
-def _one_each(world: Inspected) -> Iterator[str | None]:
+def _one_each(inspected: Inspected) -> Iterator[str | None]:
     seen: dict[tuple[str, str], str] = {}
-    table = world.store.subscriptions
-    for status in world.sandbox.rules.lifecycles["Subscription"].sets["running"]:
+    table = inspected.store.subscriptions
+    for status in inspected.sandbox.rules.lifecycles["Subscription"].sets["running"]:
         for row in table.rows_of("status", status):
             pair = row.public["customerId"], row.public["planId"]
             other = seen.setdefault(pair, row.id)
             yield "" if other == row.id else f"subscriptions {other} and {row.id} are of one customer and one plan"
 
 
-def _moved_on(world: Inspected) -> Iterator[str | None]:
+def _moved_on(inspected: Inspected) -> Iterator[str | None]:
     """While its project is active, the clock moves a subscription on as soon as its trial or its grace is over."""
-    now = world.sandbox.clock.now
-    active = {row.id for row in world.store.projects.all_rows() if row.public["status"] == "active"}
-    for row in world.rows(world.store.subscriptions):
+    now = inspected.sandbox.clock.now
+    active = {row.id for row in inspected.store.projects.all_rows() if row.public["status"] == "active"}
+    for row in inspected.rows(inspected.store.subscriptions):
         public = row.public
         if public["projectId"] not in active:
             yield ""
@@ -428,11 +430,11 @@ def _moved_on(world: Inspected) -> Iterator[str | None]:
             yield ""
 
 
-def _after_its_plan(world: Inspected) -> Iterator[str | None]:
+def _after_its_plan(inspected: Inspected) -> Iterator[str | None]:
     """A plan that was deleted has left its orders behind."""
-    store = world.store
+    store = inspected.store
     plans = {row.id: row.public["createdAt"] for row in store.plans.all_rows()}
-    for row in world.rows(store.orders):
+    for row in inspected.rows(store.orders):
         created, plan = date_time_ms(row.public["createdAt"]), plans.get(row.hidden["planId"])
         customer = store.customers.peek(row.hidden["customerId"])
         if plan is not None and created < date_time_ms(plan):
@@ -443,9 +445,9 @@ def _after_its_plan(world: Inspected) -> Iterator[str | None]:
             yield ""
 
 
-def _attempts_listed(world: Inspected) -> Iterator[str | None]:
-    open_ = world.sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]
-    for row in world.rows(world.store.webhook_logs):
+def _attempts_listed(inspected: Inspected) -> Iterator[str | None]:
+    open_ = inspected.sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]
+    for row in inspected.rows(inspected.store.webhook_logs):
         public, attempts = row.public, row.hidden["attempts"]
         waits = public["status"] in open_ and not public["is_test"]
         numbers, count = [attempt["number"] for attempt in attempts], public["attempt_count"]

@@ -17,9 +17,9 @@ from ..kernel.clock import iso
 from ..kernel.problem import BadRequest, Forbidden, NotFound, TooLarge, detail, gone
 from ..kernel.record import Body, Record, Row
 from ..persistence.commits import unwritten
+from ..sandboxes.entry import Entry
 from ..store.memory import Store
 from ..store.table import Table
-from ..worlds.entry import Entry
 
 if TYPE_CHECKING:
     from .reply import Streamed

@@ -78,7 +78,7 @@ class _Collector:
             )
         yield answers
         yield latencies
-        resident = len(sandboxes.worlds())
+        resident = len(sandboxes.sandboxes())
         known = resident if sandboxes.residence is None else sandboxes.residence.known
         yield Gauge("stub_sandboxes_known", "Sandboxes that there are.", known)
         yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", resident)

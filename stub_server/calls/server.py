@@ -19,8 +19,8 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
 from ..kernel.problem import Limited
-from ..worlds.entry import Entry
-from ..worlds.sandboxes import Sandboxes
+from ..sandboxes.entry import Entry
+from ..sandboxes.sandboxes import Sandboxes
 from .credentials import Tokens
 from .metrics import Requests
 
@@ -137,9 +137,11 @@ class Server:
 
     def is_used(self, entry: Entry) -> bool:
         """Whether a sandbox must stay in memory: a reader follows it, or it sends deliveries."""
-        world = entry.world
+        sandbox = entry.sandbox
         is_followed = any(place.incarnation == entry.incarnation for place in self.followers)
-        return is_followed or world.is_advancing or bool(world.in_progress or self.courier.posting.in_flight(world))
+        return (
+            is_followed or sandbox.is_advancing or bool(sandbox.in_progress or self.courier.posting.in_flight(sandbox))
+        )
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""

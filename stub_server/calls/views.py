@@ -16,7 +16,7 @@ from ..kernel.problem import Conflict, NotFound, detail
 from ..kernel.record import Body, Record
 from ..persistence.commits import records_of
 from ..persistence.rows import Kept
-from ..worlds.entry import Entry
+from ..sandboxes.entry import Entry
 from .call import Call
 
 MOST_SHOWN = 200  # changes of a step, and events
@@ -72,9 +72,9 @@ def summary_of(call: Call, found: Entry | Kept) -> Body:
         clock = ClockState(*summary["clock"])
         now = clock.now if clock.frozen else wall_ms() + clock.offset
     else:
-        world = found.world
-        name, step, clock, now = world.name, world.log.number, world.clock.state, world.clock.read()
-        summary = {"scenario": world.scenario, "seed": world.seed, "records": records_of(world)}
+        sandbox = found.sandbox
+        name, step, clock, now = sandbox.name, sandbox.log.number, sandbox.clock.state, sandbox.clock.read()
+        summary = {"scenario": sandbox.scenario, "seed": sandbox.seed, "records": records_of(sandbox)}
     return {
         "name": name,
         "scenario": summary["scenario"],
@@ -93,7 +93,7 @@ def summary_of(call: Call, found: Entry | Kept) -> Body:
 
 def shown(call: Call, entry: Entry) -> Body:
     """A sandbox with its credentials."""
-    return {**summary_of(call, entry), "credentials": credentials_of(call, entry.world, f"/s/{entry.world.name}")}
+    return {**summary_of(call, entry), "credentials": credentials_of(call, entry.sandbox, f"/s/{entry.sandbox.name}")}
 
 
 def shown_step(step: Step) -> Body:

@@ -37,7 +37,7 @@ class Unusable(Refusing):
 
 def sandbox_name(text: str) -> str:
     """The name of a sandbox, in any case."""
-    from ..worlds.names import NAMING, folded, is_name
+    from ..sandboxes.names import NAMING, folded, is_name
 
     name = folded(text)
     if is_name(name) is None:

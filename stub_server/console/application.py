@@ -19,7 +19,7 @@ from ..contract.document import Document, Operation
 from ..http.routing import DOCS
 from .attempt import Attempt
 from .filters import FILTERS
-from .pages import WORLD
+from .pages import SANDBOX
 from .pay_pages import payers
 from .sessions import Sessions
 from .sheet import Sheet, sources
@@ -91,11 +91,11 @@ def create_console(
         contract = control if is_control else document
         if ident not in contract.operations:
             abort(404)
-        world = request.environ["asgi.scope"][WORLD]
-        found = world.contract.operations[ident]
-        sheet = Sheet(found, CONTROL if is_control else "", world)
+        sandbox = request.environ["asgi.scope"][SANDBOX]
+        found = sandbox.contract.operations[ident]
+        sheet = Sheet(found, CONTROL if is_control else "", sandbox)
         answers, attempt = sheet.answers, Attempt(sheet)
-        is_tried = sheet.world.jwt is not None and attempt.is_offered and know_reader()
+        is_tried = sheet.sandbox.jwt is not None and attempt.is_offered and know_reader()
         listed = next(group for group in _groups(contract) if contract.operations[ident] in group.operations)
         return render_template(
             "operation.html",
@@ -104,7 +104,7 @@ def create_console(
             home="../" * (1 + ident.count("/")),
             sheet=sheet,
             operation=found,
-            world=sheet.world,
+            sandbox=sheet.sandbox,
             is_control=is_control,
             group=listed,
             scheme=schemes.get(found.scheme or "", {}),
@@ -130,7 +130,7 @@ def create_console(
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "same-origin"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        if WORLD in request.environ["asgi.scope"]:  # it may show a key
+        if SANDBOX in request.environ["asgi.scope"]:  # it may show a key
             response.headers["Cache-Control"] = "no-store"
         return response
 

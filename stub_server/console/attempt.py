@@ -114,7 +114,7 @@ class Attempt:
     @property
     def code(self) -> list[Snippet]:
         """The same request in three languages."""
-        return snippets(self.question, self.sheet.world.url, has_key=self.sheet.world.has_admin_key)
+        return snippets(self.question, self.sheet.sandbox.url, has_key=self.sheet.sandbox.has_admin_key)
 
     @property
     def _lines(self) -> list[str]:

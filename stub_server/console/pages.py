@@ -35,7 +35,7 @@ from .sessions import Sessions, Visitor
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-WORLD = "stub_server.world"
+SANDBOX = "stub_server.world"
 """Where the scope of a page of an operation has its World."""
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that the front page has here."""
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class SandboxView:
     """What a page of an operation shows of the requested world.
 
     `contract` is the one that the operation is of, with the examples that the request may see. `jwt` and `private_key`
@@ -104,7 +104,7 @@ class Console:
             made = await self._showing.run(self._make)  # importing Flask takes time; others are served meanwhile
             self._app = self._app or made  # two first requests may have come at once
         file = self._contracts.get(call.path.removeprefix(f"{DOCS}/"))
-        further = {} if file is None else {WORLD: self._world(call, (await file.served(call)).body)}
+        further = {} if file is None else {SANDBOX: self._sandbox(call, (await file.served(call)).body)}
         scope = {
             "type": "http", "http_version": "1.1", "method": call.method, "scheme": "http", "path": call.path,
             "query_string": call.query_string, "root_path": call.prefix, "headers": call.headers.items(),
@@ -157,16 +157,16 @@ class Console:
         texts = (call.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
         return self._sessions.visitor(*texts)
 
-    def _world(self, call: Call, contract: bytes) -> World:
+    def _sandbox(self, call: Call, contract: bytes) -> SandboxView:
         """The world of a call; its credentials for those whom the control surface would tell them."""
         shown = Document(orjson.loads(contract))
         name, url, has_admin_key = call.sandbox.name, call.server.url + call.prefix, call.server.admin_key is not None
         try:
             check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
         except Forbidden:
-            return World(name, url, shown, has_admin_key)
+            return SandboxView(name, url, shown, has_admin_key)
         credentials = credentials_of(call, call.sandbox, call.prefix)
-        return World(name, url, shown, has_admin_key, credentials["jwt"], credentials["private_key"])
+        return SandboxView(name, url, shown, has_admin_key, credentials["jwt"], credentials["private_key"])
 
 
 def _for_payers(path: str) -> Collection[tuple[str, str]]:

@@ -15,7 +15,7 @@ from ..calls.curl import command
 from ..contract.document import JSON, Document, Lifecycle, Move, Operation
 from ..contract.source import Json
 from .fields import Row, row, rows, text
-from .pages import World
+from .pages import SandboxView
 
 _WORLD_NAME = "sandboxName"
 
@@ -63,12 +63,12 @@ class Sheet:
 
     operation: Operation
     base: str
-    world: World
+    sandbox: SandboxView
 
     @property
     def document(self) -> Document:
         """The contract."""
-        return self.world.contract
+        return self.sandbox.contract
 
     @property
     def path(self) -> str:
@@ -121,9 +121,9 @@ class Sheet:
         body = "" if operation.body is None else self.body
         if body:
             headers["content-type"] = JSON
-        has_key = self.world.has_admin_key
+        has_key = self.sandbox.has_admin_key
         curl = command(
-            operation.method, path, urlencode(query), headers, body.encode(), self.world.url, has_admin_key=has_key
+            operation.method, path, urlencode(query), headers, body.encode(), self.sandbox.url, has_admin_key=has_key
         )
         success = next((each for status, each in operation.responses.items() if status < 300), None)
         if operation.uploads:
@@ -135,7 +135,7 @@ class Sheet:
     @property
     def credential(self) -> str | None:
         """The token or key that it is called with, None for callers who may not read them."""
-        return self.world.jwt if self.operation.scheme == "jwt" else self.world.private_key
+        return self.sandbox.jwt if self.operation.scheme == "jwt" else self.sandbox.private_key
 
     @property
     def body(self) -> str:
@@ -152,7 +152,7 @@ class Sheet:
         shown = [example["value"] for example in raw.get("examples", {}).values()]
         example = shown[0] if shown else raw.get("example", schema.get("example"))
         if example is None and raw["name"] == _WORLD_NAME and self.operation.method != "DELETE":
-            return self.world.name
+            return self.sandbox.name
         return None if example is None else text(example)
 
     def _answer(self, status: int) -> Answer:

@@ -12,7 +12,7 @@ from ..contract.document import Document
 from ..http.inside import Reply
 from .attempt import Attempt
 from .client import Refused
-from .pages import World
+from .pages import SandboxView
 from .sheet import Sheet
 from .shell import contracts, pages
 
@@ -60,8 +60,8 @@ def _sheet(ident: str) -> Sheet:
     credentials = g.client.credentials
     live = Document(g.client.get(f"{CONTROL}/openapi.json" if is_control else "/openapi.json"))
     name, url = request.script_root.rpartition("/")[2] or "default", known.url + request.script_root
-    world = World(name, url, live, bool(g.visitor.keys), credentials["jwt"], credentials["private_key"])
-    return Sheet(live.operations[ident], CONTROL if is_control else "", world)
+    sandbox = SandboxView(name, url, live, bool(g.visitor.keys), credentials["jwt"], credentials["private_key"])
+    return Sheet(live.operations[ident], CONTROL if is_control else "", sandbox)
 
 
 def _page(attempt: Attempt, shown: Shown | None) -> str:

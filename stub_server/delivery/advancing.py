@@ -27,22 +27,22 @@ class Passed(NamedTuple):
 
 
 async def pass_time(
-    courier: Courier, world: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None = None
+    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None = None
 ) -> Passed:
     """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
 
     After these it goes on in the background, and other clock calls are rejected until it is complete.
     Raises Conflict.
     """
-    check_standing(world)
+    check_standing(sandbox)
     fired: list[Fired] = []
     if not courier.is_open:
-        fired += advance(world, to, cause)
+        fired += advance(sandbox, to, cause)
         if then is not None:
             then()
         return Passed(fired, complete=True)
-    world.is_advancing = True
-    task = courier.spawn(_pass(courier, world, to, cause, fired, then))
+    sandbox.is_advancing = True
+    task = courier.spawn(_pass(courier, sandbox, to, cause, fired, then))
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
         task.result()
@@ -52,47 +52,47 @@ async def pass_time(
 
 
 async def _pass(
-    courier: Courier, world: Sandbox, to: int, cause: Cause, fired: list[Fired], then: Callable[[], object] | None
+    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired], then: Callable[[], object] | None
 ) -> None:
     try:
-        courier.hand_back(world)
-        courier.posting.hasten(world, TIMEOUT)
-        while courier.posting.in_flight(world):
+        courier.hand_back(sandbox)
+        courier.posting.hasten(sandbox, TIMEOUT)
+        while courier.posting.in_flight(sandbox):
             await courier.posting.ended()
-        while not world.is_gone:
-            speaks = not is_silent(world)
-            let_go_on(world)
-            async with world.turn:
-                await courier.lane.in_slices(passing(world, to, fired, pausing=speaks))
-            attempt, job = world.timers.next_attempt() if speaks else None, world.timers.next_due()
+        while not sandbox.is_gone:
+            speaks = not is_silent(sandbox)
+            let_go_on(sandbox)
+            async with sandbox.turn:
+                await courier.lane.in_slices(passing(sandbox, to, fired, pausing=speaks))
+            attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
             if attempt is not None and attempt <= to:
-                await _send(courier, world, attempt, cause, fired)
+                await _send(courier, sandbox, attempt, cause, fired)
             elif job is None or job > to:
                 break
-        if not world.is_gone:
-            arrive(world, to, cause)
+        if not sandbox.is_gone:
+            arrive(sandbox, to, cause)
             if then is not None:
                 then()
     finally:
-        world.is_advancing = False
-        courier.ring(world)
+        sandbox.is_advancing = False
+        courier.ring(sandbox)
         courier.posting.wake()
 
 
-async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
+async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
     """Stop the clock at an instant and make the attempts due there, those of one webhook in order."""
-    if due > world.clock.now:
-        draft = Draft(world, world.store, cause)
-        draft.clock = world.clock.moved(due)
+    if due > sandbox.clock.now:
+        draft = Draft(sandbox, sandbox.store, cause)
+        draft.clock = sandbox.clock.moved(due)
         draft.now = draft.clock.now
         draft.record()
     by_webhook: dict[str, list[Timer]] = {}
 
     def claim() -> Generator[None, None, None]:
-        while (timer := world.timers.claim(due)) is not None:
-            webhook = webhook_of(world, timer)
+        while (timer := sandbox.timers.claim(due)) is not None:
+            webhook = webhook_of(sandbox, timer)
             if webhook is None:
-                world.timers.pass_over(timer)
+                sandbox.timers.pass_over(timer)
             else:
                 by_webhook.setdefault(webhook, []).append(timer)
             yield
@@ -101,29 +101,29 @@ async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired:
 
     async def in_order(timers: list[Timer]) -> None:
         for timer in timers:
-            if await courier.posting.deliver(world, timer, TIMEOUT) is not None:
+            if await courier.posting.deliver(sandbox, timer, TIMEOUT) is not None:
                 fired.append(Fired(timer.due, SENDING, timer.subject, ()))
 
     await asyncio.gather(*map(in_order, by_webhook.values()))
 
 
-async def drained(courier: Courier, world: Sandbox, seconds: float) -> bool:
+async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
     """Wait until nothing is due in a sandbox, at most so many seconds. Returns whether that is so."""
     try:
         async with asyncio.timeout(seconds):
-            while not is_drained(courier, world):
+            while not is_drained(courier, sandbox):
                 await courier.posting.ended()
     except TimeoutError:
         pass
-    return is_drained(courier, world)
+    return is_drained(courier, sandbox)
 
 
-def is_drained(courier: Courier, world: Sandbox) -> bool:
+def is_drained(courier: Courier, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
-    timers = world.timers
-    if world.is_gone or not (world.is_advancing or timers.claimed or courier.posting.in_flight(world)):
-        due = None if world.is_gone or is_silent(world) else timers.next_attempt()
-        return due is None or due > world.clock.read()
+    timers = sandbox.timers
+    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or courier.posting.in_flight(sandbox)):
+        due = None if sandbox.is_gone or is_silent(sandbox) else timers.next_attempt()
+        return due is None or due > sandbox.clock.read()
     return False
 
 

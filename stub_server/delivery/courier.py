@@ -34,7 +34,7 @@ log = logging.getLogger("stub_server")
 class Queue:
     """Attempts that wait for one webhook. A receiver gets one at a time, and one more with every answer."""
 
-    world: Sandbox
+    sandbox: Sandbox
     waiting: deque[Timer] = field(default_factory=deque)
     workers: int = 0
 
@@ -61,14 +61,14 @@ class Courier:
         """Whether it sends."""
         return self._loop is not None
 
-    def start(self, worlds: Iterable[Sandbox]) -> None:
+    def start(self, sandboxes: Iterable[Sandbox]) -> None:
         """Start to send, with what is due by now."""
         self._loop = asyncio.get_running_loop()
         self.sender.open()
-        for world in worlds:
-            for timer in list(world.timers.claimed.values()):  # not made before an earlier stop
-                world.timers.release(Timer(*timer))
-            self.ring(world)
+        for sandbox in sandboxes:
+            for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
+                sandbox.timers.release(Timer(*timer))
+            self.ring(sandbox)
 
     async def stop(self, since: float | None = None) -> None:
         """Stop sending. Attempts under way get GRACE seconds from `since`; others are due again at the next start."""
@@ -87,79 +87,79 @@ class Courier:
 
     # -- when to look
 
-    def ring(self, world: Sandbox) -> None:
+    def ring(self, sandbox: Sandbox) -> None:
         """Look at a sandbox as soon as the event loop is free."""
-        if self._loop is not None and id(world) not in self._rung:
-            self._rung.add(id(world))
-            self._loop.call_soon(self._look, world)
+        if self._loop is not None and id(sandbox) not in self._rung:
+            self._rung.add(id(sandbox))
+            self._loop.call_soon(self._look, sandbox)
 
-    def _look(self, world: Sandbox) -> None:
+    def _look(self, sandbox: Sandbox) -> None:
         """Queue what is due in a sandbox, and set an alarm for what is next."""
-        self._rung.discard(id(world))
-        self.posting.end(world)
+        self._rung.discard(id(sandbox))
+        self.posting.end(sandbox)
         self.posting.wake()  # those who wait for a sandbox look at it next
-        if self._loop is None or world.is_advancing or world.is_broken or world.is_halted:
+        if self._loop is None or sandbox.is_advancing or sandbox.is_broken or sandbox.is_halted:
             return
-        if (earlier := self._alarms.pop(id(world), None)) is not None:
+        if (earlier := self._alarms.pop(id(sandbox), None)) is not None:
             earlier.cancel()
-        if world.is_gone:
+        if sandbox.is_gone:
             return
         try:
-            seconds = self._take_stock(world)
+            seconds = self._take_stock(sandbox)
         except Exception:
-            log.exception("defect in what is due in sandbox %s; it is looked at again", world.name)
+            log.exception("defect in what is due in sandbox %s; it is looked at again", sandbox.name)
             seconds = AFTER_DEFECT
         if seconds is not None:
-            self._alarms[id(world)] = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._wake, ref(world))
+            self._alarms[id(sandbox)] = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._wake, ref(sandbox))
 
-    def _take_stock(self, world: Sandbox) -> float | None:
+    def _take_stock(self, sandbox: Sandbox) -> float | None:
         """Do what is due and queue what is to be sent; returns in how many seconds more is due, if it is."""
-        job, now = world.timers.next_due(), world.clock.read()
+        job, now = sandbox.timers.next_due(), sandbox.clock.read()
         if job is not None and job <= now:
-            if id(world) in self._passing:
+            if id(sandbox) in self._passing:
                 return None
-            rest = tick(world)  # jobs raise events
+            rest = tick(sandbox)  # jobs raise events
             if rest is not None:
-                self._passing.add(id(world))
-                self.spawn(self._pass_time(world, rest))
+                self._passing.add(id(sandbox))
+                self.spawn(self._pass_time(sandbox, rest))
                 return None
-            job = world.timers.next_due()
+            job = sandbox.timers.next_due()
         attempt = None
-        if not is_silent(world):
-            let_go_on(world)
+        if not is_silent(sandbox):
+            let_go_on(sandbox)
             until = perf_counter() + SLICE
-            while perf_counter() < until and (timer := world.timers.claim(now)) is not None:
-                self._take_on(world, timer)
-            attempt = world.timers.next_attempt()
+            while perf_counter() < until and (timer := sandbox.timers.claim(now)) is not None:
+                self._take_on(sandbox, timer)
+            attempt = sandbox.timers.next_attempt()
             if attempt is not None and attempt <= now:
-                self.ring(world)
+                self.ring(sandbox)
         due = min((instant for instant in (job, attempt) if instant is not None), default=SILENT)
-        world.alarm = due
-        if due == SILENT or world.clock.frozen:
+        sandbox.alarm = due
+        if due == SILENT or sandbox.clock.frozen:
             return None
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
-    async def _pass_time(self, world: Sandbox, until: int) -> None:
+    async def _pass_time(self, sandbox: Sandbox, until: int) -> None:
         """Do what is due, and look again."""
         try:
-            await pass_on(world, self.lane, until)
+            await pass_on(sandbox, self.lane, until)
         finally:
-            self._passing.discard(id(world))
-        self.ring(world)
+            self._passing.discard(id(sandbox))
+        self.ring(sandbox)
 
     def _wake(self, reference: ref[Sandbox]) -> None:
-        world = reference()
-        if world is not None:
-            self._look(world)
+        sandbox = reference()
+        if sandbox is not None:
+            self._look(sandbox)
 
     # -- one queue per webhook
 
-    def _take_on(self, world: Sandbox, timer: Timer) -> None:
-        webhook = webhook_of(world, timer)
+    def _take_on(self, sandbox: Sandbox, timer: Timer) -> None:
+        webhook = webhook_of(sandbox, timer)
         if webhook is None:
-            world.timers.pass_over(timer)
+            sandbox.timers.pass_over(timer)
             return
-        queue = self._queues.setdefault((id(world), webhook), Queue(world))
+        queue = self._queues.setdefault((id(sandbox), webhook), Queue(sandbox))
         queue.waiting.append(timer)
         if not queue.workers:
             self._add_worker(webhook, queue)
@@ -176,17 +176,17 @@ class Courier:
         return task
 
     async def _work(self, webhook: str, queue: Queue) -> None:
-        world, key = queue.world, (id(queue.world), webhook)
+        sandbox, key = queue.sandbox, (id(queue.sandbox), webhook)
         try:
             while (
                 queue.waiting
                 and self._loop is not None
-                and (queue.workers == 1 or not self.posting.has_timed_out(world, webhook))
+                and (queue.workers == 1 or not self.posting.has_timed_out(sandbox, webhook))
             ):
-                if world.is_advancing:
-                    self.hand_back(world)
+                if sandbox.is_advancing:
+                    self.hand_back(sandbox)
                     break
-                await self.posting.deliver(world, queue.waiting.popleft(), TIMEOUT)
+                await self.posting.deliver(sandbox, queue.waiting.popleft(), TIMEOUT)
                 if queue.waiting and queue.workers < self._most_at_once(queue, webhook):
                     self._add_worker(webhook, queue)
         finally:
@@ -196,63 +196,63 @@ class Courier:
 
     def _most_at_once(self, queue: Queue, webhook: str) -> int:
         """How many attempts to a webhook may run at once: one if they time out, or if its events are sent in order."""
-        store = queue.world.stores.get(queue.waiting[0].merchant_id)
+        store = queue.sandbox.stores.get(queue.waiting[0].merchant_id)
         public = None if store is None else store.webhooks.peek(webhook)
         is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or self.posting.has_timed_out(queue.world, webhook) else PER_WEBHOOK
+        return 1 if is_ordered or self.posting.has_timed_out(queue.sandbox, webhook) else PER_WEBHOOK
 
-    def hand_back(self, world: Sandbox) -> None:
+    def hand_back(self, sandbox: Sandbox) -> None:
         """Make everything due again that waits in a queue: an advancing clock sends it itself."""
         for queue in self._queues.values():
-            if queue.world is world:
+            if queue.sandbox is sandbox:
                 while queue.waiting:
-                    world.timers.release(queue.waiting.popleft())
+                    sandbox.timers.release(queue.waiting.popleft())
 
-    def _try_again(self, world: Sandbox, timer: Timer) -> None:
+    def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
         """Make an attempt due again a little later, after a defect of the server."""
 
         def again() -> None:
-            world.timers.release(timer)
-            self.ring(world)
+            sandbox.timers.release(timer)
+            self.ring(sandbox)
 
         if self._loop is not None:
             self._loop.call_later(AFTER_DEFECT, again)
 
-    def queue(self, world: Sandbox) -> dict[str, int]:
+    def queue(self, sandbox: Sandbox) -> dict[str, int]:
         """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
-        timers, now = world.timers, world.clock.now
+        timers, now = sandbox.timers, sandbox.clock.now
         due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
-        if is_silent(world):
+        if is_silent(sandbox):
             return {"due": 0, "in_flight": 0, "held": held + due}
-        return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}
+        return {"due": due, "in_flight": self.posting.in_flight(sandbox), "held": held}
 
-    def resume(self, world: Sandbox) -> None:
+    def resume(self, sandbox: Sandbox) -> None:
         """Send what is kept back."""
-        world.timers.unhold()
-        self.ring(world)
+        sandbox.timers.unhold()
+        self.ring(sandbox)
 
 
-def count_kept_back(world: Sandbox) -> Generator[None, None, int]:
+def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
     """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
     count = 0
-    for timer in list(world.timers.due_by(world.clock.now)):
-        attempt = attempt_for(world, timer) if timer.job == SENDING else None
-        if attempt is not None and is_kept_back(world, attempt.serial, attempt.delivery.url):
-            count += not is_waiting(world.stores[timer.merchant_id], attempt.log)
+    for timer in list(sandbox.timers.due_by(sandbox.clock.now)):
+        attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
+        if attempt is not None and is_kept_back(sandbox, attempt.serial, attempt.delivery.url):
+            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.log)
         yield
     return count
 
 
-def let_go_on(world: Sandbox) -> None:
+def let_go_on(sandbox: Sandbox) -> None:
     """Make due what waited for an earlier delivery to the same webhook that is decided by now."""
-    for merchant_id, webhook in list(world.timers.parked):
-        if not keeps_waiting(world.stores.get(merchant_id), webhook):
-            world.timers.unpark(merchant_id, webhook)
+    for merchant_id, webhook in list(sandbox.timers.parked):
+        if not keeps_waiting(sandbox.stores.get(merchant_id), webhook):
+            sandbox.timers.unpark(merchant_id, webhook)
 
 
-def webhook_of(world: Sandbox, timer: Timer) -> str | None:
+def webhook_of(sandbox: Sandbox, timer: Timer) -> str | None:
     """The id of an attempt's webhook."""
-    store = world.stores.get(timer.merchant_id)
+    store = sandbox.stores.get(timer.merchant_id)
     record = store.webhook_logs.find(timer.subject) if store is not None else None
     ident: str | None = None if record is None else orjson.loads(record.public)["webhookId"]
     return ident

@@ -166,96 +166,96 @@ class Posting:
         self._latest: dict[tuple[int, str], Made] = {}  # the latest attempt by sandbox and webhook
         self._watching: list[Future[None]] = []
 
-    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> Made | None:
+    async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> Made | None:
         """Make a claimed attempt, if it is still due, and record its outcome.
 
         Returns None where nothing was sent, or the webhook was deleted meanwhile.
         """
-        advancing = world.is_advancing
-        flying = self._flying.setdefault(id(world), Flying())
+        advancing = sandbox.is_advancing
+        flying = self._flying.setdefault(id(sandbox), Flying())
         flying.count += 1
         try:
-            attempt = self._attempt(world, timer)
+            attempt = self._attempt(sandbox, timer)
             if attempt is None:
                 return None
-            key = id(world), attempt.webhook.id
+            key = id(sandbox), attempt.webhook.id
             place = Place(key[0], urlsplit(attempt.delivery.url).netloc.lower(), self._known(key))
             was_free = self._places.is_free(place)
             async with flying.ending(timer.merchant_id, attempt.webhook.id), self._places.at(place):
                 if not was_free:
-                    if world.is_advancing != advancing:
-                        world.timers.release(timer)
+                    if sandbox.is_advancing != advancing:
+                        sandbox.timers.release(timer)
                         return None
-                    attempt = self._attempt(world, timer)
+                    attempt = self._attempt(sandbox, timer)
                     if attempt is None:
                         return None
-                if world.log.stored is not None:  # an event that was sent must not be undone
-                    await world.log.stored()
-                begun = world.clock.now if world.is_advancing else world.clock.read()
+                if sandbox.log.stored is not None:  # an event that was sent must not be undone
+                    await sandbox.log.stored()
+                begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
                 sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self._sender
-                disturbed = disturbance(world, attempt.webhook, attempt.log)
+                disturbed = disturbance(sandbox, attempt.webhook, attempt.log)
                 outcome = await send(sender, attempt.delivery, timeout, disturbed, flying.limits)
-            if not world.is_broken:
-                await caught_up(world, self._lane)
-            if not world.is_gone and not world.is_broken:
-                self._record(world, timer, attempt, outcome, begun)
+            if not sandbox.is_broken:
+                await caught_up(sandbox, self._lane)
+            if not sandbox.is_gone and not sandbox.is_broken:
+                self._record(sandbox, timer, attempt, outcome, begun)
             self._latest.pop(key, None)
             made = self._latest[key] = Made(outcome.error == "timeout", outcome.duration_ms)
             if len(self._latest) > MOST_KNOWN:
                 del self._latest[next(iter(self._latest))]
             return made
         except TimeoutError:  # its webhook was deleted
-            world.timers.pass_over(timer)
+            sandbox.timers.pass_over(timer)
             return None
         except CancelledError:
-            world.timers.release(timer)
+            sandbox.timers.release(timer)
             raise
         except Unavailable:  # its outcome cannot be stored: it is repeated once it can
-            world.timers.release(timer)
+            sandbox.timers.release(timer)
             return None
         except Exception:
-            log.exception("defect in a delivery of sandbox %s; it is tried again", world.name)
-            self._try_again(world, timer)
+            log.exception("defect in a delivery of sandbox %s; it is tried again", sandbox.name)
+            self._try_again(sandbox, timer)
             return None
         finally:
             flying.count -= 1
             if not flying.count:
-                del self._flying[id(world)]
+                del self._flying[id(sandbox)]
             self.wake()
 
-    def _attempt(self, world: Sandbox, timer: Timer) -> Attempt | None:
+    def _attempt(self, sandbox: Sandbox, timer: Timer) -> Attempt | None:
         """What is to be sent now; None where nothing is, no longer or not yet."""
-        if world.is_gone or world.is_broken or not world.timers.is_claimed(timer):
+        if sandbox.is_gone or sandbox.is_broken or not sandbox.timers.is_claimed(timer):
             return None
-        attempt = attempt_for(world, timer)
+        attempt = attempt_for(sandbox, timer)
         if attempt is None:
-            world.timers.pass_over(timer)
-        elif is_simulated(world, attempt.delivery.url):  # the webhook has another address by now
-            draft = self._draft(world, timer, world.stores[timer.merchant_id])
+            sandbox.timers.pass_over(timer)
+        elif is_simulated(sandbox, attempt.delivery.url):  # the webhook has another address by now
+            draft = self._draft(sandbox, timer, sandbox.stores[timer.merchant_id])
             draft.at(draft.now, ANSWERING, timer.subject)
             draft.record()
             return None
-        elif is_kept_back(world, attempt.serial, attempt.delivery.url):
-            world.timers.hold(timer)
+        elif is_kept_back(sandbox, attempt.serial, attempt.delivery.url):
+            sandbox.timers.hold(timer)
             return None
-        elif is_waiting(world.stores[timer.merchant_id], attempt.log):
-            world.timers.park(timer, attempt.webhook.id)
+        elif is_waiting(sandbox.stores[timer.merchant_id], attempt.log):
+            sandbox.timers.park(timer, attempt.webhook.id)
             return None
         return attempt
 
-    def _record(self, world: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome, begun: int) -> None:
+    def _record(self, sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome, begun: int) -> None:
         """The step of an attempt, at the instant that the clock shows by now."""
-        store = world.stores.get(timer.merchant_id)
+        store = sandbox.stores.get(timer.merchant_id)
         if store is None:
             return
-        draft = self._draft(world, timer, store)
+        draft = self._draft(sandbox, timer, store)
         conclude(draft, attempt.log, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
         draft.record()
 
-    def _draft(self, world: Sandbox, timer: Timer, store: Store) -> Draft:
+    def _draft(self, sandbox: Sandbox, timer: Timer, store: Store) -> Draft:
         """The step that an attempt ends with."""
-        draft = Draft(world, store, Cause("delivery", timer.subject, SENDING))
-        if world.timers.is_set(timer):  # also in a sandbox that was rewound meanwhile
+        draft = Draft(sandbox, store, Cause("delivery", timer.subject, SENDING))
+        if sandbox.timers.is_set(timer):  # also in a sandbox that was rewound meanwhile
             draft.fired(timer)
         return draft
 
@@ -265,34 +265,34 @@ class Posting:
             return Receiver.NEW
         return Receiver.SLOW if latest.timed_out or latest.took > LATE else Receiver.PROVED
 
-    def has_timed_out(self, world: Sandbox, webhook: str) -> bool:
+    def has_timed_out(self, sandbox: Sandbox, webhook: str) -> bool:
         """Whether the latest attempt to a webhook had no answer in time."""
-        latest = self._latest.get((id(world), webhook))
+        latest = self._latest.get((id(sandbox), webhook))
         return latest is not None and latest.timed_out
 
     def forget(self) -> None:
         """Forget how receivers answered."""
         self._latest.clear()
 
-    def end(self, world: Sandbox) -> None:
+    def end(self, sandbox: Sandbox) -> None:
         """End the attempts to webhooks that were deleted."""
-        flying = self._flying.get(id(world))
+        flying = self._flying.get(id(sandbox))
         if flying is None:
             return
         for limit, (merchant_id, webhook) in list(flying.ends.items()):
-            store = None if world.is_gone else world.stores.get(merchant_id)
+            store = None if sandbox.is_gone else sandbox.stores.get(merchant_id)
             if store is None or store.webhooks.find(webhook) is None:
                 limit.reschedule(0)
                 del flying.ends[limit]
 
-    def in_flight(self, world: Sandbox) -> int:
+    def in_flight(self, sandbox: Sandbox) -> int:
         """How many attempts of a sandbox are under way or wait for a place."""
-        flying = self._flying.get(id(world))
+        flying = self._flying.get(id(sandbox))
         return flying.count if flying is not None else 0
 
-    def hasten(self, world: Sandbox, seconds: float) -> None:
+    def hasten(self, sandbox: Sandbox, seconds: float) -> None:
         """Give the attempts of a sandbox that are under way at most so many seconds more."""
-        flying = self._flying.get(id(world))
+        flying = self._flying.get(id(sandbox))
         end = get_running_loop().time() + seconds
         for limit in flying.limits if flying is not None else ():
             set_for = limit.when()

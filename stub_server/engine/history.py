@@ -32,7 +32,7 @@ _USAGE = ""  # in place of a table's name
 class Earlier(NamedTuple):
     """A copy of a sandbox in an earlier state, and its difference from the sandbox when that was asked for."""
 
-    world: Sandbox
+    sandbox: Sandbox
     difference: Difference
 
 
@@ -96,7 +96,7 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, 
 
     Raises Conflict for a step that is no longer stored.
     """
-    twin = (yield from rebuilt_at(sandbox, number, name)).world
+    twin = (yield from rebuilt_at(sandbox, number, name)).sandbox
     twin.recorded_clock = twin.clock.again(twin.recorded_clock)
     twin.clock.set(twin.recorded_clock)
     return twin
@@ -222,82 +222,84 @@ def between(now: Sandbox, then: Sandbox) -> Generator[None, None, Difference]:
 
 
 def rewind(
-    world: Sandbox, number: int, cause: Cause, instant: int | None = None
+    sandbox: Sandbox, number: int, cause: Cause, instant: int | None = None
 ) -> Generator[None, None, tuple[Step, int]]:
     """Restore the state after a step, with the clock at an instant of it; the step, and how many steps it undoes.
 
     Steps that are recorded meanwhile are undone too. Raises Conflict.
     """
-    step = yield from _record(world, (yield from rebuilt_at(world, number, world.name)), cause, instant)
+    step = yield from _record(sandbox, (yield from rebuilt_at(sandbox, number, sandbox.name)), cause, instant)
     return step, step.number - 1 - number
 
 
-def restore(world: Sandbox, snapshot: Sandbox, cause: Cause) -> Generator[None, None, Step]:
+def restore(sandbox: Sandbox, snapshot: Sandbox, cause: Cause) -> Generator[None, None, Step]:
     """Restore the state of an earlier copy of a sandbox, which is not changed. Raises Conflict."""
-    here, there = world.fork(world.name), snapshot.fork(world.name)
+    here, there = sandbox.fork(sandbox.name), snapshot.fork(sandbox.name)
     for store in here.stores.values():
         store.forget_unrecorded()
     for store in there.stores.values():
         store.unrecorded.clear()
     found = yield from between(here, there)
-    return (yield from _record(world, Earlier(there, found), cause, None))
+    return (yield from _record(sandbox, Earlier(there, found), cause, None))
 
 
-def _record(world: Sandbox, earlier: Earlier, cause: Cause, instant: int | None) -> Generator[None, None, Step]:
+def _record(sandbox: Sandbox, earlier: Earlier, cause: Cause, instant: int | None) -> Generator[None, None, Step]:
     """Record the step that goes from the sandbox, as it is by now, to an earlier state."""
 
     def changes() -> Generator[None, None, tuple[tuple[Part, ...], int]]:
-        yield from earlier.difference.catch_up(world.log)
-        return (yield from earlier.difference.parts(world.stores))
+        yield from earlier.difference.catch_up(sandbox.log)
+        return (yield from earlier.difference.parts(sandbox.stores))
 
     for _ in range(ROUNDS):
         parts, size = yield from changes()
-        if earlier.difference.number == world.log.number:
+        if earlier.difference.number == sandbox.log.number:
             break
     else:
         parts, size = at_once(changes())
-    check_standing(world)
-    if world.is_gone:
+    check_standing(sandbox)
+    if sandbox.is_gone:
         raise unkept("The sandbox was reset or deleted meanwhile: its log has begun anew.", "to_step")
-    step = _step(world, earlier.world, parts, size, cause, instant)
-    world.take(step, None, earlier.world)
+    step = _step(sandbox, earlier.sandbox, parts, size, cause, instant)
+    sandbox.take(step, None, earlier.sandbox)
     return step
 
 
-def _step(world: Sandbox, then: Sandbox, parts: tuple[Part, ...], size: int, cause: Cause, instant: int | None) -> Step:
+def _step(
+    sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], size: int, cause: Cause, instant: int | None
+) -> Step:
     """The step itself. Ids and numbers of timers continue, so that none is used twice."""
-    clock = world.clock.again(then.clock.at(then.recorded_clock.now if instant is None else instant))
-    events = ends_of(list(world.events), list(then.events))
-    replies = ends_of(list(world.replies.items()), list(then.replies.items()), eq)
-    coming, going = then.timers.beyond(world.timers), world.timers.beyond(then.timers)
+    clock = sandbox.clock.again(then.clock.at(then.recorded_clock.now if instant is None else instant))
+    events = ends_of(list(sandbox.events), list(then.events))
+    replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()), eq)
+    coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
     size += OVERHEAD + OVERHEAD_EACH * (len(coming) + len(going)) + size_of(events, lambda event: event.size)
     size += size_of(replies, lambda pair: len(pair[1].body))
-    changed = then.settings != world.settings
+    changed = then.settings != sandbox.settings
     return Step(
-        number=world.log.number + 1,
+        number=sandbox.log.number + 1,
         at=clock.now,
         cause=cause,
-        merchant=world.store.merchant,
+        merchant=sandbox.store.merchant,
         opens_store=False,
         puts=(),
         drops=(),
         events=(),
-        events_before=world.events.raised,
+        events_before=sandbox.events.raised,
         forgotten_events=(),
         timers_set=coming,
-        timers_before=world.timers.last,
+        timers_before=sandbox.timers.last,
         timers_fired=going,
         used=(),
         saved=None,
         forgotten_replies=(),
         clock=clock,
-        clock_before=world.recorded_clock,
-        position=world.ids.position,
-        position_before=world.ids.position,
+        clock_before=sandbox.recorded_clock,
+        position=sandbox.ids.position,
+        position_before=sandbox.ids.position,
         size=size,
         settings=then.settings if changed else None,
-        settings_before=world.settings if changed else None,
+        settings_before=sandbox.settings if changed else None,
         restored=Restored(
-            parts, tuple(world.stores), tuple(then.stores), events, world.events.raised, then.events.raised, replies
+            parts, tuple(sandbox.stores), tuple(then.stores), events, sandbox.events.raised, then.events.raised, replies
         ),
     )

@@ -113,9 +113,9 @@ def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
     return fired
 
 
-def check_standing(world: Sandbox) -> None:
+def check_standing(sandbox: Sandbox) -> None:
     """Check that the clock of a sandbox is not advancing. Raises Conflict."""
-    if world.is_advancing:
+    if sandbox.is_advancing:
         raise Conflict(
             "The clock is still advancing, because it waits for receivers of webhooks.",
             advice="Send this again in a few seconds, or wait for it: POST /_sandbox/webhooks/drain, or `wait_seconds` "

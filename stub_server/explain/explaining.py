@@ -68,35 +68,35 @@ class Explainer:
         self._control = _Surface(repaired, Mender(repaired, controls))
         self._turn = asyncio.Lock()
 
-    async def explain(self, server: Server, world: Sandbox, trace: Trace) -> Body | None:
+    async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
         """The explanation of a refusal in the journal; None for a request that was accepted."""
         if trace.status < 400:
             return None
         async with self._turn:
-            return await self._explained(server, world, trace)
+            return await self._explained(server, sandbox, trace)
 
-    async def _explained(self, server: Server, world: Sandbox, trace: Trace) -> Body:
+    async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
         code, refusal, path = trace.code or "", _refusal_of(trace), _path_in_sandbox(trace)
         kind = KINDS.get(code, Kind(RULE, "The message says what is asked for.", None, False))
         kind = kind._replace(kind=AUTH) if trace.status == 401 else kind
         is_control = path.startswith(CONTROL)
         document, mender = self._control if is_control else self._api
-        merchant = _merchant(world, trace, document)
-        token = server.tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
-        first = _first_attempt(trace, token, document, keeps_bodies=world.journal.keeps_bodies)
+        merchant = _merchant(sandbox, trace, document)
+        token = server.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+        first = _first_attempt(trace, token, document, keeps_bodies=sandbox.journal.keeps_bodies)
         found: Attempt | None = None
         codes = [code]
         is_cut = trace.path.endswith("…") or trace.query.endswith("…".encode())
-        can_be_tried = not (world.is_broken or is_cut or (is_control and routed(document, path) is None))
+        can_be_tried = not (sandbox.is_broken or is_cut or (is_control and routed(document, path) is None))
         if can_be_tried and (kind.is_listed or trace.simulated):
             search = Search(server, document, mender, self._rehearsal, merchant.id, values_of(trace.body))
             try:
-                found = await search.nearest(first, self._rehearsal.copy_of(world))
+                found = await search.nearest(first, self._rehearsal.copy_of(sandbox))
             except Exception:  # the rest of the explanation is shown all the same
-                log.exception("defect while looking for the nearest of a %s of sandbox %s", code, world.name)
+                log.exception("defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name)
             codes += search.codes if found is None else ()
         answer = Answer(trace.status, b"", code, str(refusal.get("message", "")), tuple(refusal.get("details", ())))
-        situation = Situation(mender, document, self._rehearsal.copy_of(world), merchant.id, first, answer)
+        situation = Situation(mender, document, self._rehearsal.copy_of(sandbox), merchant.id, first, answer)
         operations = {} if situation.routed is None else situation.routed.operations
         operation = operations.get({"HEAD": "GET"}.get(trace.method, trace.method)) or next(
             iter(operations.values()), None
@@ -109,7 +109,7 @@ class Explainer:
             "contract": place_of(document, operation, answer) if operation and name != FAULT else None,
             "rule": None if name == CONTRACT else {"name": code, "text": kind.text},
             "state": next((state for state in states if state is not None), None),
-            "nearest": None if found is None else _shown(server, world, trace, found, name),
+            "nearest": None if found is None else _shown(server, sandbox, trace, found, name),
         }
 
 
@@ -134,16 +134,16 @@ def _path_in_sandbox(trace: Trace) -> str:
     return "/" + trace.path[3:].partition("/")[2] if has_prefix else trace.path
 
 
-def _merchant(world: Sandbox, trace: Trace, document: Document) -> Merchant:
+def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
     """The merchant of the caller; of an unknown caller, that of the record in the path."""
-    if trace.caller is not None and trace.caller.merchant_id in world.stores:
-        return world.stores[trace.caller.merchant_id].merchant
+    if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
+        return sandbox.stores[trace.caller.merchant_id].merchant
     found = routed(document, _path_in_sandbox(trace))
     for name, ident in found.values.items() if found is not None else ():
-        for store in world.stores.values():
+        for store in sandbox.stores.values():
             if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
                 return store.merchant
-    return world.store.merchant
+    return sandbox.store.merchant
 
 
 def _kind_shown(kind: Kind, trace: Trace, *, is_same: bool) -> str:
@@ -186,9 +186,9 @@ def _first_attempt(trace: Trace, token: str, document: Document, *, keeps_bodies
     return attempt
 
 
-def _shown(server: Server, world: Sandbox, trace: Trace, found: Attempt, kind: str) -> Body | None:
+def _shown(server: Server, sandbox: Sandbox, trace: Trace, found: Attempt, kind: str) -> Body | None:
     """The changes and the commands of the nearest request; None where a shell cannot take one of them."""
-    base = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
+    base = server.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
     has_key = server.admin_key is not None
     commands = []
     for call in (*found.before, found.question):

@@ -56,12 +56,12 @@ class Rehearsal:
         self._routing = routing
         self._silent: Server | None = None
 
-    def copy_of(self, world: Sandbox) -> Sandbox:
+    def copy_of(self, sandbox: Sandbox) -> Sandbox:
         """A copy of a sandbox for rehearsals: it keeps no steps, and has no fault rules."""
-        twin = world.fork(world.name)
-        twin.log, number = Log(0, Budget()), world.log.number
+        twin = sandbox.fork(sandbox.name)
+        twin.log, number = Log(0, Budget()), sandbox.log.number
         twin.log.number = number
-        twin.faults = Faults(world.seed)
+        twin.faults = Faults(sandbox.seed)
         return twin
 
     async def ask(self, server: Server, copy: Sandbox, asked: Question, prefix: str = "") -> Answer:

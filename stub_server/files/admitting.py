@@ -20,7 +20,7 @@ from ..seeding.keys import MAIN_ID
 from .fitting import SHOWN, Fitting, faults_of, is_job
 from .package import BadFile
 from .reading import Reader
-from .state import Snapshot, WorldState, build
+from .state import SandboxState, Snapshot, build
 
 DROPPING = "--drop-unfit leaves that out, with what refers to it."
 ROUNDS = 20  # in which records that break a law are left out, before the rest is rejected
@@ -108,7 +108,7 @@ def admit(
 
 
 def _snapshots(
-    state: WorldState,
+    state: SandboxState,
     snapshots: Iterable[tuple[Body, Reader]],
     empty: Callable[[str, int], Sandbox],
     secret: bytes,
@@ -143,7 +143,7 @@ def _reasons(reader: Reader) -> list[str]:
 
 
 def _filled(
-    sandbox: Sandbox, state: WorldState, secret: bytes, clock: ClockState, most: int | None, where: str = ""
+    sandbox: Sandbox, state: SandboxState, secret: bytes, clock: ClockState, most: int | None, where: str = ""
 ) -> list[str]:
     """Fill an empty sandbox with a state whose records fit; answers at most so much of what breaks laws.
 
@@ -167,7 +167,7 @@ class _Shared:
         self._records: dict[Record, Record] = {}
         self._events: dict[str, Event] = {}
 
-    def share(self, state: WorldState) -> None:
+    def share(self, state: SandboxState) -> None:
         """Replace versions of a state by equal ones of an earlier state."""
         for owned in state.owned.values():
             for rows in owned.rows.values():
@@ -179,7 +179,7 @@ class _Shared:
                 state.events[place] = earlier
 
 
-def _check_origin(state: WorldState, snapshot: WorldState, where: str) -> None:
+def _check_origin(state: SandboxState, snapshot: SandboxState, where: str) -> None:
     """Check that a snapshot is of the sandbox whose state is given. Raises BadFile."""
     reason = None
     for name in ("scenario", "seed", "home", "seeded_keys"):
@@ -199,30 +199,30 @@ def _check_origin(state: WorldState, snapshot: WorldState, where: str) -> None:
 # -- leaving out
 
 
-def _records(state: WorldState) -> Iterator[tuple[str, Record]]:
+def _records(state: SandboxState) -> Iterator[tuple[str, Record]]:
     for owned in state.owned.values():
         for table, rows in owned.rows.items():
             for record in rows.values():
                 yield table, record
 
 
-def _counts(state: WorldState, steps: Sequence[Step]) -> Counter[str]:
+def _counts(state: SandboxState, steps: Sequence[Step]) -> Counter[str]:
     counts = Counter(table for table, _ in _records(state))
     counts.update(events=len(state.events), replies=len(state.replies), steps=len(steps))
     return counts
 
 
-def _idents(state: WorldState) -> set[str]:
+def _idents(state: SandboxState) -> set[str]:
     return {record.id for _, record in _records(state)} | {event.id for event in state.events}
 
 
-def _unfit(state: WorldState, fitting: Fitting) -> set[str]:
+def _unfit(state: SandboxState, fitting: Fitting) -> set[str]:
     """The ids of records and events of a state that do not fit."""
     found = {record.id for _, record in _records(state) if record in fitting.unfit}
     return found | {event.id for event in state.events if event.id in fitting.unfit}
 
 
-def _leave_out(state: WorldState, gone: set[str], fitting: Fitting) -> None:
+def _leave_out(state: SandboxState, gone: set[str], fitting: Fitting) -> None:
     """Take out what has these ids, and what refers to it. Raises BadFile for the key of the sandbox's own merchant."""
     referring = defaultdict[str, list[str]](list)
     for table, record in _records(state):

@@ -26,7 +26,7 @@ from .admitting import Admitted, admit
 from .fitting import Fitting, Shapes
 from .package import RECORDING, BadFile, digest_of, is_readable, pack, unpack
 from .reading import Reader, Rewrite, Unreadable
-from .state import Snapshot, WorldState, capture
+from .state import SandboxState, Snapshot, capture
 from .writing import Change, as_it_is, line_of, state_lines, step_line
 
 MOST_SNAPSHOTS = 20
@@ -34,9 +34,9 @@ _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before th
 _OURS = ("content-", "user-agent", "webhook-")
 
 
-def write_world(
+def write_sandbox(
     file: IO[bytes],
-    state: WorldState,
+    state: SandboxState,
     steps: Sequence[Step],
     contract: Body,
     snapshots: Sequence[Snapshot] = (),
@@ -62,7 +62,7 @@ def write_world(
     pack(file, lines(), contract, secrets=secrets)
 
 
-def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
+def world_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
         state.replies.clear()
@@ -148,7 +148,7 @@ def adopted(secret: bytes, name: str, *, anew: bool, keyless: bool = False) -> R
     hold no digests of API keys.
     """
 
-    def rewrite(state: WorldState, table: str, record: Record) -> Record:
+    def rewrite(state: SandboxState, table: str, record: Record) -> Record:
         if table == "api_keys":
             is_seeded = record.id in state.seeded_keys
             if is_seeded or anew or keyless:

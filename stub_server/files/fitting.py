@@ -29,7 +29,7 @@ from ..kernel.text import counted
 from ..kernel.timers import SENDING, TimerData
 from ..store.table import Table, encoded, place, whole
 from .package import BadFile
-from .state import WorldState
+from .state import SandboxState
 
 SHOWN = 50  # reasons of a refusal
 # Blocks of ids that are compared with those of records and events. A sandbox uses blocks one after the other, so a
@@ -89,7 +89,7 @@ class Fitting:
         other.unfit = {}
         return other
 
-    def reasons(self, state: WorldState, steps: Iterable[Step]) -> list[str]:
+    def reasons(self, state: SandboxState, steps: Iterable[Step]) -> list[str]:
         """What of a state and of the steps that led to it does not fit.
 
         A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
@@ -172,7 +172,7 @@ class Fitting:
         return saved if body is before else saved._replace(body=encoded(body))
 
 
-def _things(state: WorldState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
+def _things(state: SandboxState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
     """(table, thing as `unfit` has it, id) of what a state and steps hold, what steps replaced included."""
     events, replies = [*state.events], [*state.replies]
     for owned in state.owned.values():
@@ -195,10 +195,10 @@ def is_job(timer: TimerData) -> bool:
     return timer[2] in JOBS or timer[2] == SENDING
 
 
-def faults_of(world: Sandbox) -> Iterator[str]:
+def faults_of(sandbox: Sandbox) -> Iterator[str]:
     """What is wrong with a sandbox whose records each fit: ids, unique keys, or laws, the first that has faults."""
-    clashes = (_clashes(table) for store in world.stores.values() for table in store.tables.values())
-    for found in (chain(_reused_ids(world), _reused_secrets(world)), *clashes, broken(world)):
+    clashes = (_clashes(table) for store in sandbox.stores.values() for table in store.tables.values())
+    for found in (chain(_reused_ids(sandbox), _reused_secrets(sandbox)), *clashes, broken(sandbox)):
         first = next(found, None)
         if first is not None:
             yield first
@@ -206,33 +206,33 @@ def faults_of(world: Sandbox) -> Iterator[str]:
             return
 
 
-def _reused_ids(world: Sandbox) -> Iterator[str]:
+def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
     """Records and events with an id that the next ones would get, as the position of ids is too low."""
-    records, events = world.ids.upcoming(UPCOMING)
-    for ident, store in world.stores.items():
+    records, events = sandbox.ids.upcoming(UPCOMING)
+    for ident, store in sandbox.stores.items():
         for table in store.tables.values():
             for record in table.rows.values():
                 if record.key & _ID in records:
                     yield f"{table.name} {record.id}: a new record would be given this id"
         if int(ident.replace("-", ""), 16) in records:
             yield f"merchant {ident}: a new record would be given this id"
-    for event in world.events:
+    for event in sandbox.events:
         if int(event.id.removeprefix("evt_"), 16) in events:
             yield f"event {event.id}: a new event would be given this id"
 
 
-def _reused_secrets(world: Sandbox) -> Iterator[str]:
+def _reused_secrets(sandbox: Sandbox) -> Iterator[str]:
     """Keys and webhooks with a secret that the next ones would get, as the position of secrets is too low."""
     made = [
         (table, record)
-        for store in world.stores.values()
+        for store in sandbox.stores.values()
         for table in (store.api_keys, store.webhooks)
         for record in table.rows.values()
-        if record.id not in world.seeded_keys
+        if record.id not in sandbox.seeded_keys
     ]
     if not made:
         return
-    blocks = list(world.ids.upcoming_secrets(UPCOMING))
+    blocks = list(sandbox.ids.upcoming_secrets(UPCOMING))
     upcoming = {new_key(block[:32]) for block in blocks}
     upcoming |= {PUBLIC + derived_text(block, PUBLIC_LENGTH) for block in blocks}
     upcoming |= {digest(PRIVATE + derived_text(block, PRIVATE_LENGTH)) for block in blocks}

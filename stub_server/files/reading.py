@@ -17,10 +17,10 @@ from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
 from ..store.table import encoded, parted, place
 from .fitting import Fitting
-from .state import Owned, WorldState
+from .state import Owned, SandboxState
 from .writing import EVENT
 
-Rewrite = Callable[[WorldState, str, Record], Record]
+Rewrite = Callable[[SandboxState, str, Record], Record]
 """(state, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
 
 
@@ -35,13 +35,13 @@ class Reader:
         """`keep` at most so many steps. Every version of a record passes through `rewrite`, then `fitting`."""
         self._rewrite, self._keep, self.fitting = rewrite, keep, fitting
         self._owned: Owned | None = None
-        self._state: WorldState | None = None
+        self._state: SandboxState | None = None
         self._parts: dict[bytes, bytes] = {}  # that records share of their hidden parts
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
         self._steps: list[Step] = []
 
     @property
-    def state(self) -> WorldState:
+    def state(self) -> SandboxState:
         """The state after what was read."""
         if self._state is None:
             raise Unreadable("there is no sandbox in it")
@@ -92,7 +92,7 @@ class Reader:
         if self._state is not None:
             raise Unreadable("two sandboxes where one was expected")
         as_they_are = ("name", "scenario", "seed", "home", "step", "sample", "personas")
-        self._state = WorldState(
+        self._state = SandboxState(
             **{name: body[name] for name in as_they_are},
             clock=ClockState(**body["clock"]),
             position=(body["position"][0], body["position"][1]),

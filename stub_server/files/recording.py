@@ -19,7 +19,7 @@ from .exports import adopted, blanked, changed, without_replies, world_lines
 from .fitting import Fitting
 from .package import RECORDING, BadFile, is_readable, pack, unpack
 from .reading import Reader, Rewrite, Unreadable
-from .state import WorldState
+from .state import SandboxState
 from .writing import as_it_is, line_of, step_line
 
 
@@ -33,7 +33,7 @@ class Outline(NamedTuple):
 
 def write_recording(
     file: IO[bytes],
-    state: WorldState,
+    state: SandboxState,
     earlier: Sequence[Step],
     about: Body,
     requests: Iterable[Body],
@@ -127,7 +127,7 @@ def _anything(kind: str, body: Any) -> None:
 def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
     """Records with credentials that the server knows: what answers show of keys stays as it was."""
 
-    def rewrite(state: WorldState, table: str, record: Record) -> Record:
+    def rewrite(state: SandboxState, table: str, record: Record) -> Record:
         if table == "api_keys":
             return changed(record, {}, {"digest": digest(private_key(secret, state.seed, record.id, state.name))})
         return adopted(secret, state.name, anew=True)(state, table, record) if anew else record
@@ -135,12 +135,12 @@ def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
     return rewrite
 
 
-def step_for(world: Sandbox, body: Body) -> Step:
+def step_for(sandbox: Sandbox, body: Body) -> Step:
     """A step of a recording that depended on a receiver, as the next one of a sandbox. Raises KeyError, ValueError.
 
     Its results are those of the recording, but for the hidden parts and headers of webhooks.
     """
-    store = world.stores[body["merchant"]]
+    store = sandbox.stores[body["merchant"]]
     puts = []
     for put in body.get("puts", ()):
         key = place(put["created"], put["id"])
@@ -153,10 +153,10 @@ def step_for(world: Sandbox, body: Body) -> Step:
         parts = parted(put["table"], encoded(hidden), known)
         record = Record(put["id"], key, put["version"], encoded(public), *parts)
         puts.append((put["table"], record, before))
-    timers = world.timers.by_number()
-    clock = world.recorded_clock
+    timers = sandbox.timers.by_number()
+    clock = sandbox.recorded_clock
     return Step(
-        number=world.log.number + 1,
+        number=sandbox.log.number + 1,
         at=body["at"],
         cause=Cause(**body["cause"]),
         merchant=store.merchant,
@@ -164,20 +164,20 @@ def step_for(world: Sandbox, body: Body) -> Step:
         puts=tuple(puts),
         drops=(),
         events=(),
-        events_before=world.events.raised,
+        events_before=sandbox.events.raised,
         forgotten_events=(),
         timers_set=tuple(
             (t["due"], t["number"], t["job"], t["merchant"], t["subject"]) for t in body.get("timers", ())
         ),
-        timers_before=world.timers.last,
+        timers_before=sandbox.timers.last,
         timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
         used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
         saved=None,
         forgotten_replies=(),
-        clock=clock if clock.now == body["at"] else world.clock.at(body["at"]),
+        clock=clock if clock.now == body["at"] else sandbox.clock.at(body["at"]),
         clock_before=clock,
-        position=world.ids.position,
-        position_before=world.ids.position,
+        position=sandbox.ids.position,
+        position_before=sandbox.ids.position,
         size=body["size"],
     )
 

@@ -44,7 +44,7 @@ class Owned:
 
 
 @dataclass(slots=True)
-class WorldState:
+class SandboxState:
     """Everything that steps change in a sandbox, and what it was seeded with; `step` is the number of the newest one.
 
     `raised` is how many events there ever were, `timers_last` the number of the newest timer. The
@@ -164,22 +164,22 @@ def _set(usage: dict[str, Usage], key: str, value: Usage | None) -> None:
         usage[key] = value
 
 
-def capture(world: Sandbox) -> WorldState:
+def capture(sandbox: Sandbox) -> SandboxState:
     """A sandbox's state as it is now. Nothing that it shares with the sandbox changes any more."""
-    return WorldState(
-        world.name,
-        world.scenario,
-        world.seed,
-        world.home,
-        world.log.number,
-        world.recorded_clock,
-        world.ids.position,
-        world.ids.event_salt,
-        world.events.raised,
-        world.timers.last,
-        dict(world.sample),
-        dict(world.personas),
-        world.seeded_keys,
+    return SandboxState(
+        sandbox.name,
+        sandbox.scenario,
+        sandbox.seed,
+        sandbox.home,
+        sandbox.log.number,
+        sandbox.recorded_clock,
+        sandbox.ids.position,
+        sandbox.ids.event_salt,
+        sandbox.events.raised,
+        sandbox.timers.last,
+        dict(sandbox.sample),
+        dict(sandbox.personas),
+        sandbox.seeded_keys,
         {
             ident: Owned(
                 store.merchant,
@@ -187,42 +187,42 @@ def capture(world: Sandbox) -> WorldState:
                 dict(store.usage),
                 dict(store.unrecorded),
             )
-            for ident, store in world.stores.items()
+            for ident, store in sandbox.stores.items()
         },
-        deque(world.events),
-        world.timers.by_number(),
-        OrderedDict(world.replies.items()),
-        world.settings,
-        world.first_settings,
+        deque(sandbox.events),
+        sandbox.timers.by_number(),
+        OrderedDict(sandbox.replies.items()),
+        sandbox.settings,
+        sandbox.first_settings,
     )
 
 
-def build(world: Sandbox, state: WorldState, secret: bytes, clock: ClockState) -> None:
+def build(sandbox: Sandbox, state: SandboxState, secret: bytes, clock: ClockState) -> None:
     """Fill an empty sandbox with a state; its log continues from there.
 
     Raises KeyError, TypeError or ValueError for records that lack what an index reads.
     """
     for ident, owned in state.owned.items():
-        store = world.stores[ident] = Store(owned.merchant, world.rules.layout)
+        store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
         store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
         store.usage, store.unrecorded = dict(owned.usage), dict(owned.unrecorded)
-    world.home = state.home
-    world.settings = state.settings or world.settings
-    world.first_settings = state.first_settings or world.first_settings
-    world.events = EventLog.of(state.events, state.raised)
+    sandbox.home = state.home
+    sandbox.settings = state.settings or sandbox.settings
+    sandbox.first_settings = state.first_settings or sandbox.first_settings
+    sandbox.events = EventLog.of(state.events, state.raised)
     for timer in state.timers.values():
-        world.timers.put(timer)
-    world.timers.last = state.timers_last
+        sandbox.timers.put(timer)
+    sandbox.timers.last = state.timers_last
     for key, saved in state.replies.items():
-        world.replies.put(key, saved)
-    public_key, private_key = pair_of(secret, world.seed, MAIN_ID, world.name)
-    world.credentials = {"public_key": public_key, "private_key": private_key}
-    world.sample, world.personas = dict(state.sample), dict(state.personas)
-    world.seeded_keys = state.seeded_keys
-    world.ids.position, world.ids.event_salt = state.position, state.event_salt
-    world.clock.set(clock)
-    world.recorded_clock = clock
-    world.log = world.log.fresh(state.step)
+        sandbox.replies.put(key, saved)
+    public_key, private_key = pair_of(secret, sandbox.seed, MAIN_ID, sandbox.name)
+    sandbox.credentials = {"public_key": public_key, "private_key": private_key}
+    sandbox.sample, sandbox.personas = dict(state.sample), dict(state.personas)
+    sandbox.seeded_keys = state.seeded_keys
+    sandbox.ids.position, sandbox.ids.event_salt = state.position, state.event_salt
+    sandbox.clock.set(clock)
+    sandbox.recorded_clock = clock
+    sandbox.log = sandbox.log.fresh(state.step)
 
 
 class Snapshot(NamedTuple):

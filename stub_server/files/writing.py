@@ -22,7 +22,7 @@ from ..engine.step import Drop, Put, ReplyKey, Restored, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.record import Body, Record
 from ..store.table import whole
-from .state import Owned, WorldState
+from .state import Owned, SandboxState
 
 CREATED = 128  # bits of a record's key before the time of its creation
 EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource", "hidden", "names", "others")
@@ -43,9 +43,9 @@ def line_of(kind: str, body: Body) -> bytes:
     return orjson.dumps({kind: body})
 
 
-def state_lines(state: WorldState, change: Change = as_it_is) -> Iterator[bytes]:
+def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
     """A state, line by line."""
-    yield world_line(state)
+    yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
     for owned in state.owned.values():
@@ -63,7 +63,7 @@ def state_lines(state: WorldState, change: Change = as_it_is) -> Iterator[bytes]
         yield reply_line(*reply)
 
 
-def world_line(state: WorldState) -> bytes:
+def sandbox_line(state: SandboxState) -> bytes:
     """The first line of a state."""
     settings = {"settings": state.settings, "first_settings": state.first_settings}
     return line_of(

@@ -9,7 +9,7 @@ from connexion.middleware import ConnexionMiddleware
 from starlette.types import ASGIApp
 
 from ..calls.server import Server
-from ..worlds.sandboxes import Sandboxes
+from ..sandboxes.sandboxes import Sandboxes
 
 Layer = TypeVar("Layer")
 

@@ -212,7 +212,7 @@ class RequestContext:
         await receive()
         self._persistence.start()
         await sandboxes.catch_up(server.closing)
-        server.courier.start(sandboxes.worlds())
+        server.courier.start(sandboxes.sandboxes())
         if sandboxes.residence is not None:
             sandboxes.residence.start()
         await send({"type": "lifespan.startup.complete"})

@@ -25,7 +25,7 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.scheduler import pass_on, tick
 from ..kernel.clock import parse_iso
 from ..kernel.problem import BadRequest, NotFound, Unavailable, broken, detail
-from ..worlds.names import folded
+from ..sandboxes.names import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
 from .answers import REFUSED
 from .forwarding import NotThere
@@ -129,7 +129,7 @@ class SandboxSelection:
         if named is not None:
             return named
         key = _key_in(authorization)
-        return None if key is None else self._sandboxes.keyring.world_of(key)
+        return None if key is None else self._sandboxes.keyring.sandbox_of(key)
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request to a sandbox that does not exist. Raises NotFound for what only reads the control surface."""

@@ -101,15 +101,15 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def curl(server: Server, world: Sandbox, trace: Trace) -> str | None:
+def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     """The command that sends a request again, with the ready token; None where a part of it is not known."""
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.packed
     sent = joined(trace.headers)
     lacks_body = trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent)
     if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():
         return None
-    base_url = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
-    headers = {"authorization": f"Bearer {server.ready_token(world)}"} | _repeatable(sent)
+    base_url = server.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
+    headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"} | _repeatable(sent)
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None
     return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)

@@ -104,9 +104,9 @@ class Chosen(NamedTuple):
     left_out: int
 
 
-def chosen(world: Sandbox) -> Chosen:
+def chosen(sandbox: Sandbox) -> Chosen:
     """The newest requests of a sandbox before which its state is kept. Raises Conflict where there are none."""
-    journal, log = world.journal, world.log
+    journal, log = sandbox.journal, sandbox.log
     if not journal.keeps_bodies:
         raise unkept(
             "The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests", "query"
@@ -135,7 +135,7 @@ def chosen(world: Sandbox) -> Chosen:
     later = [step for step in log if step.number > start]
     return Chosen(
         start,
-        later[0].clock_before if later else world.recorded_clock,
+        later[0].clock_before if later else sandbox.recorded_clock,
         found,
         [step for step in log if step.number <= start],
         [step for step in later if step.cause.kind == "delivery" or step.cause.operation in _SENDING],

@@ -75,21 +75,21 @@ class Ids:
 
     __slots__ = ("_requests", "_root", "_secret_key", "event_salt", "key", "position")
 
-    def __init__(self, seed: int, secret: bytes, world: str = "") -> None:
-        """Ids are derived from `seed`, secrets from `secret` and `world`."""
+    def __init__(self, seed: int, secret: bytes, sandbox: str = "") -> None:
+        """Ids are derived from `seed`, secrets from `secret` and `sandbox`."""
         self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self.position: Position = (0, 0)
         self.event_salt = 0
-        self._name(world, str(seed))
+        self._name(sandbox, str(seed))
 
-    def _name(self, world: str, root: str) -> None:
-        self._secret_key = hmac.new(self._root, world.encode(), hashlib.sha256).digest()
-        self._requests = Random(f"{root}/requests/{world}")
+    def _name(self, sandbox: str, root: str) -> None:
+        self._secret_key = hmac.new(self._root, sandbox.encode(), hashlib.sha256).digest()
+        self._requests = Random(f"{root}/requests/{sandbox}")
 
-    def salt_events(self, world: str) -> None:
+    def salt_events(self, sandbox: str) -> None:
         """Give event ids that no other world gives: receivers take two deliveries of one id for one event."""
-        self.event_salt = int.from_bytes(hashlib.sha256(world.encode()).digest()[:13], "big")
+        self.event_salt = int.from_bytes(hashlib.sha256(sandbox.encode()).digest()[:13], "big")
 
     def secret_block(self, position: int) -> bytes:
         """The 64 bytes at a position, from which credentials are made."""
@@ -125,12 +125,12 @@ class Ids:
         twin._name("", twin.key.hex())
         return twin
 
-    def copy(self, world: str) -> "Ids":
+    def copy(self, sandbox: str) -> "Ids":
         """The same ids from the same position on, with the secrets and request ids of another world."""
         twin = Ids.__new__(Ids)
         twin.key, twin._root, twin.position = self.key, self._root, self.position
         twin.event_salt = self.event_salt
-        twin._name(world, self.key.hex())
+        twin._name(sandbox, self.key.hex())
         return twin
 
 

@@ -11,8 +11,8 @@ from itertools import islice
 
 import orjson
 
-from ..files.state import WorldState
-from ..files.writing import columns, event_row, merchant_line, reply_line, world_line
+from ..files.state import SandboxState
+from ..files.writing import columns, event_row, merchant_line, reply_line, sandbox_line
 
 GROUP = 64  # events or timers of a line, and about so many records
 MOST_GROUP = 512  # records
@@ -20,7 +20,7 @@ LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is comp
 _ENDS = 8  # one lot in so many begins a chunk
 
 
-def chunks_of(state: WorldState) -> Iterator[bytes]:
+def chunks_of(state: SandboxState) -> Iterator[bytes]:
     """The chunks of a state, in their order."""
     return _grouped(_lines(state))
 
@@ -44,9 +44,9 @@ def _grouped(items: Iterable[bytes | int]) -> Iterator[bytes]:
     yield b"\n".join(lines)
 
 
-def _lines(state: WorldState) -> Iterator[bytes | int]:
+def _lines(state: SandboxState) -> Iterator[bytes | int]:
     """The lines of a state, and between them how large a chunk must be to end there."""
-    yield world_line(state)
+    yield sandbox_line(state)
     yield 0
     places: dict[bytes, int] = {}
     count = 0

@@ -21,7 +21,7 @@ from ..engine.step import Step
 from ..files.writing import step_line
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import BackgroundWorker
-from ..worlds.entry import Entry
+from ..sandboxes.entry import Entry
 from .rows import Kept, KeptState, chained, line_of, place_of
 from .store import Batch, Head, Session, Statement, Store
 
@@ -112,7 +112,7 @@ class Commits:
 
     def _follow(self, stored: Stored) -> None:
         """Have every step of a sandbox stored from now on."""
-        sandbox = stored.entry.world
+        sandbox = stored.entry.sandbox
         self._stored[sandbox.name] = stored
 
         def write(step: Step) -> None:
@@ -133,21 +133,21 @@ class Commits:
         """The row of a sandbox after one of its steps."""
         entry = stored.entry
         kept = Kept(
-            entry.world.name,
+            entry.sandbox.name,
             entry.parent,
             int(entry.mentioned),
             entry.created_at,
             entry.expires_at,
             stored.contract,
             entry.last_used_at,
-            None if entry.world.held_before == SILENT else entry.world.held_before,
+            None if entry.sandbox.held_before == SILENT else entry.sandbox.held_before,
             entry.incarnation,
             entry.origin_events,
             newest,
             chain,
             stored.state.id,
-            _next_due(entry.world),
-            _summary(entry.world),
+            _next_due(entry.sandbox),
+            _summary(entry.sandbox),
         )
         return stored.number, stored.committed[0], kept
 
@@ -207,9 +207,9 @@ class Commits:
     def _lose(self, stored: Stored) -> None:
         """Another process has a sandbox, or it is no more: it is none of ours any more."""
         self._untidy.add(stored.number)
-        if self._stored.get(stored.entry.world.name) is stored:
-            del self._stored[stored.entry.world.name]
-            self.on_lost(stored.entry.world)
+        if self._stored.get(stored.entry.sandbox.name) is stored:
+            del self._stored[stored.entry.sandbox.name]
+            self.on_lost(stored.entry.sandbox)
 
     async def _changed(
         self,
@@ -241,7 +241,7 @@ class Commits:
         Raises Unavailable when they are undone.
         """
         stored = self._stored.get(sandbox.name)
-        if stored is None or stored.entry.world is not sandbox:
+        if stored is None or stored.entry.sandbox is not sandbox:
             return
         newest = stored.newest
         for pending in (self._pending, *self._flying[:1]):
@@ -289,7 +289,7 @@ class Commits:
         self.failure = failure = unwritten(self.store.reason(error))
         log.error("the store cannot be written, and changes are refused (%s)", line_of(error))
         for stored in self._stored.values():
-            stored.entry.world.is_halted = True
+            stored.entry.sandbox.is_halted = True
         every = (*self._flying, self._pending, *self._changes)
         failed = [pending for pending in every if not pending.known.is_set()]
         self._flying, self._pending, self._changes = [], Pending(), []
@@ -313,9 +313,9 @@ class Commits:
         self.failure = None
         self._wake.set()
         for stored in self._stored.values():
-            stored.entry.world.is_halted = False
-            if stored.entry.world.on_due is not None:
-                stored.entry.world.on_due(stored.entry.world)
+            stored.entry.sandbox.is_halted = False
+            if stored.entry.sandbox.on_due is not None:
+                stored.entry.sandbox.on_due(stored.entry.sandbox)
 
     def _undo(self, steps: list[Unstored], known: Mapping[int, tuple[int, int, KeptState]]) -> None:
         """Undo the steps that the store does not have."""
@@ -326,7 +326,7 @@ class Commits:
             else:
                 self._lose(stored)
         for stored, step, held, chain in reversed(steps):
-            sandbox = stored.entry.world
+            sandbox = stored.entry.sandbox
             if not sandbox.is_gone and stored.committed[0] < step.number:
                 sandbox.take_back(step)
                 sandbox.held_before, stored.newest, stored.chain = held, step.number - 1, chain
@@ -334,7 +334,7 @@ class Commits:
 
     def check(self, sandbox: Sandbox) -> None:
         """Refuse requests to a sandbox of which nobody knows what the store has. Raises Unavailable."""
-        if self.failure is not None and any(stored.entry.world is sandbox for stored in self.unknown.values()):
+        if self.failure is not None and any(stored.entry.sandbox is sandbox for stored in self.unknown.values()):
             raise again(self.failure)
 
     def _with_session(self, work: Callable[[Session], T]) -> T:

@@ -17,9 +17,9 @@ from ..files.reading import Reader, Unreadable
 from ..files.state import Snapshot, capture
 from ..kernel.record import Body
 from ..kernel.slices import at_once
-from ..worlds.entry import Entry
-from ..worlds.making import Maker
-from ..worlds.snapshots import measured
+from ..sandboxes.entry import Entry
+from ..sandboxes.making import Maker
+from ..sandboxes.snapshots import measured
 from . import store
 from .chunks import chunks_of
 from .commits import Stored

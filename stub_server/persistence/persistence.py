@@ -11,12 +11,12 @@ from typing import TypeAlias, TypeVar
 import orjson
 
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..files.state import Snapshot, WorldState, capture
+from ..files.state import SandboxState, Snapshot, capture
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import BackgroundWorker
-from ..worlds.entry import Entry
-from ..worlds.names import too_many
+from ..sandboxes.entry import Entry
+from ..sandboxes.names import too_many
 from . import store as sql
 from .chunks import chunks_of
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
@@ -118,7 +118,7 @@ class Persistence(Commits):
         """
         if written is not None:
             await self._end()
-            before = self._stored.get(entry.world.name)
+            before = self._stored.get(entry.sandbox.name)
             stored, changes = self._entering(entry, written, snapshots)
             if not await self._changed(changes, stored, ends=[before] if before else ()):
                 return False
@@ -130,7 +130,7 @@ class Persistence(Commits):
     def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> None:
         """Store the sandbox that a new store begins with, while nobody is served yet. Raises Unavailable."""
         if self.has_store:
-            states, holder = _states(entry.world, snapshots), self.store.holder
+            states, holder = _states(entry.sandbox, snapshots), self.store.holder
             number = self._with_session(lambda session: sql.reserve(session, states[0].step, holder))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
@@ -142,8 +142,8 @@ class Persistence(Commits):
         self, entry: Entry, written: Written, snapshots: Sequence[Snapshot]
     ) -> tuple[Stored, list[Statement]]:
         number, (state, *others) = written
-        changes = sql.entered(number, entry.world.name, state.id)
-        changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
+        changes = sql.entered(number, entry.sandbox.name, state.id)
+        changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
         for snapshot, other in zip(snapshots, others, strict=True):
             changes += sql.snapshot_entered(number, self._told(snapshot, other))
         return Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), changes
@@ -217,20 +217,20 @@ class Persistence(Commits):
         Raises Conflict where there is no room, and Unavailable.
         """
         async with self.changing:
-            stored = self._stored.get(entry.world.name)
+            stored = self._stored.get(entry.sandbox.name)
             if stored is not None:
                 async with self._written([capture(snapshot.sandbox)], stored) as (number, (state,)):
-                    if not entry.world.is_gone:
+                    if not entry.sandbox.is_gone:
                         entry.snapshots.check_room(snapshot.name, snapshot.size)
                         await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)), stored)
-            if entry.world.is_gone:
+            if entry.sandbox.is_gone:
                 return False
             entry.snapshots.keep(snapshot)
             return True
 
     async def leave_snapshot(self, entry: Entry, name: str) -> None:
         """Store a snapshot no longer. Raises Unavailable."""
-        stored = self._stored.get(entry.world.name)
+        stored = self._stored.get(entry.sandbox.name)
         if stored is not None:
             await self._changed(sql.snapshot_ended(stored.number, name), stored)
             self._tidy_soon(stored.number)
@@ -269,7 +269,7 @@ class Persistence(Commits):
         if self.has_store:
             self.has_store = False
             for stored in self._stored.values():
-                stored.entry.world.log.writer = stored.entry.world.log.stored = None
+                stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
             self._stored.clear()
             if self._session is not None:
                 self._session.close()
@@ -300,7 +300,7 @@ class Persistence(Commits):
 
     async def _rewrite(self, stored: Stored) -> None:
         """Have a sandbox be opened from the state that it has now."""
-        sandbox, size, undone_at = stored.entry.world, stored.size, stored.entry.world.undone_at
+        sandbox, size, undone_at = stored.entry.sandbox, stored.size, stored.entry.sandbox.undone_at
         async with self._written([capture(sandbox)], stored) as (_, (state,)):
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
                 contract = stored.contract
@@ -313,7 +313,7 @@ class Persistence(Commits):
                 stored.size -= size
 
     @asynccontextmanager
-    async def _written(self, states: Sequence[WorldState], stored: Stored | None = None) -> AsyncIterator[Written]:
+    async def _written(self, states: Sequence[SandboxState], stored: Stored | None = None) -> AsyncIterator[Written]:
         """Write states of a sandbox beside the requests, by default of one that is about to come.
 
         What nothing refers to after the block goes again.
@@ -354,9 +354,9 @@ class Persistence(Commits):
             raise
 
 
-def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[WorldState]:
+def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[SandboxState]:
     return [capture(each) for each in (sandbox, *(snapshot.sandbox for snapshot in snapshots))]
 
 
-def _write(session: Session, number: int, chain: int, states: Sequence[WorldState]) -> Written:
+def _write(session: Session, number: int, chain: int, states: Sequence[SandboxState]) -> Written:
     return number, [sql.write_state(session, number, state.step, chain, chunks_of(state)) for state in states]

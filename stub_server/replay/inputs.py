@@ -33,10 +33,10 @@ class Timepiece:
     def __call__(self) -> int:
         return self.now
 
-    def show(self, world: Sandbox, at: int, wall: int | None = None) -> None:
+    def show(self, sandbox: Sandbox, at: int, wall: int | None = None) -> None:
         """Set the time so that a running clock shows `at`; if the clock is frozen, set it to `wall` if given."""
-        if not world.clock.frozen:  # within the years that can be written, whatever clock the file has
-            self.now = min(max(at - world.clock.state.offset, EARLIEST_START), LATEST_START)
+        if not sandbox.clock.frozen:  # within the years that can be written, whatever clock the file has
+            self.now = min(max(at - sandbox.clock.state.offset, EARLIEST_START), LATEST_START)
         elif wall is not None:
             self.now = wall
 
@@ -65,7 +65,7 @@ class Callers:
         self._tokens, self._secret, self._name = tokens, secret, name
         self._made: dict[str, str] = {}
 
-    def credentials(self, world: Sandbox, request: Body) -> Iterator[str]:
+    def credentials(self, sandbox: Sandbox, request: Body) -> Iterator[str]:
         """Values of Authorization to try, the next one while the answer is a 401 that differs from the recorded one."""
         caller = request["caller"]
         if caller is None:
@@ -75,10 +75,10 @@ class Callers:
         elif caller["key_id"] is None:
             yield "Bearer anybody"  # a lenient server takes any
         elif caller["kind"] == "public_key":
-            yield f"Bearer {_public_key(world, caller['key_id'])}"
+            yield f"Bearer {_public_key(sandbox, caller['key_id'])}"
         else:
             ident = caller["key_id"]
-            yield "Bearer " + (self._made.get(ident) or private_key(self._secret, world.seed, ident, self._name))
+            yield "Bearer " + (self._made.get(ident) or private_key(self._secret, sandbox.seed, ident, self._name))
 
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""
@@ -99,8 +99,8 @@ class Callers:
                 self._walk(item)
 
 
-def _public_key(world: Sandbox, ident: str) -> str:
-    for store in world.stores.values():
+def _public_key(sandbox: Sandbox, ident: str) -> str:
+    for store in sandbox.stores.values():
         record = store.api_keys.find(ident)
         if record is not None:
             key: str = orjson.loads(record.public)["public_key"]

@@ -32,8 +32,8 @@ class Diverged(Exception):
 class Receivers:
     """What the recording says of deliveries: steps of attempts by number, outcomes of those that a request made."""
 
-    def __init__(self, steps: Iterable[Body], timepiece: Timepiece, world: Callable[[], Sandbox]) -> None:
-        self._timepiece, self._sandbox = timepiece, world
+    def __init__(self, steps: Iterable[Body], timepiece: Timepiece, sandbox: Callable[[], Sandbox]) -> None:
+        self._timepiece, self._sandbox = timepiece, sandbox
         self._request = ""  # the id of the request that is being served
         self._fired: set[tuple[str, str]] = set()  # attempts that its answer names, by instant and delivery
         self._steps: dict[int, Body] = {}
@@ -52,52 +52,52 @@ class Receivers:
                 fired = orjson.loads(request["answer"].encode("latin-1"))["fired"]
                 self._fired = {(job["at"], job["resource"]) for job in fired if job["job"] == SENDING}
 
-    def under_way(self, world: Sandbox) -> int:
+    def under_way(self, sandbox: Sandbox) -> int:
         """How many attempts were under way: the next one, unless it was made while the clock advanced."""
-        recorded = self._steps.get(world.log.number + 1)
+        recorded = self._steps.get(sandbox.log.number + 1)
         if (
             recorded is None
-            or world is not self._sandbox()
-            or (world.clock.frozen and recorded["at"] != world.clock.now)
+            or sandbox is not self._sandbox()
+            or (sandbox.clock.frozen and recorded["at"] != sandbox.clock.now)
         ):
             return 0
-        timers, subject = world.timers.by_number(), recorded["cause"]["id"]
+        timers, subject = sandbox.timers.by_number(), recorded["cause"]["id"]
         dues = [timers[number][0] for number in recorded.get("taken", ()) if number in timers]
         return 0 if any((iso(due), subject) in self._fired for due in dues) else 1
 
     def until(self, number: int) -> None:
         """Take the attempts that ended before a request, up to the step `number`. Raises Diverged."""
-        world = self._sandbox()
-        for due in sorted(n for n in self._steps if world.log.number < n <= number):
+        sandbox = self._sandbox()
+        for due in sorted(n for n in self._steps if sandbox.log.number < n <= number):
             step = self._steps[due]
-            self._timepiece.show(world, step["at"])
-            tick_through(world)
-            if not self.take_next(world):
-                raise Diverged(f"step {due}, an attempt to deliver, does not follow step {world.log.number}")
+            self._timepiece.show(sandbox, step["at"])
+            tick_through(sandbox)
+            if not self.take_next(sandbox):
+                raise Diverged(f"step {due}, an attempt to deliver, does not follow step {sandbox.log.number}")
 
-    def take_next(self, world: Sandbox, subject: str | None = None) -> bool:
+    def take_next(self, sandbox: Sandbox, subject: str | None = None) -> bool:
         """Take the next step if it is a recorded attempt, of delivery `subject` if given; whether it was taken."""
-        recorded = self._steps.get(world.log.number + 1)
-        if world is not self._sandbox() or recorded is None or subject not in (None, recorded["cause"]["id"]):
+        recorded = self._steps.get(sandbox.log.number + 1)
+        if sandbox is not self._sandbox() or recorded is None or subject not in (None, recorded["cause"]["id"]):
             return False
         try:
-            next_step = step_for(world, recorded)
+            next_step = step_for(sandbox, recorded)
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise Diverged(
                 f"step {recorded['number']}, an attempt to deliver, names what is not there ({error})"
             ) from None
-        world.take(next_step)
+        sandbox.take(next_step)
         return True
 
     def take_waiting(self) -> bool:
         """Take the next attempt while a request waits for what is due; whether there was one."""
-        world = self._sandbox()
-        recorded = self._steps.get(world.log.number + 1)
+        sandbox = self._sandbox()
+        recorded = self._steps.get(sandbox.log.number + 1)
         if recorded is None:
             return False
-        self._timepiece.show(world, recorded["at"])
-        tick_through(world)
-        return self.take_next(world)
+        self._timepiece.show(sandbox, recorded["at"])
+        tick_through(sandbox)
+        return self.take_next(sandbox)
 
     def answer(self) -> AttemptOutcome | None:
         """What a receiver answered to the attempt that the present request makes."""
@@ -144,20 +144,20 @@ class _Posting(Posting):
 
     receivers: Receivers
 
-    async def deliver(self, world: Sandbox, timer: Timer, timeout: float, *, slow: bool = False) -> Made | None:
+    async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float, *, slow: bool = False) -> Made | None:
         """Take the step of an attempt; pass over one that is not in the recording."""
-        if self._attempt(world, timer) is None:
+        if self._attempt(sandbox, timer) is None:
             return None
         for _ in range(_TURNS):
-            if self.receivers.take_next(world, timer.subject):
+            if self.receivers.take_next(sandbox, timer.subject):
                 return Made(timed_out=False, took=0)
             await asyncio.sleep(0)
-        world.timers.pass_over(timer)
+        sandbox.timers.pass_over(timer)
         return None
 
-    def in_flight(self, world: Sandbox) -> int:
+    def in_flight(self, sandbox: Sandbox) -> int:
         """How many attempts were under way then."""
-        return self.receivers.under_way(world)
+        return self.receivers.under_way(sandbox)
 
     async def ended(self) -> None:
         """Take the next attempt that has ended. Raises TimeoutError without one."""
@@ -170,7 +170,7 @@ class SilentCourier(Courier):
 
     def __init__(self, sender: Sender, receivers: Receivers) -> None:
         super().__init__(sender, sender)
-        self.posting: _Posting = _Posting(sender, sender, self.lane, lambda world, timer: None)
+        self.posting: _Posting = _Posting(sender, sender, self.lane, lambda sandbox, timer: None)
         self.posting.receivers = receivers
 
     @property
@@ -178,17 +178,17 @@ class SilentCourier(Courier):
         """It is used like one that sends."""
         return True
 
-    def keep_back(self, world: Sandbox) -> None:
+    def keep_back(self, sandbox: Sandbox) -> None:
         """Claim what is due and hold what may not be sent, as a courier that sends does before the next request."""
-        timers = world.timers
-        while (timer := timers.claim(world.clock.now)) is not None:
-            attempt = attempt_for(world, timer)
+        timers = sandbox.timers
+        while (timer := timers.claim(sandbox.clock.now)) is not None:
+            attempt = attempt_for(sandbox, timer)
             if attempt is None:
                 timers.pass_over(timer)
-            elif is_kept_back(world, attempt.serial, attempt.delivery.url):
+            elif is_kept_back(sandbox, attempt.serial, attempt.delivery.url):
                 timers.hold(timer)
 
-    def hand_back(self, world: Sandbox) -> None:
+    def hand_back(self, sandbox: Sandbox) -> None:
         """Release everything that was claimed: the clock advances, and takes its steps itself."""
-        for claimed in [*world.timers.claimed.values()]:
-            world.timers.release(Timer(*claimed))
+        for claimed in [*sandbox.timers.claimed.values()]:
+            sandbox.timers.release(Timer(*claimed))

@@ -139,17 +139,17 @@ class Session:
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
 
     def _sandbox(self) -> Sandbox:
-        return self._app.server.sandboxes.entry(self.name).world
+        return self._app.server.sandboxes.entry(self.name).sandbox
 
     async def run(self) -> Outcome:
         """Send everything, until an answer differs and no other contract may be why."""
         held_before, state = self._held_before, self._reader.state
 
-        def fill(world: Sandbox) -> None:
+        def fill(sandbox: Sandbox) -> None:
             secret = self._settings.signing_secret(b"")
-            admitted = admit(self._reader, (), lambda scenario, seed: world, secret, lambda clock: clock)
-            world.log.refill(admitted.steps)
-            world.held_before = SILENT if held_before == SILENT else min(held_before, world.events.raised)
+            admitted = admit(self._reader, (), lambda scenario, seed: sandbox, secret, lambda clock: clock)
+            sandbox.log.refill(admitted.steps)
+            sandbox.held_before = SILENT if held_before == SILENT else min(held_before, sandbox.events.raised)
 
         await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
         compared, skipped = 0, defaultdict[str, list[str]](list)
@@ -220,18 +220,18 @@ class Session:
 
     async def _send(self, request: Body, credential: str) -> Body:
         """Send a request; answers it as the journal has it."""
-        world = self._sandbox()
-        world.ids.requests_from(self._ids)
+        sandbox = self._sandbox()
+        sandbox.ids.requests_from(self._ids)
         self._ids.use(request["id"])
         self._receivers.begin(request)
-        self.timepiece.show(world, request["at"], request["wall"])
-        self._courier.keep_back(world)
+        self.timepiece.show(sandbox, request["at"], request["wall"])
+        self._courier.keep_back(sandbox)
         is_control = request["path"].startswith(_CONTROL)
-        rules = world.faults
+        rules = sandbox.faults
         if request["operation"] == "createFault":
             rules.number_from(brief(request).answered("fault").get("id"))
         if not is_control:  # what they did then is not known; answers that they made are not compared
-            world.faults = Faults(world.seed)
+            sandbox.faults = Faults(sandbox.seed)
         body = _named(request).encode("latin-1")
         parts: list[bytes] = []
 
@@ -248,7 +248,7 @@ class Session:
         except ConnectionResetError:  # the request asked for it
             pass
         finally:
-            world.faults = rules
+            sandbox.faults = rules
         self._callers.learn(b"".join(parts))
         return line(self._ended[-1])
 

@@ -9,7 +9,7 @@ from ..engine.sandbox import DEFAULT
 from ..files.package import BadFile
 from ..journal.recordable import Asked, recording_start
 from ..kernel.record import Body
-from ..worlds.names import folded
+from ..sandboxes.names import folded
 
 # Why requests are skipped: a recording does not contain what their answers depend on.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"

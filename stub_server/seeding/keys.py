@@ -24,9 +24,9 @@ MAIN: Body = {"name": "Loja principal", "description": "Chave do site, com todas
 MAIN_ID = named_uuid("api_key", "main")
 
 
-def pair_of(secret: bytes, seed: int, ident: str, world: str = DEFAULT) -> tuple[str, str]:
+def pair_of(secret: bytes, seed: int, ident: str, sandbox: str = DEFAULT) -> tuple[str, str]:
     """Public and private half of a seeded key, by its id; they differ by sandbox."""
-    names = (str(seed), "api_key", ident) if world == DEFAULT else (str(seed), "api_key", ident, world)
+    names = (str(seed), "api_key", ident) if sandbox == DEFAULT else (str(seed), "api_key", ident, sandbox)
     return (
         api_keys.PUBLIC + derived_text(secret, api_keys.PUBLIC_LENGTH, *names, "public"),
         api_keys.PRIVATE + derived_text(secret, api_keys.PRIVATE_LENGTH, *names, "private"),

@@ -50,10 +50,10 @@ def digest(world: Sandbox) -> str:
 def facts(app: Application) -> Facts:
     """What every sandbox of a server is, by name."""
     return {
-        entry.world.name: (
+        entry.sandbox.name: (
             entry.incarnation,
-            entry.world.log.number,
-            digest(entry.world),
+            entry.sandbox.log.number,
+            digest(entry.sandbox),
             [f"{snapshot.name} {digest(snapshot.sandbox)}" for snapshot in entry.snapshots.oldest()],
         )
         for entry in app.sandboxes.entries()

@@ -57,7 +57,7 @@ def serve(app: Application, world: Sandbox) -> None:
     entry = sandboxes.entry(NAME)
     entry.snapshots.clear()
     world.on_due = sandboxes.default.on_due
-    entry.world = sandboxes.default = world
+    entry.sandbox = sandboxes.default = world
     sandboxes.keyring.forget(NAME)
     sandboxes.keyring.add(NAME, keys_of(world))
 

@@ -219,7 +219,7 @@ def test_a_fork_goes_on_from_the_same_number(start: Start) -> None:
     world = inside.app.sandboxes.default
     for number in range(3):
         create(inside, number)
-    twin = asyncio.run(inside.app.sandboxes.fork("default", "twin", None, None)).world
+    twin = asyncio.run(inside.app.sandboxes.fork("default", "twin", None, None)).sandbox
     assert (3, 0, 4) == (twin.log.number, len(twin.log), twin.log.oldest)
     for number in range(3, 6):
         create(inside, number, "twin")

@@ -15,7 +15,7 @@ from stub_server.delivery.inbox import Inbox
 from stub_server.engine.bounded import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
-from stub_server.files.exports import SandboxImporter, write_world
+from stub_server.files.exports import SandboxImporter, write_sandbox
 from stub_server.files.reading import Reader
 from stub_server.files.state import build, capture
 from stub_server.files.writing import state_lines, step_line
@@ -23,9 +23,9 @@ from stub_server.kernel.slices import BackgroundWorker
 from stub_server.persistence.opening import Opener
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
-from stub_server.worlds.entry import Entry
-from stub_server.worlds.making import Maker
-from stub_server.worlds.snapshots import Snapshots
+from stub_server.sandboxes.entry import Entry
+from stub_server.sandboxes.making import Maker
+from stub_server.sandboxes.snapshots import Snapshots
 
 from .inside import Inside
 from .shop import Shop, Turn, at_rest, shop_in
@@ -70,7 +70,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         persistence = Persistence(store, "", BackgroundWorker())
         shop = shop_in(inside, hooks)
         persistence.begin(entry := _entry(shop.world))
-        assert entry.world.log.writer is not None
+        assert entry.sandbox.log.writer is not None
         for turn in turns:
             shop.play(turn)
         number = shop.world.log.number
@@ -81,7 +81,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         look_at(inside, shop)
         expected = state(shop.world)
         inside.run(persistence.stop())
-        assert entry.world.log.writer is None
+        assert entry.sandbox.log.writer is None
         reopened(inside, tmp_path / str(examples), expected)
 
     sequence()
@@ -97,7 +97,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     secret, history = inside.app.sandboxes.origin.secret, 1 << 30
     file = BytesIO()
     rules = inside.app.sandboxes.origin.rules
-    write_world(file, capture(world), kept, rules.converter.contract)
+    write_sandbox(file, capture(world), kept, rules.converter.contract)
     customs = SandboxImporter(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
     admitted, steps, *_ = customs.admit(
         file.getvalue(), NAME, history, partial(inside.app.sandboxes.maker.empty, NAME, now=None)
@@ -127,8 +127,8 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
             short = replace(sandboxes.origin, settings=replace(sandboxes.settings, history=history))
             opener = Opener(Maker(short, BackgroundWorker()), "")
             (entry,) = persistence.read(opener, 10)
-            same(expected, state(entry.world))
-            assert {} == stale(entry.world)
+            same(expected, state(entry.sandbox))
+            assert {} == stale(entry.sandbox)
         finally:
             persistence.close()
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from stub_server.files import exports
-from stub_server.worlds import snapshots
+from stub_server.sandboxes import snapshots
 
 from ..support.estate import client
 from ..support.files import HEADERS, Line, exported, imported, lines, sealed
@@ -105,7 +105,7 @@ def test_what_a_snapshot_shares_with_its_sandbox_is_not_restored_record_by_recor
     created(here.api.post("/v2/customers", json=customer_body()))
     imported(there.control, exported(here.control))
     done(there.control.post("/snapshots/a/restore"))
-    world = live.app.sandboxes.entry(there.name).world
+    world = live.app.sandboxes.entry(there.name).sandbox
     (step,) = [step for step in world.log if step.restored is not None]
     assert step.restored is not None
     changed = [name for part in step.restored.parts for name, _ in part.drops]

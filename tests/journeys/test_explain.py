@@ -352,10 +352,10 @@ def test_an_explanation_changes_nothing_in_its_world(shop: Estate) -> None:
         kept = {name: dict(table.rows) for name, table in store.tables.items()}
         return world.log.number, world.events.raised, world.ids.position, world.timers.last, kept, dict(store.usage)
 
-    before, names = standing(), [world.name for world in shop.live.app.sandboxes.worlds()]
+    before, names = standing(), [world.name for world in shop.live.app.sandboxes.sandboxes()]
     assert explanation(shop.control, refusal)["nearest"] is not None
     assert before == standing()
-    assert names == [world.name for world in shop.live.app.sandboxes.worlds()]
+    assert names == [world.name for world in shop.live.app.sandboxes.sandboxes()]
 
 
 def test_a_key_that_was_only_tried_is_known_to_nobody(shop: Estate) -> None:

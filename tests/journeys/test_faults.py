@@ -77,7 +77,7 @@ def open_world(server: Live) -> Iterator[Open]:
     yield opened
     for client in clients:
         client.close()
-    for name in [world.name for world in server.app.sandboxes.worlds()]:
+    for name in [world.name for world in server.app.sandboxes.sandboxes()]:
         server.forget(name)
 
 
@@ -731,7 +731,7 @@ def test_a_long_header_is_looked_at_in_part(world: World) -> None:
 def test_a_dropped_answer_ends_its_request_though_others_wait_behind_it(server: Live, world: World) -> None:
     """Two requests in one piece: the first is dropped, and both are done with."""
     world.rule({"drop_connection": "before"})
-    journal = server.app.sandboxes.entry(world.name).world.journal
+    journal = server.app.sandboxes.entry(world.name).sandbox.journal
     request = f"GET /s/{world.name}/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     before = len(list(journal))
     with connect(server.port) as connection:

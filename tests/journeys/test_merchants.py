@@ -43,7 +43,7 @@ def test_a_merchant_whom_nobody_made_is_unknown(
     door = Door(live.port, f"/s/{sandbox_name}", forge.signed(live.settings, sandbox=sandbox_name, merchant_id=ident))
     told = refusal.refused(door.ask(method, "/v2/customers", b"{}" if method == "POST" else None), 401, "invalid_token")
     assert f"POST /s/{sandbox_name}/_sandbox/tokens" in told["message"]
-    assert 1 == len(live.app.sandboxes.entry(sandbox_name).world.stores)
+    assert 1 == len(live.app.sandboxes.entry(sandbox_name).sandbox.stores)
     assert 201 == control.post("/tokens", json={"merchant_id": ident}).status_code
     assert 200 == door.ask("GET", "/v2/customers").status
 

@@ -32,7 +32,7 @@ class World:
     @property
     def journal(self) -> Journal:
         """The requests that it keeps."""
-        return self.live.app.sandboxes.entry(self.name).world.journal
+        return self.live.app.sandboxes.entry(self.name).sandbox.journal
 
     def send(self, method: str, path: str, *, key: str | None = "private_key", **options: Any) -> httpx2.Response:
         """A request to it, by default with its private key."""
@@ -163,7 +163,7 @@ def test_a_caller_is_kept_by_kind_key_and_claims(world: World) -> None:
 def test_who_sent_an_expired_token_or_that_of_another_world_is_known(world: World, live: Live) -> None:
     """The credential is refused, and its claims tell why."""
     tokens = live.app.server.tokens
-    merchant = live.app.sandboxes.entry(world.name).world.store.merchant
+    merchant = live.app.sandboxes.entry(world.name).sandbox.store.merchant
     old, _ = tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], -5)
     other, _ = tokens.issue("default", merchant.id, merchant.user_id, ["*"], 600)
     for token, sandbox in ((old, world.name), (other, "default")):
@@ -280,7 +280,7 @@ def test_what_is_asked_of_the_control_surface_takes_no_place_of_the_api(serve: S
 def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
     world.send("GET", "/v2/plans")
     fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["name"]
-    assert 0 == len(world.live.app.sandboxes.entry(fork).world.journal)
+    assert 0 == len(world.live.app.sandboxes.entry(fork).sandbox.journal)
     world.kept("POST", "/_sandbox/reset")
     assert ["resetSandbox"] == [trace.operation for trace in world.journal]
 

@@ -108,10 +108,10 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
             "claims": None,
             "admitted": True,
         },
-        "step": world.live.app.sandboxes.entry(world.name).world.log.number,
+        "step": world.live.app.sandboxes.entry(world.name).sandbox.log.number,
         "simulated": None,
     } == row
-    assert world.live.app.sandboxes.entry(world.name).world.store.api_keys.find(key) is not None
+    assert world.live.app.sandboxes.entry(world.name).sandbox.store.api_keys.find(key) is not None
 
 
 def test_the_list_has_pages_newest_first(world: World) -> None:

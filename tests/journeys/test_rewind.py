@@ -119,7 +119,7 @@ def test_a_request_is_found_by_its_steps_when_the_journal_has_forgotten_it(
 ) -> None:
     make_customer()
     response = api.post("/v2/customers", json=customer_body())
-    live.app.sandboxes.entry(sandbox_name).world.journal.clear()
+    live.app.sandboxes.entry(sandbox_name).sandbox.journal.clear()
     assert 1 == rewind(control, to_request=response.headers["x-request-id"])["undone"]
 
 

@@ -30,7 +30,7 @@ def worlds(server: Live) -> Iterator[httpx2.Client]:
     """The control surface of a server on which every world but the default one goes after the test."""
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as client:
         yield client
-    for name in [world.name for world in server.app.sandboxes.worlds()]:
+    for name in [world.name for world in server.app.sandboxes.sandboxes()]:
         server.forget(name)
 
 
@@ -74,7 +74,7 @@ def test_a_world_is_made_as_asked(worlds: httpx2.Client, make: Make, server: Liv
     assert world == shown | {"last_used_at": world["last_used_at"], "credentials": world["credentials"]}
     plain = make()
     assert ("default", 11, None, None) == tuple(plain[n] for n in ("scenario", "seed", "parent", "expires_at"))
-    assert plain["name"].startswith("world-")
+    assert plain["name"].startswith("sandbox-")
 
 
 def test_worlds_are_listed_newest_first_without_credentials(worlds: httpx2.Client, make: Make) -> None:

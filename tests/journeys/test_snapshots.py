@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from stub_server.worlds import snapshots
+from stub_server.sandboxes import snapshots
 
 from ..conftest import Serve
 from ..support.files import exported, lines

@@ -319,7 +319,7 @@ def test_what_is_no_longer_kept_is_told_as_a_gap(world: World) -> None:
     incarnation, requests, step, _, events = last_of(world)
     for _ in range(3):
         world.customer()
-    kept = world.live.app.sandboxes.entry(world.name).world
+    kept = world.live.app.sandboxes.entry(world.name).sandbox
     kept.log.forget(1)
     kept.journal.forget(1)
     gone = kept.log.oldest - 1 - step

@@ -66,9 +66,9 @@ class Watched:
 def sandboxes_of(app: Application) -> Facts:
     """Which sandboxes there are, each with what the server knows of it; that one was asked for is counted."""
     return {
-        f"sandbox {entry.world.name}": (
-            id(entry.world), entry.world.name, entry.parent, entry.mentioned, entry.created_at, entry.expires_at,
-            entry.world.log.number,
+        f"sandbox {entry.sandbox.name}": (
+            id(entry.sandbox), entry.sandbox.name, entry.parent, entry.mentioned, entry.created_at, entry.expires_at,
+            entry.sandbox.log.number,
         )
         for entry in app.sandboxes.entries()
     }  # fmt: skip

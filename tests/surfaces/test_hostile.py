@@ -80,10 +80,10 @@ def test_a_request_whose_body_was_cut_off_is_not_done(live: Live, door: Door, se
         f"Authorization: Bearer {door.token}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body) + 9}\r\n\r\n"
     )
-    seen = len(live.app.sandboxes.entry("surfaces").world.journal)
+    seen = len(live.app.sandboxes.entry("surfaces").sandbox.journal)
     with socket.create_connection(("127.0.0.1", live.port), timeout=10) as connection:
         connection.sendall(head.encode() + body)
-    journal = live.app.sandboxes.entry("surfaces").world.journal
+    journal = live.app.sandboxes.entry("surfaces").sandbox.journal
     until = time.monotonic() + 10
     while len(journal) == seen and time.monotonic() < until:
         time.sleep(0.01)
@@ -177,14 +177,14 @@ def test_a_signed_token_whose_ids_are_no_ids_is_401(live: Live, door: Door, clai
 
 def test_the_merchant_of_a_token_is_the_same_in_capitals(live: Live, door: Door) -> None:
     """Ids are the same in any case, as everywhere."""
-    home = live.app.sandboxes.entry("surfaces").world.home
+    home = live.app.sandboxes.entry("surfaces").sandbox.home
     forged = forge.signed(live.settings, sandbox="surfaces", merchant_id=home.upper(), scope="*")
     assert door.ask("GET", "/v2/customers?limit=1", token=forged).json()["pagination"]["total"] > 0
 
 
 def test_a_huge_token_is_verified_and_not_remembered(live: Live, door: Door) -> None:
     """On loopback everybody can sign one: thousands of sixty kilobytes each would stay."""
-    home = live.app.sandboxes.entry("surfaces").world.home
+    home = live.app.sandboxes.entry("surfaces").sandbox.home
     huge = forge.signed(live.settings, sandbox="surfaces", merchant_id=home, scope="*", padding="x" * 40_000)
     assert 200 == door.ask("GET", "/v2/customers?limit=1", token=huge).status
     authorization = f"Bearer {huge}".encode()

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from stub_server.persistence.commits import keys_of
+from stub_server.sandboxes.entries import Keyring
 from stub_server.seeding.keys import MAIN_ID, derive_keys, pair_of
-from stub_server.worlds.entries import Keyring
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -162,8 +162,8 @@ def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(l
     assert len(mine) == len(copied)
     assert twin.log.number == world.log.number
     sandboxes.keyring.add("keys-copy", keys_of(twin))
-    assert sandboxes.keyring.world_of(made["public_key"]) == "keys-parent"
-    assert sandboxes.keyring.world_of(twin.credentials["public_key"]) == "keys-copy"
+    assert sandboxes.keyring.sandbox_of(made["public_key"]) == "keys-parent"
+    assert sandboxes.keyring.sandbox_of(twin.credentials["public_key"]) == "keys-copy"
     sandboxes.keyring.forget("keys-copy")
     assert len(sandboxes.keyring) == ring
     sandboxes.forget("keys-parent")
@@ -174,9 +174,9 @@ def test_a_flood_of_keys_is_bounded_and_forgotten_with_its_world() -> None:
     ring = Keyring(most=3)
     ring.add("one", ["a", "b"])
     ring.add("two", ["b", "c", "d"])
-    assert [None, "one", "two", "two"] == [ring.world_of(key) for key in "abcd"]
+    assert [None, "one", "two", "two"] == [ring.sandbox_of(key) for key in "abcd"]
     ring.forget("two")
-    assert [None, "one", None, None] == [ring.world_of(key) for key in "abcd"]
+    assert [None, "one", None, None] == [ring.sandbox_of(key) for key in "abcd"]
     ring.forget("one")
     ring.forget("nobody")
     assert len(ring) == 0

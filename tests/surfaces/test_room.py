@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from stub_server.worlds import entries
+from stub_server.sandboxes import entries
 
 from ..conftest import Serve
 from ..journeys.steps import refused

@@ -16,9 +16,9 @@ from stub_server.http.monitor import Limits
 from stub_server.http.protocol import LARGEST_HEAD
 from stub_server.http.validation import DEEPEST, MOST_VALUES
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
+from stub_server.sandboxes import entries
 from stub_server.settings import Settings
 from stub_server.store import tables
-from stub_server.worlds import entries
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")

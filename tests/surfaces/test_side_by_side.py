@@ -71,7 +71,7 @@ def test_others_are_served_while_a_large_world_is_made_or_judged(
 def test_others_are_served_while_a_sandbox_does_what_was_due(large: Live) -> None:
     """Its next request waits for a long night's jobs; one to another sandbox waited too, however long they took."""
     door_to(large, "night")
-    world = large.app.sandboxes.entry("night").world
+    world = large.app.sandboxes.entry("night").sandbox
     world.clock.wall, world.clock.frozen = (lambda: parse_iso(NOW) + 365 * DAY), False
     assert SEVERAL <= served_meanwhile(large, "GET", "/s/night/_sandbox/clock", b"", 200)
     assert parse_iso(NOW) + 365 * DAY == world.clock.now
@@ -85,7 +85,7 @@ def test_a_clock_that_goes_far_lets_others_be_served_by_time(large: Live, monkey
     for number in range(WEBHOOKS):
         hook = {"url": f"https://hooks{number}.example.com/", "events": ["order.expired"]}
         assert 201 == Door(large.port, "/s/far", door.token).send("POST", "/v2/webhooks", hook).status
-    world = large.app.sandboxes.entry("far").world
+    world = large.app.sandboxes.entry("far").sandbox
     before = world.log.number
     served = served_meanwhile(large, "POST", "/s/far/_sandbox/clock/advance", b'{"days":20}', 200)
     assert served > (world.log.number - before) / 25
@@ -129,7 +129,7 @@ def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
         for connection in requests:
             connection.close()
         assert 1 == len({answer["private_key"] for answer in told})
-        assert 3 == len(live.app.sandboxes.worlds())
+        assert 3 == len(live.app.sandboxes.sandboxes())
 
 
 def test_a_world_that_is_judged_may_change_meanwhile(large: Live) -> None:
@@ -149,7 +149,7 @@ def test_a_world_that_is_judged_may_change_meanwhile(large: Live) -> None:
 def test_a_past_that_is_looked_for_is_the_same_whatever_happens_meanwhile(large: Live) -> None:
     """Steps are undone one by one on a copy, and the world goes on between them."""
     door = Door(large.port, "/s/past", door_to(large, "past").token)
-    world = large.app.sandboxes.entry("past").world
+    world = large.app.sandboxes.entry("past").sandbox
     for number in range(6):
         assert 201 == door.send("POST", "/v2/projects", {"name": f"Antes {number}"}).status
     expected = state(at_once(state_at(world, 2, "past")))

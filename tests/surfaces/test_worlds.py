@@ -206,7 +206,7 @@ def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
     assert all(says(text, "alcie", "GET /s/alcie/_sandbox/credentials") for text in map(told, READING))
     assert 200 == Door(live.port, "/s/alice", "x").ask("GET", "/_sandbox/credentials").status
     assert says(told("requests"), "alcie", "alice")
-    assert ["default", "alice"] == [world.name for world in live.app.sandboxes.worlds()]
+    assert ["default", "alice"] == [world.name for world in live.app.sandboxes.sandboxes()]
     assert 200 == client.ask("GET", "/_sandbox/credentials", headers=headers).status
     assert 200 == client.ask("GET", "/_sandbox/requests", headers=headers).status
     live.app.sandboxes.forget("alcie")

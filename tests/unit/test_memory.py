@@ -12,7 +12,7 @@ from stub_server import create_app
 from stub_server.engine.scheduler import advance
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, wall_ms
-from stub_server.worlds import entries
+from stub_server.sandboxes import entries
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS
@@ -90,7 +90,7 @@ def test_living_a_past_leaves_nothing_to_collect(scenario: str) -> None:
 def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """They stayed until a thousand of them had come."""
     worlds = create_app(FROZEN).sandboxes
-    held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).world)
+    held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).sandbox)
     now = wall_ms()
     monkeypatch.setattr(entries, "wall_ms", lambda: now + 2_000)
     asyncio.run(worlds.fork("default", "next", None, None))

@@ -18,7 +18,7 @@ from ...engine.scheduler import caught_up
 from ...events.log import PAGE_BYTES, Event
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Record
-from ...worlds.entry import Entry
+from ...sandboxes.entry import Entry
 
 PAUSE = 0.05  # seconds between two looks
 
@@ -113,18 +113,18 @@ async def follow_events(call: Call, query: Body) -> Reply:
     server, loop = call.server, asyncio.get_running_loop()
     until = loop.time() + query["wait_seconds"]
     entry = server.sandboxes.entry(call.sandbox.name)
-    since = query.get("since", _position(entry, entry.world.events.raised))
+    since = query.get("since", _position(entry, entry.sandbox.events.raised))
     with server.waiting.of(call):
         while True:
             position, began_anew = _read(entry, since)
-            events = entry.world.events.after(position, query["limit"])
+            events = entry.sandbox.events.after(position, query["limit"])
             if events or began_anew or loop.time() >= until or server.closing.is_set():
                 break
             await asyncio.sleep(PAUSE)
             entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another world in its place
-            if not entry.world.is_broken:
-                await caught_up(entry.world, server.sandboxes.lane)
-    log = entry.world.events
+            if not entry.sandbox.is_broken:
+                await caught_up(entry.sandbox, server.sandboxes.lane)
+    log = entry.sandbox.events
     missed = max(0, log.raised - len(log) - position)
     rest = {"next": _position(entry, position + missed + len(events)), "began_anew": began_anew, "missed": missed}
     head = b'{"events":['
@@ -144,4 +144,4 @@ def _read(entry: Entry, since: str) -> tuple[int, bool]:
     incarnation, _, count = since.rpartition("-")
     if incarnation != entry.incarnation:
         return entry.origin_events, True
-    return min(int(count), entry.world.events.raised), False
+    return min(int(count), entry.sandbox.events.raised), False

@@ -9,7 +9,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.views import shown
 from ...engine.history import rebuilt_at
-from ...files.exports import write_world
+from ...files.exports import write_sandbox
 from ...files.package import MEDIA, BadFile, Download
 from ...files.recording import write_recording
 from ...files.state import capture
@@ -30,7 +30,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
     snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.oldest()
     contract = sandbox.rules.converter.contract
     return await _file(
-        call, "sandbox", lambda to: write_world(to, state, steps, contract, snapshots, secrets=query["secrets"])
+        call, "sandbox", lambda to: write_sandbox(to, state, steps, contract, snapshots, secrets=query["secrets"])
     )
 
 
@@ -45,7 +45,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "recorded": len(found.traces),
     }
     requests = [partial(line, trace) for trace in found.traces]
-    state = capture((await lane.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).world)
+    state = capture((await lane.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
     state.clock = found.clock
     return await _file(
         call,
@@ -96,7 +96,7 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
         if error.kind == "unfit" and not query["drop_unfit"]:
             message += ". drop_unfit=true, or import --drop-unfit, leaves that out, with what refers to it."
         raise Invalid(message, code="unusable_file", details=details) from None
-    call.sandbox = entry.world
+    call.sandbox = entry.sandbox
     gone = None if left_out is None else left_out._asdict()
     return reply.value({"sandbox": shown(call, entry), "replaced": replaced, "left_out": gone})
 

@@ -49,17 +49,17 @@ def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Re
 
 async def rewind_sandbox(call: Call, body: Body) -> Reply:
     """200 with the sandbox as it was, and how many steps that undid."""
-    world, instant = call.sandbox, None
-    check_standing(world)
+    sandbox, instant = call.sandbox, None
+    check_standing(sandbox)
     if "to_step" in body:
         number = body["to_step"]
-        check_kept(world.log, number, "to_step")
+        check_kept(sandbox.log, number, "to_step")
     elif "to_request" in body:
-        number = step_before(world, body["to_request"], "to_request")
+        number = step_before(sandbox, body["to_request"], "to_request")
     else:
         instant = date_time_ms(body["to"])
-        number = step_at(world, instant, "to")
-    entry, (step, undone) = await call.server.sandboxes.go_back(world, rewind(world, number, call.cause, instant))
+        number = step_at(sandbox, instant, "to")
+    entry, (step, undone) = await call.server.sandboxes.go_back(sandbox, rewind(sandbox, number, call.cause, instant))
     call.note(step)
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 

@@ -11,7 +11,7 @@ from ...files.state import Snapshot
 from ...kernel.clock import iso
 from ...kernel.record import Body
 from ...persistence.commits import records_of
-from ...worlds.snapshots import Snapshots, capture_snapshot
+from ...sandboxes.snapshots import Snapshots, capture_snapshot
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
@@ -22,9 +22,9 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     while True:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
-        undone_at = entry.world.undone_at
-        snapshot = await sandboxes.lane.in_line(capture_snapshot(entry.world, name, description))
-        await sandboxes.persistence.confirm(entry.world, undone_at)
+        undone_at = entry.sandbox.undone_at
+        snapshot = await sandboxes.lane.in_line(capture_snapshot(entry.sandbox, name, description))
+        await sandboxes.persistence.confirm(entry.sandbox, undone_at)
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant

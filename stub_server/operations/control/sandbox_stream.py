@@ -20,7 +20,7 @@ from ...engine.step import Step
 from ...journal.entries import row
 from ...kernel.clock import iso
 from ...kernel.problem import Limited, NotFound, Unavailable
-from ...worlds.entry import Entry
+from ...sandboxes.entry import Entry
 
 PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive
@@ -45,10 +45,10 @@ class Place:
     """How far somebody has read: how many requests, steps and events, and of the next step how many parts."""
 
     def __init__(self, entry: Entry) -> None:
-        world = entry.world
+        sandbox = entry.sandbox
         self.incarnation = entry.incarnation
-        self.requests, self.events = world.journal.appended, world.events.raised
-        self.step, self.part = world.log.number, 0
+        self.requests, self.events = sandbox.journal.appended, sandbox.events.raised
+        self.step, self.part = sandbox.log.number, 0
 
     @classmethod
     def of(cls, entry: Entry, ident: str) -> "Place":
@@ -69,14 +69,14 @@ class Place:
     def read(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
         """What is new, as messages; the place moves on with each."""
         yield from self._steps(entry, clocks)
-        log = entry.world.events
+        log = entry.sandbox.events
         kept_from = log.raised - len(log)
         self.events, missed = max(min(self.events, log.raised), kept_from), kept_from - self.events
         yield from self._gap("event", missed)
         for event in log.after(self.events, _AT_ONCE):
             self.events += 1
             yield self._message("event", event.payload())
-        journal = entry.world.journal
+        journal = entry.sandbox.journal
         kept_from = journal.appended - len(journal)
         self.requests, missed = max(self.requests, kept_from), kept_from - self.requests
         yield from self._gap("request", missed)
@@ -87,7 +87,7 @@ class Place:
                 yield self._message("request", row(trace))
 
     def _steps(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
-        log = entry.world.log
+        log = entry.sandbox.log
         kept_from = log.oldest - 1
         if self.step < kept_from:
             missed, self.step, self.part = kept_from - self.step, kept_from, 0
@@ -130,13 +130,13 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 return
             if entry.incarnation != place.incarnation:
                 return
-            if not entry.world.is_broken:
-                await caught_up(entry.world, server.sandboxes.lane)
+            if not entry.sandbox.is_broken:
+                await caught_up(entry.sandbox, server.sandboxes.lane)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
                 return
             if server.sandboxes.persistence.is_behind:
                 with suppress(Unavailable):  # what could not be written is undone by then
-                    await server.sandboxes.persistence.settled(entry.world)
+                    await server.sandboxes.persistence.settled(entry.sandbox)
             messages = list(place.read(entry, clocks))
             for message in messages:
                 yield message

@@ -29,12 +29,12 @@ async def resume_webhooks(call: Call) -> Reply:
     sandboxes = call.server.sandboxes
     resumed = await sandboxes.lane.in_slices(count_kept_back(call.sandbox))
     call.check_there()
-    world, held = call.sandbox, call.sandbox.held_before
-    world.held_before = 0
+    sandbox, held = call.sandbox, call.sandbox.held_before
+    sandbox.held_before = 0
     try:
-        await sandboxes.persistence.noted(world)
+        await sandboxes.persistence.noted(sandbox)
     except Unavailable:
-        world.held_before = held
+        sandbox.held_before = held
         raise
-    call.server.courier.resume(world)
+    call.server.courier.resume(sandbox)
     return reply.value({"resumed": resumed})

@@ -5,7 +5,7 @@ from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...calls.views import checked_scenario, checked_start, shown, summary_of
 from ...kernel.record import Body
-from ...worlds.entry import Entry
+from ...sandboxes.entry import Entry
 
 
 async def list_sandboxes(call: Call, query: Body) -> Reply:
@@ -50,4 +50,4 @@ async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
 
 def _made(call: Call, entry: Entry) -> Reply:
     answer = reply.value({"sandbox": shown(call, entry)}, 201)
-    return answer.located(f"{call.prefix}/_sandbox/sandboxes/{entry.world.name}")
+    return answer.located(f"{call.prefix}/_sandbox/sandboxes/{entry.sandbox.name}")

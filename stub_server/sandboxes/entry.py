@@ -32,7 +32,7 @@ class Entry:
     or a rewind they are others; `origin_events` are those that it began with.
     """
 
-    world: Sandbox
+    sandbox: Sandbox
     parent: str | None
     mentioned: bool
     created_at: int

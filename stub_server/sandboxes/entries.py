@@ -32,7 +32,7 @@ class Entries:
     def find(self, name: str) -> Sandbox | None:
         """A world that exists already."""
         entry = self._entries.get(name) or self._entries.get(folded(name))
-        return None if entry is None or self._has_expired(entry) else entry.world
+        return None if entry is None or self._has_expired(entry) else entry.sandbox
 
     def choose(self, name: str) -> Sandbox | None:
         """A world that exists already, which somebody uses now."""
@@ -40,7 +40,7 @@ class Entries:
         if entry is None or self._has_expired(entry):
             return None
         entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
-        return entry.world
+        return entry.sandbox
 
     def entry(self, name: str) -> Entry:
         """What is known of a world that exists. Raises NotFound."""
@@ -58,14 +58,14 @@ class Entries:
 
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The world that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
-        world = self.find(self.keyring.world_of(value) or "")
-        if world is None or world.store.api_keys.holder(unique, value) not in world.seeded_keys:
+        sandbox = self.find(self.keyring.sandbox_of(value) or "")
+        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
             return None
-        return world.name
+        return sandbox.name
 
-    def worlds(self) -> list[Sandbox]:
+    def sandboxes(self) -> list[Sandbox]:
         """The worlds that exist."""
-        return [entry.world for entry in self._entries.values()]
+        return [entry.sandbox for entry in self._entries.values()]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
@@ -76,23 +76,23 @@ class Entries:
 
     def put(self, entry: Entry) -> None:
         """Have a world, in place of the one of its name."""
-        world = entry.world
-        before = self._entries.get(world.name)
-        self._entries[world.name] = entry
+        sandbox = entry.sandbox
+        before = self._entries.get(sandbox.name)
+        self._entries[sandbox.name] = entry
         if before is not None:
             self._leave(before)
-        if world.name == DEFAULT:
-            self.default = world
-        self.keyring.add(world.name, keys_of(world))
-        world.on_due = self._bell
-        self._bell(world)
+        if sandbox.name == DEFAULT:
+            self.default = sandbox
+        self.keyring.add(sandbox.name, keys_of(sandbox))
+        sandbox.on_due = self._bell
+        self._bell(sandbox)
 
     def take_back(self, entry: Entry) -> bool:
         """Drop a sandbox that a request created which failed; one that others have used since stays."""
-        current = self._entries.get(entry.world.name)
+        current = self._entries.get(entry.sandbox.name)
         if current is None or (current.born, current.turn) != (entry.born, entry.born):
             return False
-        self.forget(entry.world.name)
+        self.forget(entry.sandbox.name)
         return True
 
     def forget(self, name: str) -> None:
@@ -101,27 +101,27 @@ class Entries:
             self.persistence.leave_soon(name)
             self._leave(self._entries.pop(name))
 
-    def let_go(self, world: Sandbox) -> None:
+    def let_go(self, sandbox: Sandbox) -> None:
         """Have a sandbox in memory no longer; the store has it."""
-        entry = self._entries.get(world.name)
-        if entry is not None and entry.world is world:
-            self._leave(self._entries.pop(world.name))
+        entry = self._entries.get(sandbox.name)
+        if entry is not None and entry.sandbox is sandbox:
+            self._leave(self._entries.pop(sandbox.name))
 
     def _leave(self, entry: Entry) -> None:
         """Let go of a world: what it still had to do is not done any more."""
-        entry.world.is_gone = True
-        entry.world.log.close()
-        entry.world.journal.clear()
-        self._bell(entry.world)
+        entry.sandbox.is_gone = True
+        entry.sandbox.log.close()
+        entry.sandbox.journal.clear()
+        self._bell(entry.sandbox)
         entry.inbox.clear()
         entry.snapshots.clear()
-        self.keyring.forget(entry.world.name)
+        self.keyring.forget(entry.sandbox.name)
 
     def _has_expired(self, entry: Entry) -> bool:
         """Whether a world's time is over; it is dropped then."""
         if entry.expires_at is None or entry.expires_at > wall_ms():
             return False
-        self.forget(entry.world.name)
+        self.forget(entry.sandbox.name)
         return True
 
     def make_room(self) -> None:
@@ -132,7 +132,7 @@ class Entries:
         mentioned = [entry for entry in entries if entry.mentioned]
         if not mentioned:
             raise too_many(MOST, "server")
-        self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
+        self.forget(min(mentioned, key=lambda entry: entry.turn).sandbox.name)
 
 
 class Keyring:
@@ -145,32 +145,32 @@ class Keyring:
 
     def __init__(self, most: int = MOST_KEYS) -> None:
         self._most = most
-        self._worlds: dict[str, str] = {}
+        self._sandboxes: dict[str, str] = {}
         self._keys: dict[str, set[str]] = {}
 
-    def world_of(self, key: str) -> str | None:
+    def sandbox_of(self, key: str) -> str | None:
         """The world that a key's digest or public half belongs to."""
-        return self._worlds.get(key)
+        return self._sandboxes.get(key)
 
-    def add(self, world: str, keys: Iterable[str]) -> None:
+    def add(self, sandbox: str, keys: Iterable[str]) -> None:
         """Keys that a world has."""
-        own = self._keys.setdefault(world, set())
+        own = self._keys.setdefault(sandbox, set())
         for key in keys:
-            if key in self._worlds:
+            if key in self._sandboxes:
                 continue
-            if len(self._worlds) >= self._most:
-                oldest = next(iter(self._worlds))
-                self._keys[self._worlds.pop(oldest)].discard(oldest)
-            self._worlds[key] = world
+            if len(self._sandboxes) >= self._most:
+                oldest = next(iter(self._sandboxes))
+                self._keys[self._sandboxes.pop(oldest)].discard(oldest)
+            self._sandboxes[key] = sandbox
             own.add(key)
 
-    def forget(self, world: str) -> None:
+    def forget(self, sandbox: str) -> None:
         """A world has gone, and its keys with it."""
-        for key in self._keys.pop(world, ()):
-            del self._worlds[key]
+        for key in self._keys.pop(sandbox, ()):
+            del self._sandboxes[key]
 
     def __len__(self) -> int:
-        return len(self._worlds)
+        return len(self._sandboxes)
 
 
 def name_taken(name: str) -> Conflict:

@@ -38,13 +38,13 @@ class Residence:
         self._persistence.on_lost = sandboxes.let_go
         self._elsewhere: dict[str, tuple[str, float]] = {}
         self._keys: dict[str, tuple[str | None, float]] = {}
-        self.known = len(sandboxes.worlds())  # sandboxes of the store, as of the last look
+        self.known = len(sandboxes.sandboxes())  # sandboxes of the store, as of the last look
         self._opening = asyncio.Lock()
         self._scanning: asyncio.Task[None] | None = None
 
     async def sandbox_of(self, key: str) -> str | None:
         """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
-        name: str | None = self._sandboxes.keyring.world_of(key)
+        name: str | None = self._sandboxes.keyring.sandbox_of(key)
         if name is not None:
             return name
         name, until = self._keys.get(key, (None, 0.0))
@@ -103,11 +103,11 @@ class Residence:
         surplus = len(entries) + 1 - self._most
         if surplus <= 0:
             return
-        idle = [entry for entry in entries if entry.last_used_at < before and entry.world.name != DEFAULT]
+        idle = [entry for entry in entries if entry.last_used_at < before and entry.sandbox.name != DEFAULT]
         for entry in sorted(idle, key=lambda entry: entry.turn):
-            if self._persistence.is_settled(entry.world) and not self._is_used(entry):
-                sandboxes.let_go(entry.world)
-                await self._persistence.release(entry.world.name)
+            if self._persistence.is_settled(entry.sandbox) and not self._is_used(entry):
+                sandboxes.let_go(entry.sandbox)
+                await self._persistence.release(entry.sandbox.name)
                 surplus -= 1
                 if not surplus:
                     return

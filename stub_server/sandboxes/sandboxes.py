@@ -72,15 +72,17 @@ class Sandboxes(Entries):
         if self.has_kept_default:
             return
         if restored is not None:
-            world, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=self.settings.drop_unfit)
+            sandbox, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=self.settings.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
             _check_room(self.maker.belongings()[1], snapshots)
         else:
-            world, snapshots = self.maker.make(DEFAULT, self.scenario, self.seed, None), []
-        entry = self._entry(world, None)
+            sandbox, snapshots = self.maker.make(DEFAULT, self.scenario, self.seed, None), []
+        entry = self._entry(sandbox, None)
         if DEFAULT in self.persistence.elsewhere:
-            self.default = world  # here it is a stand-in: what is refused before a sandbox is chosen is journaled in it
+            self.default = (
+                sandbox  # here it is a stand-in: what is refused before a sandbox is chosen is journaled in it
+            )
             return
         self.persistence.begin(entry, snapshots)
         self.put(entry)
@@ -94,14 +96,14 @@ class Sandboxes(Entries):
     def control_key(self, name: str) -> str:
         """The key that opens the controls of one sandbox, until it is deleted. Raises NotFound."""
         entry = self.entry(name)
-        named = f"control/{entry.world.name}/{entry.created_at}".encode()
+        named = f"control/{entry.sandbox.name}/{entry.created_at}".encode()
         return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
         found: list[Entry | Kept] = [*self.entries(pattern)]
         if self.residence is not None:
-            here, now, pattern = {entry.world.name for entry in self.entries()}, wall_ms(), folded(pattern)
+            here, now, pattern = {entry.sandbox.name for entry in self.entries()}, wall_ms(), folded(pattern)
             found += [
                 told
                 for told in await self.persistence.ask(sql.listed)
@@ -121,9 +123,9 @@ class Sandboxes(Entries):
 
         Without `creates` it must exist. Whom it `suggests` may learn which name was probably meant.
         """
-        world = self.choose(name)
-        if world is not None:
-            return world
+        sandbox = self.choose(name)
+        if sandbox is not None:
+            return sandbox
         name = folded(name)
         if is_name(name) is None:
             raise NotFound(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
@@ -143,14 +145,14 @@ class Sandboxes(Entries):
 
     async def let_in(self, meant: Sandbox) -> Sandbox:
         """A world that is meant, or the one that somebody else has let in under its name meanwhile. Raises NotFound."""
-        world = self.choose(meant.name)
-        if world is not None:
-            return world
+        sandbox = self.choose(meant.name)
+        if sandbox is not None:
+            return sandbox
         try:
             await self.ensure_room()
             async with self.persistence.written(meant) as written:
                 entry = self._entry(meant, None, mentioned=True)
-                return self.choose(meant.name) or (await self._enter(entry, written)).world
+                return self.choose(meant.name) or (await self._enter(entry, written)).sandbox
         except Conflict as error:
             raise _none(meant.name, error) from None
 
@@ -167,10 +169,10 @@ class Sandboxes(Entries):
 
         `settings` are those that differ from the server's.
         """
-        name = await self._new_name(name, "world")
-        world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
-        _begin_with(world, world.settings, settings)
-        return await self._admit(world, None, ttl)
+        name = await self._new_name(name, "sandbox")
+        sandbox = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        _begin_with(sandbox, sandbox.settings, settings)
+        return await self._admit(sandbox, None, ttl)
 
     async def fork(
         self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False
@@ -179,18 +181,18 @@ class Sandboxes(Entries):
 
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
-        origin = (await self._present(parent)).world
+        origin = (await self._present(parent)).sandbox
         name = await self._new_name(name, "fork")
         undone_at = origin.undone_at
         if step is None:
-            world = origin.fork(name)
+            sandbox = origin.fork(name)
         else:
-            world = await self.lane.in_line(state_at(origin, step, name))
+            sandbox = await self.lane.in_line(state_at(origin, step, name))
         await self.persistence.confirm(origin, undone_at)
-        derive_keys(world, self.origin.secret)
+        derive_keys(sandbox, self.origin.secret)
         if deliver:
-            world.speak()
-        return await self._admit(world, origin.name, ttl)
+            sandbox.speak()
+        return await self._admit(sandbox, origin.name, ttl)
 
     async def _present(self, name: str) -> Entry:
         """A sandbox that may have been dropped, let go or lost while this waited. Raises NotFound, Unavailable."""
@@ -216,12 +218,12 @@ class Sandboxes(Entries):
         await self.ensure_room()
         return free
 
-    async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
+    async def _admit(self, sandbox: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
-        async with self.persistence.written(world) as written:
-            if self.find(world.name) is not None:
-                raise name_taken(world.name)
-            return await self._enter(self._entry(world, parent, ttl=ttl), written)
+        async with self.persistence.written(sandbox) as written:
+            if self.find(sandbox.name) is not None:
+                raise name_taken(sandbox.name)
+            return await self._enter(self._entry(sandbox, parent, ttl=ttl), written)
 
     # -- one in place of another
 
@@ -238,10 +240,10 @@ class Sandboxes(Entries):
         `now` freezes the clock at that instant; without it the clock is as at the server's start. `settings` are those
         that differ from the ones that it began with last. Raises NotFound.
         """
-        old = self.entry(name).world
-        world = await self.maker.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
-        _begin_with(world, old.first_settings, settings)
-        return (await self._replace(name, world)).world
+        old = self.entry(name).sandbox
+        sandbox = await self.maker.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        _begin_with(sandbox, old.first_settings, settings)
+        return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
         self, name: str, file: bytes | bytearray, *, deliver: bool = False, drop_unfit: bool = False
@@ -253,38 +255,38 @@ class Sandboxes(Entries):
 
         Raises NotFound, and BadFile for a file that cannot be used.
         """
-        name = self.entry(name).world.name
-        world, snapshots, left_out = await self.lane.beside(lambda: self._admitted(name, file, drop_unfit=drop_unfit))
+        name = self.entry(name).sandbox.name
+        sandbox, snapshots, left_out = await self.lane.beside(lambda: self._admitted(name, file, drop_unfit=drop_unfit))
         if deliver:
-            world.speak()
-        old, keeps = self.entry(name).world, not len(world.journal)
+            sandbox.speak()
+        old, keeps = self.entry(name).sandbox, not len(sandbox.journal)
         replaced = {"step": old.log.number, "records": records_of(old), "now": iso(old.clock.now)}
         replaced |= {"requests": sum(not trace.is_control for trace in old.journal), "keeps_requests": keeps}
-        return await self._replace(name, world, snapshots, keeps_journal=keeps), replaced, left_out
+        return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced, left_out
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
         """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
         if self.find(name) is None:
             await self.create(name, None, None, None, None)
-        world = self.maker.carried(name, scenario, seed)
-        fill(world)
-        return (await self._replace(name, world)).world
+        sandbox = self.maker.carried(name, scenario, seed)
+        fill(sandbox)
+        return (await self._replace(name, sandbox)).sandbox
 
     async def _replace(
-        self, name: str, world: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
+        self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
         """Have another world of the same name, with the snapshots that it brings. Raises NotFound, BadFile."""
-        async with self.persistence.written(world, brought) as written:
+        async with self.persistence.written(sandbox, brought) as written:
             before = await self._present(name)
             _check_room(before.snapshots, brought)
             inbox, snapshots = self.maker.belongings()
-            entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
+            entry = replace(before, sandbox=sandbox, parent=None, inbox=inbox, snapshots=snapshots)
             self._name_events(entry)
             if not await self.persistence.enter(entry, written, brought):
                 raise gone()
             if keeps_journal:
-                world.journal, before.world.journal = before.world.journal, world.journal
-                for trace in world.journal:
+                sandbox.journal, before.sandbox.journal = before.sandbox.journal, sandbox.journal
+                for trace in sandbox.journal:
                     trace.is_of_another = True
             self.put(entry)
             entry.snapshots.keep(*brought)
@@ -297,23 +299,23 @@ class Sandboxes(Entries):
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
             raise Conflict(message, code="sandbox_protected", details=details)
         async with self.persistence.changing:
-            name = (await self._present(name)).world.name
+            name = (await self._present(name)).sandbox.name
             await self.persistence.leave(name)
             self.forget(name)
 
     # -- time
 
-    async def go_back(self, world: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
+    async def go_back(self, sandbox: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
         """Do what has a sandbox be in an earlier state, in slices; whoever follows its events is told.
 
         Answers its entry, and what the work answers.
         """
-        entry = self.entry(world.name)
+        entry = self.entry(sandbox.name)
         done = await self.lane.in_line(work)
         self._name_events(entry)
-        self.persistence.note(world.name)
-        if world.on_due is not None:
-            world.on_due(world)
+        self.persistence.note(sandbox.name)
+        if sandbox.on_due is not None:
+            sandbox.on_due(sandbox)
         return entry, done
 
     async def catch_up(self, closing: Event) -> None:
@@ -323,8 +325,8 @@ class Sandboxes(Entries):
         """
 
         def work() -> Generator[None, None, None]:
-            for world in self.worlds():
-                for _ in ticking(world, world.clock.read()):
+            for sandbox in self.sandboxes():
+                for _ in ticking(sandbox, sandbox.clock.read()):
                     if closing.is_set():
                         return
                     yield
@@ -348,26 +350,26 @@ class Sandboxes(Entries):
         found = self._importer.admit(
             file, name, self.settings.history, partial(self.maker.carried, name), drop_unfit=drop_unfit
         )
-        world = found.sandbox
-        world.log.refill(found.steps)
-        for trace in traces_of(found.requests, found.steps, name, keeps_bodies=world.journal.keeps_bodies):
-            trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
-            world.journal.append(trace)
-        world.held_before = SILENT
-        return world, [at_once(measured(snapshot)) for snapshot in found.snapshots], found.left_out
+        sandbox = found.sandbox
+        sandbox.log.refill(found.steps)
+        for trace in traces_of(found.requests, found.steps, name, keeps_bodies=sandbox.journal.keeps_bodies):
+            trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
+            sandbox.journal.append(trace)
+        sandbox.held_before = SILENT
+        return sandbox, [at_once(measured(snapshot)) for snapshot in found.snapshots], found.left_out
 
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()
         if not await self.persistence.enter(entry, written):
-            raise gone() if entry.mentioned else name_taken(entry.world.name)  # another server was faster
+            raise gone() if entry.mentioned else name_taken(entry.sandbox.name)  # another server was faster
         self.put(entry)
         return entry
 
-    def _entry(self, world: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
+    def _entry(self, sandbox: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
         now, turn = wall_ms(), next(self._turns)
         expires_at = None if ttl is None else now + ttl * SECOND
         return Entry(
-            world,
+            sandbox,
             parent,
             mentioned,
             now,
@@ -375,20 +377,20 @@ class Sandboxes(Entries):
             expires_at,
             *self.maker.belongings(),
             self._next_incarnation(),
-            world.events.raised,
+            sandbox.events.raised,
             turn,
             turn,
         )
 
     def _name_events(self, entry: Entry) -> None:
-        entry.incarnation, entry.origin_events = self._next_incarnation(), entry.world.events.raised
+        entry.incarnation, entry.origin_events = self._next_incarnation(), entry.sandbox.events.raised
 
     def _next_incarnation(self) -> str:
         return f"{self._started:x}-{next(self._begun)}"
 
 
-def _begin_with(world: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
-    world.settings = world.first_settings = settings._replace(**(changes or {}))
+def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
+    sandbox.settings = sandbox.first_settings = settings._replace(**(changes or {}))
 
 
 def _none(name: str, error: Refusal) -> NotFound:
