@@ -144,7 +144,7 @@ def _served(
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     origin = Origin(rules, seeding, settings, secret, random)
     try:
-        persistence = Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.lane)
+        persistence = Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.worker)
         restored = None if settings.restore is None else partial(_file, settings.restore)
         sandboxes = Sandboxes(origin, courier.ring, persistence, restored)
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack

@@ -10,12 +10,12 @@ import orjson
 from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
 from ..domain.brcode import BrCodeError, parse
-from ..domain.deliveries import MOST_TOLD
+from ..domain.deliveries import MOST_ATTEMPTS
 from ..domain.documents import cpf_region, kind
 from ..domain.orders import items_cents
 from ..domain.places import warnings_for
 from ..domain.stats import OrderFold
-from ..domain.subscriptions import grace_end, is_held, period_end
+from ..domain.subscriptions import grace_end, has_dispute, period_end
 from ..domain.webhooks import subscriber_of
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
@@ -344,7 +344,7 @@ def subscription_trace(store: Store, row: Row, lifecycles: Mapping[str, Lifecycl
         return f"has {paid} paid periods, {left} of them not over yet"
     if "ends" not in hidden and hidden["periods"] != paid:  # after a suspension the count begins again
         return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
-    for ident in hidden["dispute"]["orders"] if is_held(hidden) else ():
+    for ident in hidden["dispute"]["orders"] if has_dispute(hidden) else ():
         disputed = store.orders.open(ident)
         if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
             return f"waits for the dispute of order {ident}, which is none of its disputed ones"
@@ -366,7 +366,7 @@ def _period_runs(inspected: Inspected) -> Iterator[str | None]:
     for row in inspected.rows(store.subscriptions):
         found = row.public
         project = store.projects.peek(found["projectId"])
-        if found["status"] != "active" or is_held(row.hidden) or project is None or project["status"] != "active":
+        if found["status"] != "active" or has_dispute(row.hidden) or project is None or project["status"] != "active":
             yield PAUSE
             continue
         start, end = found["current_period_start"], found["current_period_end"]
@@ -399,7 +399,7 @@ def _pending_in_time(inspected: Inspected) -> Iterator[str | None]:
                 found = (
                     inspected.store.subscriptions.open(row.hidden["subscriptionId"]) if row.hidden["renewal"] else None
                 )
-                waits = found is not None and (is_held(found.hidden) or row.hidden["projectId"] in paused)
+                waits = found is not None and (has_dispute(found.hidden) or row.hidden["projectId"] in paused)
                 over = date_time_ms(end) <= now and not waits
                 yield f"order {row.id} is {status} since it ended at {end}" if over else ""
 
@@ -424,7 +424,7 @@ def _moved_on(inspected: Inspected) -> Iterator[str | None]:
             yield ""
         elif public["status"] == "trialing" and date_time_ms(public["trial_end"]) <= now:
             yield f"subscription {row.id} is trialing, though its trial was over at {public['trial_end']}"
-        elif public["status"] == "past_due" and not is_held(row.hidden) and grace_end(public, row.hidden) <= now:
+        elif public["status"] == "past_due" and not has_dispute(row.hidden) and grace_end(public, row.hidden) <= now:
             yield f"subscription {row.id} is past due after its grace"
         else:
             yield ""
@@ -451,7 +451,7 @@ def _attempts_listed(inspected: Inspected) -> Iterator[str | None]:
         public, attempts = row.public, row.hidden["attempts"]
         waits = public["status"] in open_ and not public["is_test"]
         numbers, count = [attempt["number"] for attempt in attempts], public["attempt_count"]
-        if numbers != [*range(max(1, count + 1 - MOST_TOLD), count + 1)]:
+        if numbers != [*range(max(1, count + 1 - MOST_ATTEMPTS), count + 1)]:
             yield f"delivery {row.id} counts {count} attempts and tells of {len(attempts)}"
         elif waits != (public["next_attempt_at"] is not None):
             yield f"delivery {row.id} is {public['status']}, its next attempt at {public['next_attempt_at']}"

@@ -151,7 +151,7 @@ class File:
     async def _written(self, call: Call, data: Json) -> bytes:
         if self._media == b"application/json":
             return orjson.dumps(data)
-        text: bytes = await call.server.sandboxes.lane.in_slices(_as_yaml(data))
+        text: bytes = await call.server.sandboxes.worker.in_slices(_as_yaml(data))
         return text
 
     async def answer(self, call: Call) -> Answer:

@@ -17,7 +17,7 @@ from ..contract.source import Json
 from .fields import Row, row, rows, text
 from .pages import SandboxView
 
-_WORLD_NAME = "sandboxName"
+_SANDBOX_NAME = "sandboxName"
 
 
 class Example(NamedTuple):
@@ -151,7 +151,7 @@ class Sheet:
         schema = self.document.resolve(raw["schema"])
         shown = [example["value"] for example in raw.get("examples", {}).values()]
         example = shown[0] if shown else raw.get("example", schema.get("example"))
-        if example is None and raw["name"] == _WORLD_NAME and self.operation.method != "DELETE":
+        if example is None and raw["name"] == _SANDBOX_NAME and self.operation.method != "DELETE":
             return self.sandbox.name
         return None if example is None else text(example)
 

@@ -63,7 +63,7 @@ async def _pass(
             speaks = not is_silent(sandbox)
             let_go_on(sandbox)
             async with sandbox.turn:
-                await courier.lane.in_slices(passing(sandbox, to, fired, pausing=speaks))
+                await courier.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
             attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
             if attempt is not None and attempt <= to:
                 await _send(courier, sandbox, attempt, cause, fired)
@@ -97,7 +97,7 @@ async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fire
                 by_webhook.setdefault(webhook, []).append(timer)
             yield
 
-    await courier.lane.in_slices(claim())
+    await courier.worker.in_slices(claim())
 
     async def in_order(timers: list[Timer]) -> None:
         for timer in timers:

@@ -45,10 +45,10 @@ class Courier:
     It works on the event loop on which it was started; before `start` and after `stop` nothing is sent.
     """
 
-    def __init__(self, sender: Sender, abroad: Sender, lane: BackgroundWorker | None = None) -> None:
-        """`abroad` sends to addresses that were set by pages of other machines; long work takes its turn in `lane`."""
-        self.sender, self.lane = sender, lane or BackgroundWorker()
-        self.posting = Posting(sender, abroad, self.lane, self._try_again)
+    def __init__(self, sender: Sender, abroad: Sender, worker: BackgroundWorker | None = None) -> None:
+        """`abroad` sends to addresses that pages of other machines have set; `worker` does long work."""
+        self.sender, self.worker = sender, worker or BackgroundWorker()
+        self.posting = Posting(sender, abroad, self.worker, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queues: dict[tuple[int, str], Queue] = {}
         self._rung: set[int] = set()
@@ -142,7 +142,7 @@ class Courier:
     async def _pass_time(self, sandbox: Sandbox, until: int) -> None:
         """Do what is due, and look again."""
         try:
-            await pass_on(sandbox, self.lane, until)
+            await pass_on(sandbox, self.worker, until)
         finally:
             self._passing.discard(id(sandbox))
         self.ring(sandbox)

@@ -157,10 +157,10 @@ class Posting:
     """One per server."""
 
     def __init__(
-        self, sender: Sender, abroad: Sender, lane: BackgroundWorker, try_again: Callable[[Sandbox, Timer], None]
+        self, sender: Sender, abroad: Sender, worker: BackgroundWorker, try_again: Callable[[Sandbox, Timer], None]
     ) -> None:
         """`try_again` is called with an attempt that failed by a defect of the server."""
-        self._sender, self._abroad, self._lane, self._try_again = sender, abroad, lane, try_again
+        self._sender, self._abroad, self._worker, self._try_again = sender, abroad, worker, try_again
         self._places = Places()
         self._flying: dict[int, Flying] = {}
         self._latest: dict[tuple[int, str], Made] = {}  # the latest attempt by sandbox and webhook
@@ -196,7 +196,7 @@ class Posting:
                 disturbed = disturbance(sandbox, attempt.webhook, attempt.log)
                 outcome = await send(sender, attempt.delivery, timeout, disturbed, flying.limits)
             if not sandbox.is_broken:
-                await caught_up(sandbox, self._lane)
+                await caught_up(sandbox, self._worker)
             if not sandbox.is_gone and not sandbox.is_broken:
                 self._record(sandbox, timer, attempt, outcome, begun)
             self._latest.pop(key, None)

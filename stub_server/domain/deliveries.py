@@ -22,7 +22,7 @@ SCHEDULES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
-MOST_TOLD = 100  # attempts of one delivery, the newest: by hand there may be any number
+MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
 DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
 """What one delivery shows beyond its entry in a list."""
 
@@ -173,7 +173,7 @@ def attempted(
     hidden = row.hidden | {
         "request_headers": outcome.request_headers,
         "response_headers": outcome.response_headers,
-        "attempts": [*row.hidden["attempts"], attempt][-MOST_TOLD:],
+        "attempts": [*row.hidden["attempts"], attempt][-MOST_ATTEMPTS:],
     }
     return public, hidden
 

@@ -169,17 +169,17 @@ def resumed(public: Body, hidden: Body, now: int) -> Body:
     return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden)
 
 
-def is_held(hidden: Body) -> bool:
+def has_dispute(hidden: Body) -> bool:
     """Whether an order of the subscription is disputed: it is neither billed nor past due meanwhile."""
     return "dispute" in hidden
 
 
-def held_since(hidden: Body) -> int:
+def disputed_since(hidden: Body) -> int:
     """Since when an order of a held subscription is disputed, in ms."""
     return int(hidden["dispute"]["since"])
 
 
-def held(hidden: Body, order_id: str, now: int) -> Body:
+def disputed(hidden: Body, order_id: str, now: int) -> Body:
     """The hidden part once one more order is disputed."""
     dispute = hidden.get("dispute", {"since": now, "orders": []})
     return hidden | {"dispute": {"since": dispute["since"], "orders": [*dispute["orders"], order_id]}}

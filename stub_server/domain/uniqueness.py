@@ -9,7 +9,7 @@ from ..kernel.record import UniqueKey
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def taken(resource: str, key: UniqueKey, value: Any) -> Conflict:
+def duplicate(resource: str, key: UniqueKey, value: Any) -> Conflict:
     """409 for a resource, such as `Plan`, whose value of a key another one has."""
     assert key.code is not None  # only keys that requests can choose are refused
     within = "merchant" if key.scope is None or value[-1] is None else key.scope.removesuffix("Id")

@@ -331,7 +331,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     record = draft.update(draft.store.subscriptions, row, public, hidden)
     tell_subscription(draft, record, public, row.public["status"], "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
-    schedule(draft, row.id, public, hidden, None if subscriptions.is_held(hidden) else 1)
+    schedule(draft, row.id, public, hidden, None if subscriptions.has_dispute(hidden) else 1)
 
 
 def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | None = None) -> None:
@@ -377,7 +377,7 @@ def end_later(draft: Draft, row: Row) -> Record:
         return end_subscription(draft, row, "canceled")
     call_off_bill(draft, row)
     public = subscriptions.ending(row.public, row.hidden, draft.now)
-    if subscriptions.is_held(row.hidden):  # its period may be over already
+    if subscriptions.has_dispute(row.hidden):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
     return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
 

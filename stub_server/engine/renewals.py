@@ -32,7 +32,7 @@ def renew(draft: Draft, row: Row) -> None:
     public, hidden = row.public, row.hidden
     if public["status"] != "active" or public["cancel_at_period_end"] or hidden["renewal_order"] is not None:
         return
-    if subscriptions.is_held(hidden) or subscriptions.renewal_at(public, hidden) > draft.now:
+    if subscriptions.has_dispute(hidden) or subscriptions.renewal_at(public, hidden) > draft.now:
         return
     order, public = renewal_order(draft, row)
     record = draft.find(draft.store.subscriptions, row.id)
@@ -47,7 +47,7 @@ def end_period(draft: Draft, row: Row) -> None:
     public, hidden = row.public, row.hidden
     if public["status"] != "active":
         return
-    waits = subscriptions.is_held(hidden) and not public["cancel_at_period_end"]
+    waits = subscriptions.has_dispute(hidden) and not public["cancel_at_period_end"]
     if subscriptions.period_end(public, hidden) > draft.now or waits:
         if len(hidden["paid_by"]) > 1 and subscriptions.running_end(public, hidden) <= draft.now:
             draft.update(draft.store.subscriptions, row, *subscriptions.rolled(public, hidden, draft.now))
@@ -91,7 +91,7 @@ def end_suspension(draft: Draft, row: Row) -> None:
 
 
 def _is_late(row: Row) -> bool:
-    return row.public["status"] == "past_due" and not subscriptions.is_held(row.hidden)
+    return row.public["status"] == "past_due" and not subscriptions.has_dispute(row.hidden)
 
 
 def _charge(draft: Draft, order: Record) -> None:
@@ -188,7 +188,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
     billing.tell_order(draft, record, row.hidden, moved)
     paid_for = _subscription_of(draft, row)
     if paid_for is not None and billing.is_running(draft, paid_for):
-        hidden = subscriptions.held(paid_for.hidden, row.id, draft.now)
+        hidden = subscriptions.disputed(paid_for.hidden, row.id, draft.now)
         draft.update(draft.store.subscriptions, paid_for, paid_for.public, hidden)
     return record
 
@@ -228,12 +228,12 @@ def _subscription_of(draft: Draft, order: Row) -> Row | None:
 def _release(draft: Draft, order: Row) -> None:
     """After the last dispute of its orders, a subscription goes on; everything is due later by their time."""
     row = _subscription_of(draft, order)
-    if row is None or not subscriptions.is_held(row.hidden):
+    if row is None or not subscriptions.has_dispute(row.hidden):
         return
-    since = subscriptions.held_since(row.hidden)
+    since = subscriptions.disputed_since(row.hidden)
     hidden = subscriptions.released(row.hidden, order.id)
     record = draft.update(draft.store.subscriptions, row, row.public, hidden)
-    if subscriptions.is_held(hidden) or not billing.is_running(draft, row):
+    if subscriptions.has_dispute(hidden) or not billing.is_running(draft, row):
         return
     begins = max(since, subscriptions.period_end(row.public, hidden))
     until = stopped_at(draft, row.public["projectId"])

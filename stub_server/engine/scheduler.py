@@ -63,21 +63,21 @@ def tick(sandbox: Sandbox) -> int | None:
     return None
 
 
-async def pass_on(sandbox: Sandbox, lane: BackgroundWorker, until: int) -> None:
+async def pass_on(sandbox: Sandbox, worker: BackgroundWorker, until: int) -> None:
     """Do what is due until an instant, while requests to other sandboxes are served.
 
     While the clock advances, it does the jobs itself, and requests are served between them.
     """
     if not (sandbox.is_advancing and sandbox.turn.locked()):
         async with sandbox.turn:
-            await lane.in_slices(ticking(sandbox, until))
+            await worker.in_slices(ticking(sandbox, until))
 
 
-async def caught_up(sandbox: Sandbox, lane: BackgroundWorker) -> None:
+async def caught_up(sandbox: Sandbox, worker: BackgroundWorker) -> None:
     """Do everything that is due by now, and latch the time."""
     until = tick(sandbox)
     if until is not None:
-        await pass_on(sandbox, lane, until)
+        await pass_on(sandbox, worker, until)
 
 
 def tick_through(sandbox: Sandbox) -> None:
@@ -195,7 +195,7 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
 def _expire(draft: Draft, row: Row) -> None:
     if row.hidden["renewal"]:  # it waits with its subscription
         renewed = draft.open(draft.store.subscriptions, row.hidden["subscriptionId"])
-        if renewed is not None and subscriptions.is_held(renewed.hidden):
+        if renewed is not None and subscriptions.has_dispute(renewed.hidden):
             return
         if renewals.stands_still(draft, row.hidden["projectId"]):
             return

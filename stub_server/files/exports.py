@@ -50,7 +50,7 @@ def write_sandbox(
     change: Change = as_it_is if secrets else blanked
 
     def lines() -> Iterator[bytes]:
-        yield from world_lines(state, steps, change, secrets=secrets)
+        yield from sandbox_lines(state, steps, change, secrets=secrets)
         for name, description, now, created_at, sandbox, _ in snapshots:
             was = capture(sandbox)
             if not secrets:
@@ -62,7 +62,7 @@ def write_sandbox(
     pack(file, lines(), contract, secrets=secrets)
 
 
-def world_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
+def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
         state.replies.clear()

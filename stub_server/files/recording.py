@@ -15,7 +15,7 @@ from ..engine.step import Cause, Step, Used
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
-from .exports import adopted, blanked, changed, without_replies, world_lines
+from .exports import adopted, blanked, changed, sandbox_lines, without_replies
 from .fitting import Fitting
 from .package import RECORDING, BadFile, is_readable, pack, unpack
 from .reading import Reader, Rewrite, Unreadable
@@ -51,7 +51,7 @@ def write_recording(
 
     def lines() -> Iterator[bytes]:
         yield line_of("recording", about)
-        yield from world_lines(state, earlier, change, secrets=secrets)
+        yield from sandbox_lines(state, earlier, change, secrets=secrets)
         for request in requests:
             yield line_of("request", request)
         for step in outside:

@@ -23,7 +23,7 @@ from ..calls.reply import Reply, Streamed
 from ..contract.compatibility import success_of
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import ContractViolation, Schemas
-from ..domain.uniqueness import taken
+from ..domain.uniqueness import duplicate
 from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
@@ -241,7 +241,7 @@ class Dispatch(SpecMiddleware):
         except (ContractViolation, UniqueViolation) as error:
             # A control creates records only where it fills a sandbox.
             if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and not base:
-                refusal = taken(error.schema, error.key, error.value)
+                refusal = duplicate(error.schema, error.key, error.value)
                 _locate(refusal, call.values, call.arguments.get("body"))
                 raise refusal from None
             if self._shipped is None:

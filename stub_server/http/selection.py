@@ -143,11 +143,11 @@ class SandboxSelection:
         if is_control and call.method != "OPTIONS":
             check_control(call, path, None)
         if call.method in ("GET", "HEAD") and (not path or path in self._pages):
-            _select(call, await self._sandboxes.mention(name), rest)
+            _select(call, await self._sandboxes.open_at_first_use(name), rest)
         else:
             only_reads = is_control and call.method in ("GET", "HEAD") and path != CREDENTIALS
             suggests = self._loopback or call.server.knows_admin(headers.get(b"x-sandbox-admin-key"))
-            sandbox = await self._sandboxes.meant(name, creates=not only_reads, suggests=suggests)
+            sandbox = await self._sandboxes.pending_sandbox(name, creates=not only_reads, suggests=suggests)
             _select(call, sandbox, rest)
             if self._sandboxes.find(sandbox.name) is not sandbox:
                 call.pending = sandbox
@@ -201,7 +201,7 @@ class DueJobs:
         call: Call = scope[CALL]
         sandbox, trace = call.sandbox, call.trace
         with self._waiting.with_sandbox(call):
-            await pass_on(sandbox, self._sandboxes.lane, until)
+            await pass_on(sandbox, self._sandboxes.worker, until)
         trace.at, trace.before, trace.began = sandbox.clock.now, sandbox.log.number, perf_counter_ns()
         if sandbox.is_broken:
             _refuse_broken(call)
@@ -248,7 +248,7 @@ class TimeTravel:
             if step == number and known() is sandbox:
                 return past
         with call.server.waiting.of(call):
-            state: Sandbox = await call.server.sandboxes.lane.in_line(state_at(sandbox, number, sandbox.name))
+            state: Sandbox = await call.server.sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
         state.journal = sandbox.journal
         self._past.append((ref(sandbox, self._forget), number, state))
         return state

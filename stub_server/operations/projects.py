@@ -126,7 +126,7 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     else:
         touched = _touched(store, ident, call.lifecycle("Order"), since, until)
         work = _added_up(store.orders, touched, OrderFold(call.lifecycle("Order"), since, until))
-        orders = at_once(work) if len(touched) <= FEW else await call.server.sandboxes.lane.in_slices(work)
+        orders = at_once(work) if len(touched) <= FEW else await call.server.sandboxes.worker.in_slices(work)
     stats = {
         "projectId": ident,
         "from": None if since is None else iso(since),

@@ -165,7 +165,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         sender = call.server.sender_abroad if call.head.is_foreign else call.server.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
-    await caught_up(call.sandbox, call.server.sandboxes.lane)
+    await caught_up(call.sandbox, call.server.sandboxes.worker)
     call.store = call.sandbox.store_of(call.who.merchant_id)
     public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))

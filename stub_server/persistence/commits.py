@@ -71,7 +71,7 @@ class Pending:
 
     `touched` are the sandboxes whose rows are stored, by a change as they are stored so far, but with its `state` if it
     has one; `ends` are those that go. `known` is set when the outcome is known, or cannot be for now; `failure`
-    says why it is not done. It is not done either where a name `is_taken`.
+    says why it is not done. It is not done either where a name `is_duplicate`.
     """
 
     statements: list[Statement] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Pending:
     is_one: bool = False
     state: KeptState | None = None
     ends: Sequence[Stored] = ()
-    is_taken: bool = False
+    is_duplicate: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
     begun: float = field(default_factory=monotonic)
@@ -92,8 +92,8 @@ class Commits:
 
     store: Store  # unless nothing is stored
 
-    def __init__(self, store: Store | None, contract: str, lane: BackgroundWorker) -> None:
-        self.has_store, self.contract, self.lane = store is not None, contract, lane
+    def __init__(self, store: Store | None, contract: str, worker: BackgroundWorker) -> None:
+        self.has_store, self.contract, self.worker = store is not None, contract, worker
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
@@ -186,9 +186,9 @@ class Commits:
         try:
             lost = await self.store.commit(batch)
         except self.store.errors as error:
-            if not (pending.is_one and self.store.is_taken(error)):
+            if not (pending.is_one and self.store.is_duplicate(error)):
                 raise
-            pending.is_taken = True
+            pending.is_duplicate = True
         gone = "another server has taken the sandbox over" if pending.is_one else _GONE
         for number, _, kept in batch.rows:
             if number not in lost:
@@ -228,7 +228,7 @@ class Commits:
         await change.known.wait()
         if change.failure is not None:
             raise again(change.failure)
-        return not change.is_taken
+        return not change.is_duplicate
 
     def _check_written(self) -> None:
         """Refuse what is to be stored while the store cannot be written. Raises Unavailable."""
@@ -351,7 +351,7 @@ class Commits:
 
     async def _beside(self, work: Callable[[Session], T]) -> T:
         self._check_written()
-        return await self.lane.beside(lambda: self._with_session(work))
+        return await self.worker.beside(lambda: self._with_session(work))
 
 
 def _next_due(sandbox: Sandbox) -> int | None:

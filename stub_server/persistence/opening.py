@@ -18,7 +18,7 @@ from ..files.state import Snapshot, capture
 from ..kernel.record import Body
 from ..kernel.slices import at_once
 from ..sandboxes.entry import Entry
-from ..sandboxes.making import Maker
+from ..sandboxes.making import SandboxFactory
 from ..sandboxes.snapshots import measured
 from . import store
 from .chunks import chunks_of
@@ -30,10 +30,10 @@ from .store import Batch, Session
 class Opener:
     """Opens sandboxes of one store on one server."""
 
-    def __init__(self, maker: Maker, contract: str) -> None:
+    def __init__(self, factory: SandboxFactory, contract: str) -> None:
         """What is of another contract than `contract` is held to the one that is served, and converted."""
-        self._maker, self._origin, self._contract = maker, maker.origin, contract
-        self._shapes = Shapes(maker.origin.seeding.fixtures)
+        self._factory, self._origin, self._contract = factory, factory.origin, contract
+        self._shapes = Shapes(factory.origin.seeding.fixtures)
 
     def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
         """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
@@ -45,7 +45,7 @@ class Opener:
             found = admit(
                 own,
                 [self._snapshot(session, kept.name, stored) for stored in store.snapshots(session, number, kept)],
-                partial(self._maker.carried, kept.name or ""),
+                partial(self._factory.carried, kept.name or ""),
                 origin.secret,
                 lambda clock: clock,
                 drop_unfit=origin.settings.drop_unfit,
@@ -73,7 +73,7 @@ class Opener:
             kept.created_at,
             kept.last_used_at,
             kept.expires_at,
-            *self._maker.belongings(),
+            *self._factory.belongings(),
             kept.incarnation,
             kept.origin_events,
         )

@@ -37,12 +37,12 @@ Written: TypeAlias = tuple[int, Sequence[KeptState]]
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and nothing is asked of it for a step."""
 
-    def __init__(self, store: Store | None, contract: str, lane: BackgroundWorker) -> None:
+    def __init__(self, store: Store | None, contract: str, worker: BackgroundWorker) -> None:
         """`contract` is the digest of the served contract: records that were stored under another are validated again.
 
-        What takes long is done beside the requests, in `lane`.
+        What takes long is done beside the requests, in `worker`.
         """
-        super().__init__(store, contract, lane)
+        super().__init__(store, contract, worker)
         self.changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
         self._writing: list[int] = []  # sandboxes of which states are written to which nothing refers yet
         self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
@@ -145,10 +145,10 @@ class Persistence(Commits):
         changes = sql.entered(number, entry.sandbox.name, state.id)
         changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
         for snapshot, other in zip(snapshots, others, strict=True):
-            changes += sql.snapshot_entered(number, self._told(snapshot, other))
+            changes += sql.snapshot_entered(number, self._kept_snapshot(snapshot, other))
         return Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), changes
 
-    def _told(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
+    def _kept_snapshot(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
         description = orjson.dumps(snapshot.description).decode()
         return KeptSnapshot(snapshot.name, description, snapshot.now, snapshot.created_at, self.contract, state.id)
 
@@ -222,7 +222,7 @@ class Persistence(Commits):
                 async with self._written([capture(snapshot.sandbox)], stored) as (number, (state,)):
                     if not entry.sandbox.is_gone:
                         entry.snapshots.check_room(snapshot.name, snapshot.size)
-                        await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)), stored)
+                        await self._changed(sql.snapshot_entered(number, self._kept_snapshot(snapshot, state)), stored)
             if entry.sandbox.is_gone:
                 return False
             entry.snapshots.keep(snapshot)
@@ -261,7 +261,7 @@ class Persistence(Commits):
         session, self._session = self._session, None
         if session is not None:
             with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(self.lane.beside(session.close), CLOSING)
+                await asyncio.wait_for(self.worker.beside(session.close), CLOSING)
         self.close()
 
     def close(self) -> None:

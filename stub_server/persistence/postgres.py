@@ -163,7 +163,7 @@ class PostgresStore:
         """A new connection."""
         return PostgresSession(self._url)
 
-    def is_taken(self, error: Exception) -> bool:
+    def is_duplicate(self, error: Exception) -> bool:
         """Whether an error says that a name is taken."""
         return isinstance(error, psycopg.errors.UniqueViolation)
 

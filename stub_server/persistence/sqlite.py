@@ -128,7 +128,7 @@ class SqliteStore:
         """A new connection."""
         return SqliteSession(self._file, always=self._always)
 
-    def is_taken(self, error: Exception) -> bool:
+    def is_duplicate(self, error: Exception) -> bool:
         """Whether an error says that a name is taken."""
         return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 

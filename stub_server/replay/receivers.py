@@ -170,7 +170,7 @@ class SilentCourier(Courier):
 
     def __init__(self, sender: Sender, receivers: Receivers) -> None:
         super().__init__(sender, sender)
-        self.posting: _Posting = _Posting(sender, sender, self.lane, lambda sandbox, timer: None)
+        self.posting: _Posting = _Posting(sender, sender, self.worker, lambda sandbox, timer: None)
         self.posting.receivers = receivers
 
     @property

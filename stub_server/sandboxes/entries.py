@@ -20,8 +20,8 @@ MOST, MOST_KEYS = 1_000, 100_000
 class Entries:
     """Worlds by name, and never more than fit."""
 
-    def __init__(self, bell: Callable[[Sandbox], None], persistence: Persistence) -> None:
-        self._bell, self.persistence, self.keyring = bell, persistence, Keyring()
+    def __init__(self, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
+        self._on_due, self.persistence, self.keyring = on_due, persistence, Keyring()
         self._entries: dict[str, Entry] = {}
         self.default: Sandbox  # the world that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
@@ -84,8 +84,8 @@ class Entries:
         if sandbox.name == DEFAULT:
             self.default = sandbox
         self.keyring.add(sandbox.name, keys_of(sandbox))
-        sandbox.on_due = self._bell
-        self._bell(sandbox)
+        sandbox.on_due = self._on_due
+        self._on_due(sandbox)
 
     def take_back(self, entry: Entry) -> bool:
         """Drop a sandbox that a request created which failed; one that others have used since stays."""
@@ -112,7 +112,7 @@ class Entries:
         entry.sandbox.is_gone = True
         entry.sandbox.log.close()
         entry.sandbox.journal.clear()
-        self._bell(entry.sandbox)
+        self._on_due(entry.sandbox)
         entry.inbox.clear()
         entry.snapshots.clear()
         self.keyring.forget(entry.sandbox.name)
@@ -173,7 +173,7 @@ class Keyring:
         return len(self._sandboxes)
 
 
-def name_taken(name: str) -> Conflict:
+def duplicate_name(name: str) -> Conflict:
     """409 for a name that a sandbox has."""
     message = f"There is a sandbox {name} already. "
     if name == DEFAULT:

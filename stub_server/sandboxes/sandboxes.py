@@ -31,9 +31,9 @@ from ..persistence.persistence import Persistence, Written
 from ..persistence.rows import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
-from .entries import MOST, Entries, name_taken
+from .entries import MOST, Entries, duplicate_name
 from .entry import Entry, Origin
-from .making import Maker
+from .making import SandboxFactory
 from .names import NAMING, folded, is_name, made_up
 from .residence import Residence
 from .snapshots import Snapshots, measured
@@ -47,23 +47,23 @@ class Sandboxes(Entries):
     def __init__(
         self,
         origin: Origin,
-        bell: Callable[[Sandbox], None],
+        on_due: Callable[[Sandbox], None],
         persistence: Persistence,
         restored: Callable[[], bytes] | None,
     ) -> None:
-        """`bell` is rung for a sandbox that is new or gone, and when something is due in one.
+        """`on_due` is rung for a sandbox that is new or gone, and when something is due in one.
 
         `persistence` has the sandboxes of an earlier process; `restored` reads a file that the default one begins with,
         unless it is there from earlier. Raises StoreError, BadFile, ScenarioError.
         """
-        super().__init__(bell, persistence)
-        self.origin, self.settings, self.lane = origin, origin.settings, persistence.lane
+        super().__init__(on_due, persistence)
+        self.origin, self.settings, self.worker = origin, origin.settings, persistence.worker
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self.maker = Maker(origin, self.lane)
+        self.factory = SandboxFactory(origin, self.worker)
         self._importer = SandboxImporter(origin.seeding.fixtures, origin.secret, origin.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
-        self.opener = Opener(self.maker, self.persistence.contract)
+        self.opener = Opener(self.factory, self.persistence.contract)
         for entry in sorted(self.persistence.read(self.opener, MOST), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
@@ -75,9 +75,9 @@ class Sandboxes(Entries):
             sandbox, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=self.settings.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
-            _check_room(self.maker.belongings()[1], snapshots)
+            _check_room(self.factory.belongings()[1], snapshots)
         else:
-            sandbox, snapshots = self.maker.make(DEFAULT, self.scenario, self.seed, None), []
+            sandbox, snapshots = self.factory.make(DEFAULT, self.scenario, self.seed, None), []
         entry = self._entry(sandbox, None)
         if DEFAULT in self.persistence.elsewhere:
             self.default = (
@@ -105,20 +105,20 @@ class Sandboxes(Entries):
         if self.residence is not None:
             here, now, pattern = {entry.sandbox.name for entry in self.entries()}, wall_ms(), folded(pattern)
             found += [
-                told
-                for told in await self.persistence.ask(sql.listed)
-                if told.name not in here and glob(pattern, told.name or "") and (told.expires_at or now + 1) > now
+                row
+                for row in await self.persistence.ask(sql.listed)
+                if row.name not in here and glob(pattern, row.name or "") and (row.expires_at or now + 1) > now
             ]
             found.sort(key=lambda each: each.created_at, reverse=True)
         return found
 
     # -- making
 
-    async def mention(self, name: str) -> Sandbox:
+    async def open_at_first_use(self, name: str) -> Sandbox:
         """The world of this name, which its first mention makes where names are open. Raises NotFound."""
-        return await self.let_in(await self.meant(name))
+        return await self.let_in(await self.pending_sandbox(name))
 
-    async def meant(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
+    async def pending_sandbox(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
         """The same, but a new sandbox is not registered before `let_in`. Raises NotFound.
 
         Without `creates` it must exist. Whom it `suggests` may learn which name was probably meant.
@@ -139,22 +139,22 @@ class Sandboxes(Entries):
             )
             raise NotFound(f"There is no sandbox {name}.{hint} {how}", code="sandbox_not_found")
         try:
-            return await self.maker.begin(name, self.scenario, self.seed, None)
+            return await self.factory.begin(name, self.scenario, self.seed, None)
         except NotFound as error:
             raise _none(name, error) from None
 
-    async def let_in(self, meant: Sandbox) -> Sandbox:
-        """A world that is meant, or the one that somebody else has let in under its name meanwhile. Raises NotFound."""
-        sandbox = self.choose(meant.name)
+    async def let_in(self, pending: Sandbox) -> Sandbox:
+        """A pending sandbox, or the one of its name that another request has created meanwhile. Raises NotFound."""
+        sandbox = self.choose(pending.name)
         if sandbox is not None:
             return sandbox
         try:
             await self.ensure_room()
-            async with self.persistence.written(meant) as written:
-                entry = self._entry(meant, None, mentioned=True)
-                return self.choose(meant.name) or (await self._enter(entry, written)).sandbox
+            async with self.persistence.written(pending) as written:
+                entry = self._entry(pending, None, mentioned=True)
+                return self.choose(pending.name) or (await self._enter(entry, written)).sandbox
         except Conflict as error:
-            raise _none(meant.name, error) from None
+            raise _none(pending.name, error) from None
 
     async def create(
         self,
@@ -170,7 +170,7 @@ class Sandboxes(Entries):
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
-        sandbox = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        sandbox = await self.factory.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(sandbox, sandbox.settings, settings)
         return await self._admit(sandbox, None, ttl)
 
@@ -187,7 +187,7 @@ class Sandboxes(Entries):
         if step is None:
             sandbox = origin.fork(name)
         else:
-            sandbox = await self.lane.in_line(state_at(origin, step, name))
+            sandbox = await self.worker.in_line(state_at(origin, step, name))
         await self.persistence.confirm(origin, undone_at)
         derive_keys(sandbox, self.origin.secret)
         if deliver:
@@ -214,7 +214,7 @@ class Sandboxes(Entries):
             free = made_up(prefix, next(self._named))
         has = partial(sql.has, name=free)
         if self.find(free) is not None or (name and self.residence and await self.persistence.ask(has)):
-            raise name_taken(free)
+            raise duplicate_name(free)
         await self.ensure_room()
         return free
 
@@ -222,7 +222,7 @@ class Sandboxes(Entries):
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
         async with self.persistence.written(sandbox) as written:
             if self.find(sandbox.name) is not None:
-                raise name_taken(sandbox.name)
+                raise duplicate_name(sandbox.name)
             return await self._enter(self._entry(sandbox, parent, ttl=ttl), written)
 
     # -- one in place of another
@@ -241,7 +241,7 @@ class Sandboxes(Entries):
         that differ from the ones that it began with last. Raises NotFound.
         """
         old = self.entry(name).sandbox
-        sandbox = await self.maker.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        sandbox = await self.factory.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
         _begin_with(sandbox, old.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
@@ -256,7 +256,9 @@ class Sandboxes(Entries):
         Raises NotFound, and BadFile for a file that cannot be used.
         """
         name = self.entry(name).sandbox.name
-        sandbox, snapshots, left_out = await self.lane.beside(lambda: self._admitted(name, file, drop_unfit=drop_unfit))
+        sandbox, snapshots, left_out = await self.worker.beside(
+            lambda: self._admitted(name, file, drop_unfit=drop_unfit)
+        )
         if deliver:
             sandbox.speak()
         old, keeps = self.entry(name).sandbox, not len(sandbox.journal)
@@ -268,7 +270,7 @@ class Sandboxes(Entries):
         """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
         if self.find(name) is None:
             await self.create(name, None, None, None, None)
-        sandbox = self.maker.carried(name, scenario, seed)
+        sandbox = self.factory.carried(name, scenario, seed)
         fill(sandbox)
         return (await self._replace(name, sandbox)).sandbox
 
@@ -279,7 +281,7 @@ class Sandboxes(Entries):
         async with self.persistence.written(sandbox, brought) as written:
             before = await self._present(name)
             _check_room(before.snapshots, brought)
-            inbox, snapshots = self.maker.belongings()
+            inbox, snapshots = self.factory.belongings()
             entry = replace(before, sandbox=sandbox, parent=None, inbox=inbox, snapshots=snapshots)
             self._name_events(entry)
             if not await self.persistence.enter(entry, written, brought):
@@ -306,12 +308,12 @@ class Sandboxes(Entries):
     # -- time
 
     async def go_back(self, sandbox: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
-        """Do what has a sandbox be in an earlier state, in slices; whoever follows its events is told.
+        """Do what has a sandbox be in an earlier state, in slices; whoever follows its events is row.
 
         Answers its entry, and what the work answers.
         """
         entry = self.entry(sandbox.name)
-        done = await self.lane.in_line(work)
+        done = await self.worker.in_line(work)
         self._name_events(entry)
         self.persistence.note(sandbox.name)
         if sandbox.on_due is not None:
@@ -331,7 +333,7 @@ class Sandboxes(Entries):
                         return
                     yield
 
-        await self.lane.in_slices(work())
+        await self.worker.in_slices(work())
 
     # -- snapshots
 
@@ -348,7 +350,7 @@ class Sandboxes(Entries):
     ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
         """Read and judge a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
         found = self._importer.admit(
-            file, name, self.settings.history, partial(self.maker.carried, name), drop_unfit=drop_unfit
+            file, name, self.settings.history, partial(self.factory.carried, name), drop_unfit=drop_unfit
         )
         sandbox = found.sandbox
         sandbox.log.refill(found.steps)
@@ -361,7 +363,7 @@ class Sandboxes(Entries):
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()
         if not await self.persistence.enter(entry, written):
-            raise gone() if entry.mentioned else name_taken(entry.sandbox.name)  # another server was faster
+            raise gone() if entry.mentioned else duplicate_name(entry.sandbox.name)  # another server was faster
         self.put(entry)
         return entry
 
@@ -375,7 +377,7 @@ class Sandboxes(Entries):
             now,
             now,
             expires_at,
-            *self.maker.belongings(),
+            *self.factory.belongings(),
             self._next_incarnation(),
             sandbox.events.raised,
             turn,

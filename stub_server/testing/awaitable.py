@@ -83,12 +83,12 @@ class AsyncSandbox:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[None]:
         """`Sandbox.snapshot`."""
-        taken = self.sync.snapshot()
-        await _run(taken.__enter__)
+        kept = self.sync.snapshot()
+        await _run(kept.__enter__)
         try:
             yield
         finally:
-            await _run(taken.__exit__, None, None, None)
+            await _run(kept.__exit__, None, None, None)
 
     async def credentials(self, scopes: Sequence[str]) -> Credentials:
         """`Sandbox.credentials`."""

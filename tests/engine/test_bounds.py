@@ -48,7 +48,7 @@ def create(inside: Inside, number: int, sandbox: str = "default", size: int = 0,
 
 def world_of(inside: Inside, sandbox: str) -> Sandbox:
     """A world by its name, made at its first mention."""
-    return asyncio.run(inside.app.sandboxes.mention(sandbox))
+    return asyncio.run(inside.app.sandboxes.open_at_first_use(sandbox))
 
 
 def budget_of(inside: Inside) -> Budget:

@@ -24,7 +24,7 @@ from stub_server.persistence.opening import Opener
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
 from stub_server.sandboxes.entry import Entry
-from stub_server.sandboxes.making import Maker
+from stub_server.sandboxes.making import SandboxFactory
 from stub_server.sandboxes.snapshots import Snapshots
 
 from .inside import Inside
@@ -44,7 +44,7 @@ def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
     for line in lines:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
-    world = inside.app.sandboxes.maker.empty(NAME, reader.state.scenario, reader.state.seed, None)
+    world = inside.app.sandboxes.factory.empty(NAME, reader.state.scenario, reader.state.seed, None)
     build(world, reader.state, inside.app.sandboxes.origin.secret, reader.state.clock)
     world.log.refill(reader.steps)
     return world, reader.steps
@@ -100,7 +100,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     write_sandbox(file, capture(world), kept, rules.converter.contract)
     customs = SandboxImporter(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
     admitted, steps, *_ = customs.admit(
-        file.getvalue(), NAME, history, partial(inside.app.sandboxes.maker.empty, NAME, now=None)
+        file.getvalue(), NAME, history, partial(inside.app.sandboxes.factory.empty, NAME, now=None)
     )
     admitted.log.refill(steps)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
@@ -125,7 +125,7 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
         persistence = Persistence(SqliteStore(path, always=False), "", BackgroundWorker())
         try:
             short = replace(sandboxes.origin, settings=replace(sandboxes.settings, history=history))
-            opener = Opener(Maker(short, BackgroundWorker()), "")
+            opener = Opener(SandboxFactory(short, BackgroundWorker()), "")
             (entry,) = persistence.read(opener, 10)
             same(expected, state(entry.sandbox))
             assert {} == stale(entry.sandbox)

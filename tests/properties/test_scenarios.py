@@ -294,7 +294,7 @@ def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
     from stub_server.settings import Settings
 
     worlds = create_app(Settings(now=parse_iso(NOW))).sandboxes
-    first, second = (asyncio.run(worlds.mention(name)) for name in ("one", "two"))
+    first, second = (asyncio.run(worlds.open_at_first_use(name)) for name in ("one", "two"))
     assert digest(first, keys=False) == digest(second, keys=False)
     row = next(first.store.customers.all_rows())
     draft = drafted(first)

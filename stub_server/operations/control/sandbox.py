@@ -142,7 +142,7 @@ def _judged(sandbox: Sandbox) -> Generator[None, None, list[Finding]]:
 
 async def check_invariants(call: Call) -> Reply:
     """200 when every law holds, 409 when one is broken. Others are served meanwhile: a copy of the world is judged."""
-    checks = await call.server.sandboxes.lane.in_line(_judged(call.sandbox))
+    checks = await call.server.sandboxes.worker.in_line(_judged(call.sandbox))
     body = {
         "ok": all(c.ok for c in checks),
         "checks": [

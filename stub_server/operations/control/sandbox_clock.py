@@ -79,7 +79,7 @@ async def list_timers(call: Call, query: Body) -> Reply:
         ident = query["resource_id"].lower()
         found = [timer for timer in found if timer[4] == ident]
     page, limit = query["page"], query["limit"]
-    chosen = await call.server.sandboxes.lane.in_slices(_due_first(found, (page - 1) * limit, page * limit))
+    chosen = await call.server.sandboxes.worker.in_slices(_due_first(found, (page - 1) * limit, page * limit))
     shown = [
         {"due": iso(due), "job": job, "resource": table_of(job), "id": subject, "held": number in timers.on_hold}
         for due, number, job, _, subject in chosen

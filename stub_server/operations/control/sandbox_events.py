@@ -34,7 +34,7 @@ async def list_events(call: Call, query: Body) -> Reply:
     if sum([event.size for event in chosen]) <= PAGE_BYTES:
         sample = [event.payload() for event in chosen]
     else:
-        sample = await call.server.sandboxes.lane.in_slices(_payloads(chosen))
+        sample = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
     head = b'{"events":['
     return Reply(200, (head, b",".join(sample), b'],"pagination":', Page(page, limit, total).json(), b"}"), head)
 
@@ -123,7 +123,7 @@ async def follow_events(call: Call, query: Body) -> Reply:
             await asyncio.sleep(PAUSE)
             entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another world in its place
             if not entry.sandbox.is_broken:
-                await caught_up(entry.sandbox, server.sandboxes.lane)
+                await caught_up(entry.sandbox, server.sandboxes.worker)
     log = entry.sandbox.events
     missed = max(0, log.raised - len(log) - position)
     rest = {"next": _position(entry, position + missed + len(events)), "began_anew": began_anew, "missed": missed}

@@ -36,7 +36,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
 
 async def _record(call: Call, *, secrets: bool) -> Reply:
     """200 with the state before the oldest request that can be sent again, and the requests since."""
-    sandbox, lane = call.sandbox, call.server.sandboxes.lane
+    sandbox, worker = call.sandbox, call.server.sandboxes.worker
     found = chosen(sandbox)
     about = {
         "behaviour": dict(call.server.behaviour),
@@ -45,7 +45,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "recorded": len(found.traces),
     }
     requests = [partial(line, trace) for trace in found.traces]
-    state = capture((await lane.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
+    state = capture((await worker.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
     state.clock = found.clock
     return await _file(
         call,
@@ -72,7 +72,7 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
         raise Limited(message, headers={"Retry-After": "5"})
     download = Download(server.downloads)
     try:
-        await server.sandboxes.lane.beside(lambda: write(download.file))
+        await server.sandboxes.worker.beside(lambda: write(download.file))
         download.written()
     except BadFile as error:
         await download.aclose()

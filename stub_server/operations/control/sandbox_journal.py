@@ -14,7 +14,7 @@ from ...kernel.record import Body
 async def _chosen(call: Call, query: Body) -> list[Trace]:
     """The requests that a query means, newest first. Others are served while they are looked for."""
     work = chosen(_newest(call), query)
-    found: list[Trace] = await call.server.sandboxes.lane.in_slices(work)
+    found: list[Trace] = await call.server.sandboxes.worker.in_slices(work)
     return found
 
 
@@ -63,7 +63,7 @@ async def verify_requests(call: Call, body: Body) -> Reply:
     expected = Expectation(body, of_control=is_of(body, control) and not is_of(body, api))
     # Its own alone: the call has warnings of its headers and query as well.
     warnings = [] if call.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
-    report = await call.server.sandboxes.lane.in_slices(expected.judged(_newest(call)))
+    report = await call.server.sandboxes.worker.in_slices(expected.judged(_newest(call)))
     if not report["matched"]:
         warnings += warnings_of(body, documents)
     call.warn(*warnings)

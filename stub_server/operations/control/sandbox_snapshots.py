@@ -23,7 +23,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
         undone_at = entry.sandbox.undone_at
-        snapshot = await sandboxes.lane.in_line(capture_snapshot(entry.sandbox, name, description))
+        snapshot = await sandboxes.worker.in_line(capture_snapshot(entry.sandbox, name, description))
         await sandboxes.persistence.confirm(entry.sandbox, undone_at)
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):

@@ -131,7 +131,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
             if entry.incarnation != place.incarnation:
                 return
             if not entry.sandbox.is_broken:
-                await caught_up(entry.sandbox, server.sandboxes.lane)
+                await caught_up(entry.sandbox, server.sandboxes.worker)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
                 return
             if server.sandboxes.persistence.is_behind:

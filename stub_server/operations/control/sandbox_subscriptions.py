@@ -4,7 +4,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...domain.lifecycle import refused
-from ...domain.subscriptions import is_held
+from ...domain.subscriptions import has_dispute
 from ...engine import billing, renewals
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Row
@@ -47,7 +47,7 @@ def renew_subscription(call: Call, ident: str) -> Reply:
     if renewals.stands_still(draft, row.public["projectId"]):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict(message, code="project_not_active", details=[detail("projectId", "project_not_active", message)])
-    if is_held(row.hidden):
+    if has_dispute(row.hidden):
         message = "An order of the subscription is disputed: nothing is renewed until the dispute is resolved."
         raise Conflict(message, details=[detail("status", "not_allowed", message, "path")])
     order_id = row.hidden["renewal_order"]

@@ -20,14 +20,14 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     with call.server.waiting.of(call):
         complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
     call.check_there()
-    await caught_up(sandbox, call.server.sandboxes.lane)
+    await caught_up(sandbox, call.server.sandboxes.worker)
     return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": courier.queue(sandbox)})
 
 
 async def resume_webhooks(call: Call) -> Reply:
     """200 with how many deliveries were held and are due now."""
     sandboxes = call.server.sandboxes
-    resumed = await sandboxes.lane.in_slices(count_kept_back(call.sandbox))
+    resumed = await sandboxes.worker.in_slices(count_kept_back(call.sandbox))
     call.check_there()
     sandbox, held = call.sandbox, call.sandbox.held_before
     sandbox.held_before = 0
