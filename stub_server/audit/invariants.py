@@ -1,4 +1,4 @@
-"""Checks every law on a live world."""
+"""Checks every law on a live sandbox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUDGET = 20_000  # records of a table that a costly law parses; of larger tables
 class Finding(NamedTuple):
     """The result of one law: how many records were checked, and the violations.
 
-    A law of seeds alone `applies` to no world that has changed.
+    A law of seeds alone `applies` to no sandbox that has changed.
     """
 
     id: int
@@ -35,7 +35,7 @@ def check(sandbox: Sandbox, seeded: bool) -> list[Finding]:
 
 
 def broken(sandbox: Sandbox) -> Iterator[str]:
-    """What breaks laws in a world that came from a file, of all its merchants."""
+    """What breaks laws in a sandbox that came from a file, of all its merchants."""
     for store in sandbox.stores.values():
         for law in LAWS:
             if law.of_files and not law.seeds_only:
@@ -44,7 +44,7 @@ def broken(sandbox: Sandbox) -> Iterator[str]:
 
 
 def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Finding]]:
-    """`check`, with a pause after every record. The world must not change meanwhile."""
+    """`check`, with a pause after every record. The sandbox must not change meanwhile."""
     inspected = Inspected(sandbox, sandbox.store, BUDGET)
     checks = []
     for number, law in enumerate(LAWS, start=1):

@@ -26,7 +26,7 @@ from ..store.table import Table
 
 
 class Inspected(NamedTuple):
-    """The world to check. `budget` limits how many records of a table a costly law parses."""
+    """The sandbox to check. `budget` limits how many records of a table a costly law parses."""
 
     sandbox: Sandbox
     store: Store
@@ -47,7 +47,7 @@ PAUSE = None
 class Law(NamedTuple):
     """`look` yields one text per record looked at, empty when it keeps the law, and PAUSE in between.
 
-    `of_files`: a world that breaks it cannot come from a file. Others users may break, by what they write or by flags.
+    `of_files`: a sandbox that breaks it cannot come from a file. What users write, or flags, may break the others.
     """
 
     name: str
@@ -257,7 +257,7 @@ def _one_log_each(inspected: Inspected) -> Iterator[str | None]:
         disabled = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else None
         until = disabled or inspected.sandbox.clock.now + 1
         if not row.public["is_active"]:
-            # Of a webhook that was switched off, the last change before that is known in an untouched world only.
+            # Of a webhook that was switched off, the last change before that is known in an untouched sandbox only.
             fresh = disabled is not None and not inspected.sandbox.touched
             since = date_time_ms(row.public["createdAt"]) if fresh else until
         for event in events.values():

@@ -387,7 +387,7 @@ def _actions(resource: Resource, state: str | None = None, inspected: dict[str, 
             if not operation.body_required:
                 yield Action(operation, is_control, label, reason)
                 continue
-            member, values = _choice(document, operation)
+            member, values = _options_of(document, operation)
             for value in values:
                 yield Action(operation, is_control, f"{label}: {value}", reason, member, value)
 
@@ -423,7 +423,7 @@ def _label(operation: Operation, resource: Resource) -> str:
     return words(operation.id.replace(resource.schema.removesuffix("LogEntry"), ""))
 
 
-def _choice(document: Document, operation: Operation) -> tuple[str | None, list[str]]:
+def _options_of(document: Document, operation: Operation) -> tuple[str | None, list[str]]:
     """The one member that a body must have and its values, where it is a choice."""
     schema = document.resolve(operation.body or {})
     required = schema.get("required", [])

@@ -35,8 +35,8 @@ from .sessions import Sessions, Visitor
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-SANDBOX = "stub_server.world"
-"""Where the scope of a page of an operation has its World."""
+SANDBOX = "stub_server.sandbox"
+"""Where the scope of a page of an operation has its Sandbox."""
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that the front page has here."""
 _THREADS = 4  # views at a time, and as many actions, which may wait: a page is shown all the same
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """What a page of an operation shows of the requested world.
+    """What a page of an operation shows of the requested sandbox.
 
     `contract` is the one that the operation is of, with the examples that the request may see. `jwt` and `private_key`
     are None for callers who may not read the credentials.
@@ -158,7 +158,7 @@ class Console:
         return self._sessions.visitor(*texts)
 
     def _sandbox(self, call: Call, contract: bytes) -> SandboxView:
-        """The world of a call; its credentials for those whom the control surface would tell them."""
+        """The sandbox of a call; its credentials for those whom the control surface would tell them."""
         shown = Document(orjson.loads(contract))
         name, url, has_admin_key = call.sandbox.name, call.server.url + call.prefix, call.server.admin_key is not None
         try:

@@ -72,7 +72,7 @@ class Sheet:
 
     @property
     def path(self) -> str:
-        """The path as it is called in the world."""
+        """The path as it is called in the sandbox."""
         return (self.base + self.operation.path).rstrip("/") or "/"
 
     @property
@@ -102,13 +102,13 @@ class Sheet:
 
     @property
     def blanks(self) -> list[str]:
-        """What in the command is to be replaced, because neither the contract nor the world has a value for it."""
+        """What in the command is to be replaced, because neither the contract nor the sandbox has a value for it."""
         blank = [_blank(raw["name"]) for raw in self._parameters() if raw.get("required") and not self._value_of(raw)]
         return [*blank, *(["FILE"] if self.operation.uploads else [])]
 
     @property
     def curl(self) -> str:
-        """The call as a command for a shell, with this world's ids and key. Capitals stand for what is to be put in."""
+        """The call as a command for a shell, with this sandbox's ids and key. Replace what stands in capitals."""
         operation, path = self.operation, self.path
         query: dict[str, str] = {}
         headers = {} if operation.scheme is None else {"authorization": f"Bearer {self.credential or 'TOKEN'}"}
@@ -147,7 +147,7 @@ class Sheet:
         return (self.document.resolve(node) for node in self.operation.raw.get("parameters", ()))
 
     def _value_of(self, raw: Json) -> str | None:
-        """A value of a parameter in this world. What ends a sandbox names none: it may be the one that is read."""
+        """A value of a parameter in this sandbox. What ends a sandbox names none: it may be the one that is read."""
         schema = self.document.resolve(raw["schema"])
         shown = [example["value"] for example in raw.get("examples", {}).values()]
         example = shown[0] if shown else raw.get("example", schema.get("example"))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..kernel.clock import parse_iso
 
-_EDGE = 2.0  # of a hundred: how far the first and the last mark are from the ends of the line
+_MARGIN = 2.0  # of a hundred: how far the first and the last mark are from the ends of the line
 _KINDS = {"paid": "paid", "refunded": "refused", "disputed": "refused", "failed": "failed", "expired": "failed"}
 """The colours of orders by their state; others have the last one."""
 _ENDS = (
@@ -53,7 +53,7 @@ def of_subscription(
         return None
 
     def place(time: int) -> float:
-        return _EDGE + (100 - 2 * _EDGE) * max(0, time - first) / (last - first)
+        return _MARGIN + (100 - 2 * _MARGIN) * max(0, time - first) / (last - first)
 
     placed = [mark._replace(x=place(time)) for mark, time in zip(marks, times, strict=True)]
     return Timeline(placed, place(parse_iso(now)))

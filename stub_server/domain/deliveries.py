@@ -56,7 +56,7 @@ def new_log(
     *,
     most: int | None,
 ) -> tuple[Body, Body]:
-    """A delivery before its first attempt. `serial` is the event's place in the world's history.
+    """A delivery before its first attempt. `serial` is the event's place in the sandbox's history.
 
     An automatic one is due at once and attempted at `most` so often; a test send (None) is attempted by its request
     and is never due. The project is the webhook's at the time of the event: restricted keys see the delivery by it.

@@ -102,6 +102,6 @@ class Subscriber(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def subscriber_of(record_json: bytes) -> Subscriber:
-    """A stored webhook as a subscriber. Cached by its bytes: a changed webhook has others, a copied world the same."""
+    """A stored webhook as a subscriber. Cached by its bytes, which a copied sandbox shares."""
     public = orjson.loads(record_json)
     return Subscriber(public["id"], public["url"], frozenset(public["events"]), public["projectId"])

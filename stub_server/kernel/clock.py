@@ -15,8 +15,8 @@ DAY = 24 * HOUR
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the last date-time that the contract allows
-EARLIEST_START = 0  # 1970: leaves room before it for the history that a world is seeded with
-# 9000: a world that begins later could have a plan's period end after LATEST. No clock is set or runs past it.
+EARLIEST_START = 0  # 1970: leaves room before it for the history that a sandbox is seeded with
+# 9000: a sandbox that begins later could have a plan's period end after LATEST. No clock is set or runs past it.
 LATEST_START = 221_845_392_000_000
 _FOUR_YEARS = 1_461 * DAY
 _LAST_SECOND = DAY - SECOND

@@ -68,9 +68,9 @@ Position: TypeAlias = tuple[int, int]
 class Ids:
     """The seeded streams of one sandbox. Each position has a fixed value, and reading it does not move `position`.
 
-    A draft reads on from `position`, and recording the step moves it: a refused request uses no ids, and two worlds
-    with one seed and the same steps give the same ids. Secrets depend on the world's name too, so that credentials of
-    one world are not valid in another.
+    A draft reads on from `position`, and recording the step moves it: a refused request uses no ids, and two sandboxes
+    with one seed and the same steps give the same ids. Secrets depend on the sandbox's name too, so that credentials of
+    one sandbox are not valid in another.
     """
 
     __slots__ = ("_requests", "_root", "_secret_key", "event_salt", "key", "position")
@@ -88,7 +88,7 @@ class Ids:
         self._requests = Random(f"{root}/requests/{sandbox}")
 
     def salt_events(self, sandbox: str) -> None:
-        """Give event ids that no other world gives: receivers take two deliveries of one id for one event."""
+        """Give event ids that no other sandbox gives: receivers take two deliveries of one id for one event."""
         self.event_salt = int.from_bytes(hashlib.sha256(sandbox.encode()).digest()[:13], "big")
 
     def secret_block(self, position: int) -> bytes:
@@ -110,7 +110,7 @@ class Ids:
         return map(self.secret_block, range(at, at + blocks))
 
     def request(self) -> str:
-        """A new request id. Request ids are not part of a world's state."""
+        """A new request id. Request ids are not part of a sandbox's state."""
         return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
 
     def requests_from(self, source: Random) -> None:
@@ -126,7 +126,7 @@ class Ids:
         return twin
 
     def copy(self, sandbox: str) -> "Ids":
-        """The same ids from the same position on, with the secrets and request ids of another world."""
+        """The same ids from the same position on, with the secrets and request ids of another sandbox."""
         twin = Ids.__new__(Ids)
         twin.key, twin._root, twin.position = self.key, self._root, self.position
         twin.event_salt = self.event_salt

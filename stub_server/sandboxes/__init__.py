@@ -1,1 +1,1 @@
-"""Floor 6: the worlds of one server: made from scenarios, found by name, reset and forgotten."""
+"""Floor 6: the sandboxes of one server: made from scenarios, found by name, reset and forgotten."""

@@ -1,4 +1,4 @@
-"""The worlds that there are: found by name, used, listed and dropped."""
+"""The sandboxes that there are: found by name, used, listed and dropped."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ MOST, MOST_KEYS = 1_000, 100_000
 
 
 class Entries:
-    """Worlds by name, and never more than fit."""
+    """Sandboxes by name, and never more than fit."""
 
     def __init__(self, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
         self._on_due, self.persistence, self.keyring = on_due, persistence, Keyring()
         self._entries: dict[str, Entry] = {}
-        self.default: Sandbox  # the world that is there from the start
+        self.default: Sandbox  # the sandbox that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
-        self._turns = count(1)  # how often worlds were used
+        self._turns = count(1)  # how often sandboxes were used
 
     # -- finding
 
     def find(self, name: str) -> Sandbox | None:
-        """A world that exists already."""
+        """A sandbox that exists already."""
         entry = self._entries.get(name) or self._entries.get(folded(name))
         return None if entry is None or self._has_expired(entry) else entry.sandbox
 
     def choose(self, name: str) -> Sandbox | None:
-        """A world that exists already, which somebody uses now."""
+        """A sandbox that exists already, which somebody uses now."""
         entry = self._entries.get(name) or self._entries.get(folded(name))
         if entry is None or self._has_expired(entry):
             return None
@@ -43,28 +43,28 @@ class Entries:
         return entry.sandbox
 
     def entry(self, name: str) -> Entry:
-        """What is known of a world that exists. Raises NotFound."""
+        """What is known of a sandbox that exists. Raises NotFound."""
         entry = self._entries.get(folded(name))
         if entry is None or self._has_expired(entry):
             raise NotFound(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
         return entry
 
     def entries(self, pattern: str = "*") -> list[Entry]:
-        """The worlds whose name matches a glob, in which capitals mean the same; those made last first."""
+        """The sandboxes whose name matches a glob, in which capitals mean the same; those made last first."""
         for entry in list(self._entries.values()):
             self._has_expired(entry)
         pattern = folded(pattern)
         return [entry for name, entry in reversed(self._entries.items()) if glob(pattern, name)]
 
     def seeded_owner(self, unique: str, value: str) -> str | None:
-        """The world that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
+        """The sandbox that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
         sandbox = self.find(self.keyring.sandbox_of(value) or "")
         if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
             return None
         return sandbox.name
 
     def sandboxes(self) -> list[Sandbox]:
-        """The worlds that exist."""
+        """The sandboxes that exist."""
         return [entry.sandbox for entry in self._entries.values()]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ class Entries:
     # -- coming and going
 
     def put(self, entry: Entry) -> None:
-        """Have a world, in place of the one of its name."""
+        """Have a sandbox, in place of the one of its name."""
         sandbox = entry.sandbox
         before = self._entries.get(sandbox.name)
         self._entries[sandbox.name] = entry
@@ -96,7 +96,7 @@ class Entries:
         return True
 
     def forget(self, name: str) -> None:
-        """Drop a world, if it is there; the next mention of its name makes it anew. The default one stays."""
+        """Drop a sandbox, if it is there; the next mention of its name makes it anew. The default one stays."""
         if name != DEFAULT and name in self._entries:
             self.persistence.leave_soon(name)
             self._leave(self._entries.pop(name))
@@ -108,7 +108,7 @@ class Entries:
             self._leave(self._entries.pop(sandbox.name))
 
     def _leave(self, entry: Entry) -> None:
-        """Let go of a world: what it still had to do is not done any more."""
+        """Let go of a sandbox: what it still had to do is not done any more."""
         entry.sandbox.is_gone = True
         entry.sandbox.log.close()
         entry.sandbox.journal.clear()
@@ -118,7 +118,7 @@ class Entries:
         self.keyring.forget(entry.sandbox.name)
 
     def _has_expired(self, entry: Entry) -> bool:
-        """Whether a world's time is over; it is dropped then."""
+        """Whether a sandbox's time is over; it is dropped then."""
         if entry.expires_at is None or entry.expires_at > wall_ms():
             return False
         self.forget(entry.sandbox.name)
@@ -136,11 +136,11 @@ class Entries:
 
 
 class Keyring:
-    """Digests of private keys, and public keys, to the names of worlds.
+    """Digests of private keys, and public keys, to the names of sandboxes.
 
-    The first world to name a key has it: a copy of a world does not take its parent's keys away. It only tells where to
-    look: whether a key serves, its world decides. Past `most` keys the oldest are forgotten; they still serve under
-    their world's prefix or header.
+    A key belongs to the first sandbox that names it, so a copy does not take its parent's keys away. This only says
+    where to look; the sandbox decides whether the key is valid. Beyond `most` keys the oldest are forgotten. They are
+    still valid under their sandbox's prefix or header.
     """
 
     def __init__(self, most: int = MOST_KEYS) -> None:
@@ -149,11 +149,11 @@ class Keyring:
         self._keys: dict[str, set[str]] = {}
 
     def sandbox_of(self, key: str) -> str | None:
-        """The world that a key's digest or public half belongs to."""
+        """The sandbox that a key's digest or public half belongs to."""
         return self._sandboxes.get(key)
 
     def add(self, sandbox: str, keys: Iterable[str]) -> None:
-        """Keys that a world has."""
+        """Keys that a sandbox has."""
         own = self._keys.setdefault(sandbox, set())
         for key in keys:
             if key in self._sandboxes:
@@ -165,7 +165,7 @@ class Keyring:
             own.add(key)
 
     def forget(self, sandbox: str) -> None:
-        """A world has gone, and its keys with it."""
+        """A sandbox has gone, and its keys with it."""
         for key in self._keys.pop(sandbox, ()):
             del self._sandboxes[key]
 

@@ -1,4 +1,4 @@
-"""What all worlds of a server begin with, and what the server knows of each."""
+"""What all sandboxes of a server begin with, and what the server knows of each."""
 
 from dataclasses import dataclass, field
 
@@ -25,11 +25,11 @@ class Origin:
 
 @dataclass(slots=True)
 class Entry:
-    """A world and what the server knows of it. Times are the machine's, in ms.
+    """A sandbox and what the server knows of it. Times are the machine's, in ms.
 
-    `mentioned` says that a mere mention of its name made it: such a world makes room for others. `inbox` is what
-    arrived for it, and no part of its state; nor are `snapshots`. `incarnation` names the world's events: after a reset
-    or a rewind they are others; `origin_events` are those that it began with.
+    `mentioned`: it was created on first use of its name, and makes room for others. `inbox` and `snapshots` are not
+    part of its state. `incarnation` changes with a reset or a rewind, since event ids then begin again;
+    `origin_events` is how many events it began with.
     """
 
     sandbox: Sandbox

@@ -1,4 +1,4 @@
-"""Makes worlds of scenarios: at once at the server's start, later beside the requests of others."""
+"""Makes sandboxes of scenarios: at once at the server's start, later beside the requests of others."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class SandboxFactory:
         return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
 
     def empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
-        """A world without records; without `now` (ms) its clock is as at the server's start."""
+        """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
         origin, settings = self.origin, self.origin.settings
         clock, ids = Clock(settings.now if now is None else now), Ids(seed, origin.secret, name)
         log, journal = Log(settings.history, self._for_logs), Journal(settings.journal, self._for_journals)
         return Sandbox(name, seed, scenario, origin.rules, clock, ids, log, journal=journal)
 
     def carried(self, name: str, scenario: str, seed: int) -> Sandbox:
-        """A world without records for a state that was read somewhere.
+        """A sandbox without records for a state that was read somewhere.
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
@@ -52,7 +52,7 @@ class SandboxFactory:
         return self.empty(name, scenario if known else own, seed, None)
 
     def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
-        """A freshly seeded world. Raises ScenarioError."""
+        """A freshly seeded sandbox. Raises ScenarioError."""
         sandbox = self.empty(name, scenario, seed, now)
         self.origin.seeding.fill(sandbox, self.origin.secret)
         return self._own(sandbox)
@@ -76,7 +76,7 @@ class SandboxFactory:
             raise NotFound(message, code="scenario_not_found") from None
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
-        """A world that has just been filled, with seeded keys of its own."""
+        """A sandbox that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
         derive_keys(sandbox, self.origin.secret)
         sandbox.held_before = sandbox.events.raised

@@ -115,7 +115,7 @@ class Sandboxes(Entries):
     # -- making
 
     async def open_at_first_use(self, name: str) -> Sandbox:
-        """The world of this name, which its first mention makes where names are open. Raises NotFound."""
+        """The sandbox of this name, which its first mention makes where names are open. Raises NotFound."""
         return await self.let_in(await self.pending_sandbox(name))
 
     async def pending_sandbox(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
@@ -165,7 +165,7 @@ class Sandboxes(Entries):
         ttl: int | None,
         settings: Body | None = None,
     ) -> Entry:
-        """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, NotFound.
+        """A new sandbox by request; without a name one is made. `ttl` is seconds. Raises Conflict, NotFound.
 
         `settings` are those that differ from the server's.
         """
@@ -177,7 +177,7 @@ class Sandboxes(Entries):
     async def fork(
         self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False
     ) -> Entry:
-        """A world with the past of another, up to one of its kept steps if asked. Raises NotFound, Conflict.
+        """A sandbox with the past of another, up to one of its kept steps if asked. Raises NotFound, Conflict.
 
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
@@ -219,7 +219,7 @@ class Sandboxes(Entries):
         return free
 
     async def _admit(self, sandbox: Sandbox, parent: str | None, ttl: int | None) -> Entry:
-        """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
+        """Let a sandbox in for which there was a name and room, and may be still. Raises Conflict."""
         async with self.persistence.written(sandbox) as written:
             if self.find(sandbox.name) is not None:
                 raise duplicate_name(sandbox.name)
@@ -235,7 +235,7 @@ class Sandboxes(Entries):
         now: int | None = None,
         settings: Body | None = None,
     ) -> Sandbox:
-        """Throw a world away and seed it anew; without scenario or seed with what it was seeded with last.
+        """Throw a sandbox away and seed it anew; without scenario or seed with what it was seeded with last.
 
         `now` freezes the clock at that instant; without it the clock is as at the server's start. `settings` are those
         that differ from the ones that it began with last. Raises NotFound.
@@ -267,7 +267,7 @@ class Sandboxes(Entries):
         return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced, left_out
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
-        """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
+        """Have a sandbox that `fill` makes of one without records, in the place of another, if there is one."""
         if self.find(name) is None:
             await self.create(name, None, None, None, None)
         sandbox = self.factory.carried(name, scenario, seed)
@@ -277,7 +277,7 @@ class Sandboxes(Entries):
     async def _replace(
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
-        """Have another world of the same name, with the snapshots that it brings. Raises NotFound, BadFile."""
+        """Have another sandbox of the same name, with the snapshots that it brings. Raises NotFound, BadFile."""
         async with self.persistence.written(sandbox, brought) as written:
             before = await self._present(name)
             _check_room(before.snapshots, brought)
@@ -295,7 +295,7 @@ class Sandboxes(Entries):
             return entry
 
     async def delete(self, name: str) -> None:
-        """Drop a world. Raises NotFound, Unavailable, and Conflict for the default one."""
+        """Drop a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
         if folded(name) == DEFAULT:
             message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
@@ -396,7 +396,7 @@ def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | Non
 
 
 def _none(name: str, error: Refusal) -> NotFound:
-    """No operation was asked to make a world: there is none of this name."""
+    """No operation was asked to make a sandbox: there is none of this name."""
     return NotFound(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found")
 
 

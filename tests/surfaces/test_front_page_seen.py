@@ -57,7 +57,7 @@ def test_the_page_of_a_world_speaks_of_that_world(browser: Page, live: Live, san
 def test_every_sandbox_of_the_server_is_one_click_away(browser: Page, live: Live, sandbox_name: str) -> None:
     """From the page of any of them, by links that hold under whatever name the server goes by."""
     page = opened(browser, f"{live.url}/s/{sandbox_name}/")
-    links = "Object.fromEntries([...document.querySelectorAll('#worlds a')].map(a => [a.textContent, a.href]))"
+    links = "Object.fromEntries([...document.querySelectorAll('#sandboxes a')].map(a => [a.textContent, a.href]))"
     found = page.look(links)
     assert f"{live.url}/s/{sandbox_name}/" == found[sandbox_name]
     assert f"{live.url}/" == found["default"]

@@ -1,4 +1,4 @@
-// Fills the page with what the control surface says of this world.
+// Fills the page with what the control surface says of this sandbox.
 
 async function ask(path) {
   const response = await fetch(path);
@@ -7,11 +7,11 @@ async function ask(path) {
   return body;
 }
 
-function facts(world) {
+function facts(sandbox) {
   return [
-    ["Data", `scenario ${world.scenario}, seed ${world.seed}, ${world.records} records`],
-    ...(world.parent === null ? [] : [["Fork of", world.parent]]),
-    ...(world.expires_at === null ? [] : [["Lives until", world.expires_at]]),
+    ["Data", `scenario ${sandbox.scenario}, seed ${sandbox.seed}, ${sandbox.records} records`],
+    ...(sandbox.parent === null ? [] : [["Fork of", sandbox.parent]]),
+    ...(sandbox.expires_at === null ? [] : [["Lives until", sandbox.expires_at]]),
   ];
 }
 
@@ -24,7 +24,7 @@ function show(rows) {
   }
 }
 
-// A world's page is two folders below the server's: the links hold whatever name the server goes by.
+// A sandbox's page is two folders below the server's: the links hold whatever name the server goes by.
 function link(name, root) {
   const item = document.createElement("a");
   item.href = name === "default" ? root : `${root}s/${name}/`;
@@ -41,9 +41,9 @@ async function begin() {
   byId("command").hidden = false;
   show(facts((await ask(`_sandbox/sandboxes/${name}`)).sandbox));
   const { sandboxes, pagination } = await ask("_sandbox/sandboxes?limit=20");
-  const names = new Set(["default", ...sandboxes.map((world) => world.name)]);
-  for (const each of names) byId("worlds").append(link(each, root), " ");
-  if (pagination.total > names.size) byId("worlds").append(`and ${pagination.total - names.size} more.`);
+  const names = new Set(["default", ...sandboxes.map((sandbox) => sandbox.name)]);
+  for (const each of names) byId("sandboxes").append(link(each, root), " ");
+  if (pagination.total > names.size) byId("sandboxes").append(`and ${pagination.total - names.size} more.`);
   byId("others").hidden = false;
 }
 

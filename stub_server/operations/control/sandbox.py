@@ -136,12 +136,12 @@ def list_assumptions(call: Call) -> Reply:
 
 
 def _judged(sandbox: Sandbox) -> Generator[None, None, list[Finding]]:
-    """What the laws find in a world as it is when their turn comes."""
+    """What the laws find in a sandbox as it is when their turn comes."""
     return (yield from checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched))
 
 
 async def check_invariants(call: Call) -> Reply:
-    """200 when every law holds, 409 when one is broken. Others are served meanwhile: a copy of the world is judged."""
+    """200 when every law holds, 409 when one is broken. A copy of the sandbox is checked, so others are served."""
     checks = await call.server.sandboxes.worker.in_line(_judged(call.sandbox))
     body = {
         "ok": all(c.ok for c in checks),

@@ -121,7 +121,7 @@ async def follow_events(call: Call, query: Body) -> Reply:
             if events or began_anew or loop.time() >= until or server.closing.is_set():
                 break
             await asyncio.sleep(PAUSE)
-            entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another world in its place
+            entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another sandbox in its place
             if not entry.sandbox.is_broken:
                 await caught_up(entry.sandbox, server.sandboxes.worker)
     log = entry.sandbox.events
@@ -137,9 +137,9 @@ def _position(entry: Entry, count: int) -> str:
 
 
 def _read(entry: Entry, since: str) -> tuple[int, bool]:
-    """How many events had been raised then, and whether that was in a world that is no more.
+    """How many events had been raised then, and whether that was in a sandbox that is no more.
 
-    Of a world that began meanwhile everything is new that it did not begin with.
+    Of a sandbox that began meanwhile everything is new that it did not begin with.
     """
     incarnation, _, count = since.rpartition("-")
     if incarnation != entry.incarnation:

@@ -52,7 +52,7 @@ class Place:
 
     @classmethod
     def of(cls, entry: Entry, ident: str) -> "Place":
-        """The place that an id names; in a world that began meanwhile, its beginning."""
+        """The place that an id names; in a sandbox that began meanwhile, its beginning."""
         place = cls(entry)
         incarnation, requests, step, part, events = ident.rsplit("-", 4)
         if incarnation == entry.incarnation:

@@ -42,8 +42,8 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
         yield probe("an id that is nowhere", where, suspect="")
         for name in names:
             if name.endswith("Id"):
-                malformed = builder.path(operation, **{**others, name: encoded("verify-no-id")})
-                yield probe("an id that is none", where, malformed)
+                path = builder.path(operation, **{**others, name: encoded("verify-no-id")})
+                yield probe("an id that is none", where, path)
 
 
 def strangers(builder: Builder) -> Steps:
