@@ -261,10 +261,12 @@ def _with_examples(operation: dict[str, Any], shared: dict[str, Json]) -> dict[s
     parameters = []
     for parameter in operation["parameters"]:
         whole = shared.get(str(parameter.get("$ref", "")).rpartition("/")[2], parameter)
-        if _has_one_example(whole) and names:
-            parameter = {key: value for key, value in whole.items() if key != "example"}
-            parameter["examples"] = {name: {"value": whole["example"]} for name in names}
-        parameters.append(whole if _has_one_example(whole) else parameter)
+        if _has_one_example(whole):
+            parameter = whole
+            if names:
+                parameter = {key: value for key, value in whole.items() if key != "example"}
+                parameter["examples"] = {name: {"value": whole["example"]} for name in names}
+        parameters.append(parameter)
     return {**operation, "parameters": parameters}
 
 
