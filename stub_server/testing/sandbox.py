@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -40,7 +41,23 @@ class Credentials(NamedTuple):
     headers: dict[str, str]
 
 
-class Sandbox:
+class _Deletable(ABC):
+    """What a `with` block deletes at its end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.delete()
+
+    @abstractmethod
+    def delete(self) -> None:
+        """Delete it, if it still exists."""
+
+
+class Sandbox(_Deletable):
     """One sandbox of a server: `with server.sandbox() as sandbox` deletes it at the end of the block.
 
     `url` is the parent of `/v2`, `token` has every scope, `sample` the ids of seeded records (`projectId`, `planId`,
@@ -59,14 +76,6 @@ class Sandbox:
         self.api = server.client(self.url, self.headers)
         self.control = server.client(f"{self.url}/_sandbox", keys)
         self._server, self._numbers = server, count(1)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.delete()
 
     def delete(self) -> None:
         """Delete the sandbox, if it still exists."""
@@ -289,20 +298,12 @@ class Sandbox:
         return answer.content
 
 
-class Fault:
+class Fault(_Deletable):
     """A rule by which requests fail; `id` names it."""
 
     def __init__(self, sandbox: Sandbox, made: Json) -> None:
         self.id: str = made["id"]
         self._sandbox = sandbox
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.delete()
 
     @property
     def hits(self) -> int:
