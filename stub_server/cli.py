@@ -158,7 +158,7 @@ def serve(
 for each in (
     serve, offline_verbs.check, offline_verbs.assumptions, offline_verbs.token, receiver_verbs.certify,
     request_verbs.explain, fault_verbs.faults, request_verbs.requests, receiver_verbs.listen, proxy.proxy,
-    sandbox_verbs.sandboxes, sandbox_verbs.sandboxes, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
+    sandbox_verbs.sandboxes, sandbox_verbs.worlds, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
     offline_verbs.init, file_verbs.export, file_verbs.import_, file_verbs.record, replay_verb.replay, verify.verify,
     order_verbs.pay, order_verbs.expire, order_verbs.fail, order_verbs.refund, order_verbs.dispute, order_verbs.clock,
     order_verbs.reset, order_verbs.orders, order_verbs.events, order_verbs.health, order_verbs.wait,

@@ -30,8 +30,8 @@ def sandboxes(target: Target, name: str | None, delete: bool) -> None:
     target.show(found, table(rows, "NAME STEP NOW RECORDS SCENARIO PARENT"))
 
 
-sandboxes = copy(sandboxes)  # the name until version 0.1, for two releases more
-sandboxes.name, sandboxes.hidden = "worlds", True
+worlds = copy(sandboxes)  # the name until version 0.1, for two releases more
+worlds.name, worlds.hidden = "worlds", True
 
 
 @verb()

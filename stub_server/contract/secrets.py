@@ -36,6 +36,7 @@ _MOST_COMPARED = 2_097_152  # bytes of messages, times the secrets that are look
 _SHORTEST = 8  # characters of a secret that is also looked for in other texts
 _SHORTEST_ADMIN_KEY = 4
 _MOST_ENCODED = 4_000  # percent signs of a body that is read percent-decoded
+_MOST_CLEAN, _LONGEST_CLEAN = 64, 1_024  # queries that are known to have no secret: how many, and bytes
 _MOST_MEMBERS = 50  # of a query that is searched
 # What every secret in a body has, in lower case: a name, the look of a value, or letters written as escapes.
 _STEMS = ("_key", "-key", "authorization", "cookie", "password", "token", "jwt")
@@ -63,6 +64,7 @@ class Secrets:
         """`admin_key` is the server's, removed wherever it occurs."""
         self._documents = documents
         self._own = "" if admin_key is None or len(admin_key) < _SHORTEST_ADMIN_KEY else admin_key.decode("latin-1")
+        self._clean: set[bytes] = set()
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -94,7 +96,7 @@ class Secrets:
         return (
             len(body) > LARGEST_SEARCHED
             or self._may_be_in_text(path)
-            or (query != b"" and (b"%" in query or self._has_sign(query)))
+            or (query != b"" and query not in self._clean and self._is_in_query(query))
             or (body != b"" and self._has_sign(body))
         )
 
@@ -114,6 +116,16 @@ class Secrets:
     def may_be_in(self, headers: bytes) -> bool:
         """Whether headers may have a secret: true too often rather than too seldom."""
         return self._may_be_in_text(headers.decode("latin-1"))
+
+    def _is_in_query(self, query: bytes) -> bool:
+        """Whether a query may have one. A client sends the same queries again and again."""
+        if b"%" in query or self._has_sign(query):
+            return True
+        if len(query) < _LONGEST_CLEAN:
+            if len(self._clean) >= _MOST_CLEAN:
+                self._clean.clear()
+            self._clean.add(query)
+        return False
 
     def _may_be_in_text(self, text: str) -> bool:
         is_usual = "?" not in text and "%" not in text and "sk_" not in text and "whsec_" not in text
