@@ -107,10 +107,13 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection of httpcore's that reads a limited amount for one answer."""
+    """A connection of httpcore's that reads a limited amount for one answer, and sends head and body together.
+
+    A receiver that answers without reading a body that comes later resets the connection, and its answer is lost.
+    """
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
-        self._stream, self._reads = stream, 0
+        self._stream, self._reads, self._head = stream, 0, b""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Wait for bytes; none at the end. Raises httpcore2.ReadError."""
@@ -120,9 +123,13 @@ class _Stream(httpcore2.AsyncNetworkStream):
         return await self._stream.read(min(max_bytes, PIECE))
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send bytes. Raises httpcore2.WriteError."""
+        """Send bytes; a head waits for what follows it. Raises httpcore2.WriteError."""
         self._reads = 0
-        await self._stream.write(buffer)
+        if buffer.endswith(b"\r\n\r\n"):
+            self._head += buffer
+        else:
+            buffer, self._head = self._head + buffer, b""
+            await self._stream.write(buffer)
 
     async def aclose(self) -> None:
         """Close the connection."""
