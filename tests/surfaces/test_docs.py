@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli import main, serve
+from stub_server.cli import main
 from stub_server.commands.verify import verify
 from stub_server.verify.findings import CLASSES
 
@@ -20,7 +20,7 @@ from ..support.contract import document
 from ..support.live import Live
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONSOLE = [page for page in PAGES if "```console" in page.read_text(encoding="utf-8")]
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _MARK = "-- answer --"
@@ -78,7 +78,7 @@ def test_the_readme_is_read_in_a_few_minutes() -> None:
     assert 150 >= len(PAGES[0].read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_of_a_page_leads_to_a_file_and_a_heading_of_it(page: Path) -> None:
     for link in re.findall(r"\]\((?!https?://)([^)]+)", page.read_text(encoding="utf-8")):
         name, _, place = link.partition("#")
@@ -95,15 +95,11 @@ def anchors(page: Path) -> list[str]:
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
-    readme = PAGES[0].read_text(encoding="utf-8")
-    assert [] == [page.name for page in PAGES[1:] if f"docs/{page.name}" not in readme]
-
-
-def test_every_flag_has_a_row_and_no_other() -> None:
-    settings = ROOT / "docs" / "settings.md"
-    told = re.findall(r"^\| `(--[a-z-]+)` \|", settings.read_text(encoding="utf-8"), re.MULTILINE)
-    flags = [option.opts[0] for option in serve.params if isinstance(option, click.Option)]
-    assert flags == told
+    """The README leads to the index, and the index to every page as a whole."""
+    assert "(docs/README.md)" in PAGES[0].read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in PAGES[1:]} - {"README.md"}
+    assert set() == pages - {*linked}
 
 
 def test_the_page_of_verify_names_every_option_and_class() -> None:
@@ -112,18 +108,6 @@ def test_the_page_of_verify_names_every_option_and_class() -> None:
     told = [name for row in rows for name in re.findall(r"--[a-z-]+", row)]
     assert [option.opts[0] for option in verify.params if isinstance(option, click.Option)] == told
     assert [*CLASSES] == re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.MULTILINE)
-
-
-def test_the_events_of_the_page_are_those_of_the_contract() -> None:
-    page = (ROOT / "docs" / "webhooks.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`\w+\.\*`.*?) \| (.+) \|$", page, re.MULTILINE)
-    told = [kind + name for kinds, names in rows for kind in words(kinds) for name in words(names)]
-    assert sorted({*document().events} - {"webhook.test"}) == sorted(told)
-
-
-def words(cell: str) -> list[str]:
-    """What stands in backticks in a cell of a table; of `order.*` what precedes the star."""
-    return re.findall(r"`([^`*]+)\*?`", cell)
 
 
 def test_the_overlay_of_the_docs_fits_the_contract(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ _FILE = re.compile(r"^```(?:python|ini)\n# (\w+\.(?:py|ini))\n(.*?)^```", re.MUL
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has the pages' files and nothing else."""
     files = dict(_FILE.findall("\n".join(page.read_text(encoding="utf-8") for page in PAGES)))
-    tests = ("async", "empty", "in_process", "membership", "shop", "unittest")
-    assert ["conftest.py", "pytest.ini", *(f"test_{name}.py" for name in tests)] == sorted(files)
+    tests = ("async", "checkout", "empty", "in_process", "membership", "shop", "unittest")
+    assert ["conftest.py", "pytest.ini", "shop.py", *(f"test_{name}.py" for name in tests)] == sorted(files)
     made = tmp_path_factory.mktemp("project")
     for name, text in files.items():
         (made / name).write_text(text, encoding="utf-8")
@@ -40,4 +40,4 @@ def run(folder: Path, *args: str) -> str:
 
 
 def test_the_fixtures_and_tests_pass_as_they_stand(folder: Path) -> None:
-    assert "10 passed" in run(folder)
+    assert "11 passed" in run(folder)

@@ -70,7 +70,7 @@ def test_every_file_names_the_release_that_is_needed() -> None:
     root = Path(__file__).parents[2]
     needed = '"schemathesis>=4.32.5,<4.33"'
     assert needed in (root / "pyproject.toml").read_text(encoding="utf-8")
-    workflow = (root / "fixtures" / "schemathesis" / "contract-tests.yml").read_text(encoding="utf-8")
+    workflow = (root / "fixtures/init/schemathesis/.github/workflows/contract-tests.yml").read_text(encoding="utf-8")
     assert re.search(rf"pip install --upgrade .*{re.escape(needed)}", workflow)
     assert "schemathesis.readthedocs.io) 4.32.5 " in SECTION
 

@@ -1,0 +1,37 @@
+"""The pages of the guide, and its search. They need no session and show nothing of a sandbox."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, render_template, request, send_from_directory
+from markupsafe import Markup
+
+from .pages import GUIDE
+from .shell import contracts
+
+_LONGEST = 200  # characters of a query
+
+guide = Blueprint("guide", __name__, url_prefix=GUIDE)
+
+
+@guide.get("", defaults={"address": ""})
+@guide.get("/<path:address>")
+def show(address: str) -> tuple[str, int]:
+    """A page, or on the index what a search finds."""
+    known = contracts().guide
+    query = request.args.get("q", "").replace("\0", " ").strip()[:_LONGEST] if not address else ""
+    page = known.pages.get(address)
+    text = render_template(
+        "guide.html",
+        page=page,
+        html=None if page is None else Markup(page.html),  # noqa: S704 - made of our own files, with HTML escaped
+        query=query,
+        results=[(result, Markup(result.excerpt)) for result in known.search(query)] if query else [],  # noqa: S704
+        contents=known.contents,
+    )
+    return text, 404 if page is None else 200
+
+
+@guide.get("/pictures/<name>")
+def picture(name: str) -> Response:
+    """A picture of a page."""
+    return send_from_directory(contracts().guide.pictures, name, mimetype="image/webp")

@@ -1,0 +1,149 @@
+"""The guide: every page and link of it answers, and its search finds what people ask for."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import urljoin
+
+import httpx2
+import pytest
+
+from ..support.contract import document
+from ..support.live import NO_TLS, Live
+
+_LINK = re.compile(r'(?:href|src)="([^"]+)"')
+_RESULT = re.compile(r'<article>\s*<h2><a href="([^"]+)">')
+OPERATIONS = document().operations.keys() | document("sandbox.yaml").operations.keys()
+
+
+@pytest.fixture(scope="module")
+def reader(live: Live) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=live.url, verify=NO_TLS, timeout=30) as client:
+        yield client
+
+
+def results(reader: httpx2.Client, query: str) -> list[str]:
+    """The paths that a search answers, best first."""
+    answer = reader.get("/guide", params={"q": query})
+    assert 200 == answer.status_code
+    return [urljoin("/guide", unescape(link)) for link in _RESULT.findall(answer.text)]
+
+
+def test_every_link_of_every_page_answers_and_every_anchor_is_there(reader: httpx2.Client) -> None:
+    """The pages that lead to each other from the index; an operation's page is one of the contract."""
+    texts: dict[str, str] = {}
+    waiting = {"/guide": "the start"}
+    linked: dict[str, str] = {}
+    while waiting:
+        path, where = waiting.popitem()
+        answer = reader.get(path)
+        assert 200 == answer.status_code, f"{path}, linked by {where}"
+        texts[path] = answer.text if path.startswith("/guide") and answer.headers["content-type"][:4] == "text" else ""
+        for link in map(unescape, _LINK.findall(texts[path])):
+            address = urljoin(path, link)
+            if address.startswith("/docs/"):
+                assert address.removeprefix("/docs/") in OPERATIONS, f"{address}, linked by {path}"
+            elif address.startswith("/"):
+                linked[address] = path
+                if (target := address.partition("#")[0]) not in texts:
+                    waiting[target] = path
+    assert 30 < sum(map(bool, texts.values()))
+    lost = {f"{address}, linked by {where}" for address, where in linked.items() if not has_anchor(address, texts)}
+    assert set() == lost
+
+
+def has_anchor(address: str, texts: dict[str, str]) -> bool:
+    """Whether the page of an address has its fragment."""
+    path, _, place = address.partition("#")
+    return not place or f' id="{place}"' in texts[path]
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("how do I get a token", "/guide/api#get-a-token"),
+        ("limit an api key to some scopes", "/guide/api#create-an-api-key-with-fewer-scopes"),
+        ("blocked by CORS", "/guide/api#call-it-from-a-browser-cors"),
+        ("sort and filter a list", "/guide/api#read-a-list-page-sort-filter"),
+        ("idempotency key", "/guide/api#repeat-a-request-safely-idempotency-key"),
+        ("pay an order", "/guide/payments#pay-fail-expire-or-refund-an-order"),
+        ("card declined", "/guide/payments#make-a-card-or-a-payment-fail"),
+        ("chargeback", "/guide/payments#dispute-a-payment"),
+        ("fail_immediately", "/guide/reference/magic-values"),
+        ("move the clock by a month", "/guide/time#move-the-clock"),
+        ("undo the last request", "/guide/time#go-back"),
+        ("empty scenario", "/guide/time#choose-the-data"),
+        ("make a request fail with 503", "/guide/faults#one-request"),
+        ("flaky", "/guide/reference/fault-presets#flaky"),
+        ("why was a request refused", "/guide/journal#why-was-a-request-refused"),
+        ("plan_sold_out", "/guide/reference/errors#plan_sold_out"),
+        ("verify the signature of a webhook", "/guide/webhooks#verify-a-signature"),
+        ("webhook retries", "/guide/webhooks#retries-duplicates-and-order"),
+        ("forward webhooks to localhost", "/guide/webhooks#forward-events-to-localhost"),
+        ("order.paid", "/guide/reference/events#orderpaid"),
+        ("orders:read", "/guide/reference/scopes#ordersread"),
+        ("createPixOrder", "/docs/createPixOrder"),
+        ("payOrder", "/guide/reference/controls#payorder"),
+        ("--store", "/guide/reference/settings#--store"),
+        ("STUB_MAX_CONNECTIONS", "/guide/reference/settings#--max-connections"),
+        ("stub-server fork", "/guide/reference/commands#stub-server-fork"),
+        ("sandbox_factory", "/guide/reference/pytest#fixtures"),
+        ("github actions", "/guide/ci#github-actions"),
+        ("playwright workers", "/guide/ci#a-sandbox-for-each-worker"),
+        ("exit codes", "/guide/ci#exit-codes"),
+        ("replay a recording", "/guide/files#record-and-replay-requests"),
+        ("docker", "/guide/teams#docker"),
+        ("back up the store", "/guide/stores#back-up"),
+        ("prometheus", "/guide/stores#metrics"),
+        ("typed client", "/guide/typescript"),
+        ("compare with the real backend", "/guide/verify"),
+        ("correct the contract", "/guide/overlays"),
+    ],
+)
+def test_a_search_finds_what_is_asked_for(reader: httpx2.Client, query: str, answer: str) -> None:
+    """Among the first five results, as whoever asks would see it."""
+    assert answer in results(reader, query)[:5]
+
+
+def test_case_accents_and_endings_do_not_count(reader: httpx2.Client) -> None:
+    assert results(reader, "webhook signature") == results(reader, "WÉBHOOKS Signatúre")
+    assert results(reader, "idempot")[0] == "/guide/api#repeat-a-request-safely-idempotency-key"
+
+
+@pytest.mark.parametrize("query", ['"', "AND NOT", "NEAR(", "a" * 5_000, "\0", "%", "<script>alert(1)</script>", "*"])
+def test_every_query_is_answered(reader: httpx2.Client, query: str) -> None:
+    answer = reader.get("/guide", params={"q": query[:8_000]})
+    assert 200 == answer.status_code
+    assert "<script" not in answer.text
+    assert len(results(reader, query)) <= 20
+
+
+def test_a_page_that_does_not_exist_has_the_search(reader: httpx2.Client) -> None:
+    for path in ("/guide/nothing", "/guide/reference/../../pyproject.toml", "/guide/%2e%2e/pyproject.toml"):
+        answer = reader.get(path)
+        assert 404 == answer.status_code, path
+    answer = reader.get("/guide/nothing")
+    assert '<input type="search" name="q"' in answer.text
+    assert 'href="../guide"' in answer.text
+    assert 404 == reader.get("/guide/pictures/nothing.webp").status_code
+
+
+def test_a_sandbox_of_its_own_has_the_guide_and_creates_nothing(reader: httpx2.Client) -> None:
+    answer = reader.get("/s/guide-reader/guide/reference/errors")
+    assert 200 == answer.status_code
+    assert 'href="../../guide/api#handle-errors"' in answer.text
+    assert 404 == reader.get("/_sandbox/sandboxes/guide-reader").status_code
+
+
+def test_the_front_page_and_the_console_lead_to_the_guide(reader: httpx2.Client) -> None:
+    assert 'href="guide"' in reader.get("/").text
+    assert 'href="../guide"' in reader.get("/console/requests").text
+    assert 405 == reader.post("/guide/api").status_code
+
+
+def test_the_guide_needs_no_script_and_nothing_from_elsewhere(reader: httpx2.Client) -> None:
+    answer = reader.get("/guide/api")
+    assert "<script" not in answer.text
+    assert answer.headers["content-security-policy"].startswith("default-src 'self'")
+    assert "image/webp" == reader.get("/guide/pictures/pay.webp").headers["content-type"]
+    assert 'href="../../docs/payOrder"' in reader.get("/guide/reference/events").text

@@ -1,0 +1,14 @@
+"""The reference pages are those that `make docs` would write now, and leave nothing out."""
+
+from ..reference.contract import API
+from ..reference.errors import TEXTS
+from ..reference.pages import FOLDER, written
+
+
+def test_the_reference_pages_are_up_to_date() -> None:
+    """If this fails: `make docs`."""
+    assert written() == {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
+
+
+def test_every_error_code_says_what_to_do() -> None:
+    assert API.schema("ErrorCode")["enum"] == [*TEXTS]
