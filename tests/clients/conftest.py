@@ -4,9 +4,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import playwright
 import pytest
 
 from ..support.shared import Shared
@@ -14,6 +16,8 @@ from ..support.shared import Shared
 SHIPPED = Path(__file__).parent / "typescript"
 # Not in a temporary folder, so that a second run installs nothing.
 _INSTALLED = Path(__file__).parents[2] / "build" / "typescript"
+# Vitest and generators need a newer Node than some machines have; Playwright brings one.
+_NODE = Path(playwright.__file__).parent / "driver"
 _UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|ENOTCACHED")
 
 
@@ -23,22 +27,28 @@ class Project:
 
     folder: Path
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """A command in the folder."""
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=240)
+    def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """A command in the folder. `more` are variables of its environment."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")}
+        env = kept | {"PATH": os.pathsep.join([str(_NODE), str(Path(sys.executable).parent), os.environ["PATH"]])}
+        return subprocess.run(
+            command, cwd=self.folder, env=env | more, capture_output=True, text=True, timeout=240, check=False
+        )
+
+    @property
+    def node(self) -> str:
+        """A search path with Node, without the command of the sandbox."""
+        return f"{_NODE}{os.pathsep}/usr/bin{os.pathsep}/bin"
 
     def generate(self, url: str, name: str) -> None:
         """Types of a served contract, made as docs/typescript.md says."""
-        made = self.run(
-            "node_modules/.bin/openapi-typescript", url, "--default-non-nullable=false", "-o", f"src/{name}"
-        )
+        made = self.run("node_modules/.bin/openapi-typescript", url, "-o", f"src/{name}")
         assert made.returncode == 0, made.stdout + made.stderr
 
-    def compile(self) -> list[str]:
+    def compile(self, *options: str) -> list[str]:
         """What `tsc --strict` complains of: `file(line,column): error …`."""
-        return [
-            line for line in self.run("node_modules/.bin/tsc", "-p", ".").stdout.splitlines() if ": error TS" in line
-        ]
+        ran = self.run("node_modules/.bin/tsc", "-p", ".", *options)
+        return [line for line in ran.stdout.splitlines() if ": error TS" in line]
 
 
 def installed() -> Path:
@@ -49,7 +59,7 @@ def installed() -> Path:
     done = _INSTALLED / "installed.lock"
     if not done.exists() or done.read_bytes() != lock:
         _INSTALLED.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
+        for name in ("package.json", "package-lock.json", "tsconfig.json"):  # openapi-ts reads that beside itself
             shutil.copy(SHIPPED / name, _INSTALLED / name)
         ran = subprocess.run(
             ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
@@ -73,6 +83,12 @@ def generated(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.generate(f"{live.url}/openapi.json", "api.d.ts")
     project.generate(f"{live.url}/_sandbox/openapi.json", "control.d.ts")
     return project.folder / "src"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Project:
+    """A project without sources."""
+    return _project(tmp_path)
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def test_the_types_find_every_mistake_that_is_planted(project: Project) -> None:
 
 
 def test_what_has_a_default_may_be_left_out(project: Project) -> None:
-    """With the flag that docs/typescript.md names: a request needs what the contract requires and nothing else."""
+    """A request needs what the contract requires and nothing else."""
     (project.folder / "src" / "least.ts").write_text(
         'import type { components } from "./api.js";\n'
         'export const plan: components["schemas"]["PlanCreate"] = { projectId: "", name: "Mensal", amount: 49.9 };\n'
@@ -118,13 +118,13 @@ def test_what_has_a_default_may_be_left_out(project: Project) -> None:
 def test_the_typescript_of_the_readme_compiles_and_runs(project: Project, live: Live, sandbox_name: str) -> None:
     """Its commands generate the types and run the program, which buys a plan; the pinned tools are there already."""
     section = PAGE.read_text(encoding="utf-8")
-    (setup, run), (program,) = (
+    (setup, types, run, _), (_, program) = (
         re.findall(rf"^```{kind}\n(.*?)^```", section, re.MULTILINE | re.DOTALL) for kind in ("sh", "ts")
     )
     names = json.loads((SHIPPED / "package.json").read_text(encoding="utf-8"))
-    for line in setup.replace("http://127.0.0.1:4600", live.url).splitlines():
+    for line in (setup + types).replace("http://127.0.0.1:4600", live.url).splitlines():
         if line.startswith("npm install"):
-            wanted = {word.partition("@")[0] for word in line.split()[2:] if not word.startswith("-")}
+            wanted = set(re.findall(r" (@?[a-z][^@ ]*)", line.removeprefix("npm install")))
             assert wanted <= {*names["dependencies"], *names["devDependencies"]}
         else:
             assert project.run("bash", "-ec", line).returncode == 0, line

@@ -1,30 +1,64 @@
-"""`stub-server init`: what it writes, and that it overwrites nothing."""
+"""`stub-server init`: what it writes, that it overwrites nothing, and that what it writes works."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import httpx2
+import pytest
+import yaml
 from click.testing import CliRunner
 
-from stub_server.cli import main
+from stub_server.cli import main, serve
 from stub_server.commands.offline_verbs import TOOLS
 
-from ..contract.pack import PACK
+from ..support.live import NO_TLS
+from ..support.processes import Process
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "fixtures" / "init"
 
 
-def test_every_file_of_the_folder_is_written_where_its_tool_reads_it(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path / "new")])
+def templates(tool: str) -> dict[str, bytes]:
+    """The files of a tool by where they go."""
+    return {
+        str(file.relative_to(TEMPLATES / folder)): file.read_bytes()
+        for folder in TOOLS[tool]
+        for file in (TEMPLATES / folder).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+def test_every_file_is_written_where_its_tool_reads_it(tmp_path: Path, tool: str) -> None:
+    done = CliRunner().invoke(main, ["init", tool, str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
-    assert done.output.split() == [str(tmp_path / "new" / place) for place in TOOLS["schemathesis"].values()]
-    assert {file.name for file in PACK.iterdir() if file.is_file()} == set(TOOLS["schemathesis"])
-    for name, place in TOOLS["schemathesis"].items():
-        assert (PACK / name).read_bytes() == (tmp_path / "new" / place).read_bytes()
+    assert templates(tool) == written(tmp_path / "new")
+    assert sorted(done.output.split()) == sorted(str(tmp_path / "new" / place) for place in templates(tool))
+
+
+def test_every_folder_belongs_to_a_tool() -> None:
+    assert {folder for folders in TOOLS.values() for folder in folders} == {each.name for each in TEMPLATES.iterdir()}
+
+
+def test_two_tools_share_what_is_the_same(tmp_path: Path) -> None:
+    for tool in ("vitest", "playwright"):
+        done = CliRunner().invoke(main, ["init", tool, str(tmp_path)])
+        assert done.exit_code == 0, done.output
+    assert "server.ts" not in done.output
+    assert templates("vitest") | templates("playwright") == written(tmp_path)
 
 
 def test_a_file_that_exists_is_named_and_none_is_written(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text("mine")
     done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path)])
     assert (2, True) == (done.exit_code, f"{tmp_path / 'schemathesis.toml'} exists already" in done.output)
-    assert [tmp_path / "schemathesis.toml"] == list(tmp_path.iterdir())
-    assert (tmp_path / "schemathesis.toml").read_text() == "mine"
+    assert {"schemathesis.toml": b"mine"} == written(tmp_path)
 
 
 def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
@@ -41,3 +75,49 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path / "file" / "below")])
     assert done.exit_code == 2
     assert "Error:" in done.output
+
+
+@pytest.mark.check
+def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_call(tmp_path: Path) -> None:
+    file = TEMPLATES / "compose" / "compose.sandbox.yaml"
+    fits("vendor.compose-spec", file)
+    (service,) = yaml.safe_load(file.read_text(encoding="utf-8"))["services"].values()
+    settings = service["environment"] | {"STUB_ADMIN_KEY": "change-me"}
+    assert "${STUB_ADMIN_KEY:-change-me}" == service["environment"]["STUB_ADMIN_KEY"]
+    assert settings.keys() <= {f"STUB_{option.name}".upper() for option in serve.params}
+    with Process("--host", "0.0.0.0", env=settings) as server:  # noqa: S104 - as the image does
+        found = [
+            httpx2.get(f"{server.url}/_sandbox/sandboxes", headers={"X-Sandbox-Admin-Key": key}, verify=NO_TLS)
+            for key in ("another", "change-me")
+        ]
+    assert [403, 200] == [answer.status_code for answer in found]
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("tool", ["github-actions", "schemathesis"])
+def test_a_workflow_keeps_its_schema(tool: str) -> None:
+    (file,) = (TEMPLATES / tool / ".github" / "workflows").iterdir()
+    fits("vendor.github-workflows", file)
+
+
+def test_the_page_on_ci_shows_the_workflow() -> None:
+    """`test_docs_ci.py` runs its steps."""
+    file = TEMPLATES / "github-actions" / ".github" / "workflows" / "sandbox-tests.yml"
+    assert f"```yaml\n{file.read_text(encoding='utf-8')}```" in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.check
+def test_the_tests_for_pytest_pass(tmp_path: Path) -> None:
+    assert 0 == CliRunner().invoke(main, ["init", "pytest", str(tmp_path)]).exit_code
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "STUB_"))}
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert "3 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+def fits(schema: str, file: Path) -> None:
+    """What the schema that check-jsonschema ships says of a file."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert 0 == ran.returncode, ran.stdout

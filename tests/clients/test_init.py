@@ -1,0 +1,82 @@
+"""What `stub-server init` writes for vitest and Playwright: the types compile, and the tests pass."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli import main
+
+from ..support.live import NO_TLS, Live
+from .conftest import Project
+
+pytestmark = pytest.mark.check
+
+CHROMIUM = """import config from "./playwright.config.js";
+const launchOptions = { executablePath: "%s", args: ["--no-sandbox"] };
+export default { ...config, use: { launchOptions } };
+"""
+PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encoding="utf-8")
+(APART,) = re.findall(r"^```ts\n// tests/customers.test.ts\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def begun(folder: Project, tool: str, extension: str) -> None:
+    """A project with what `init` writes, and the test file of docs/typescript.md."""
+    done = CliRunner().invoke(main, ["init", tool, str(folder.folder)])
+    assert 0 == done.exit_code, done.output
+    text = APART.replace("vitest", tool)
+    (folder.folder / "tests" / f"customers.{extension}.ts").write_text(text, encoding="utf-8")
+
+
+def compiled(folder: Project) -> list[str]:
+    """What the compiler finds in the tests, with the types that their set-up wrote."""
+    settings = {
+        "extends": "./tsconfig.json",
+        "compilerOptions": {"noEmit": True, "types": ["node"], "skipLibCheck": True, "rootDir": "."},
+        "include": ["tests", "*.config.ts"],
+    }
+    (folder.folder / "tests.json").write_text(json.dumps(settings), encoding="utf-8")
+    return folder.compile("-p", "tests.json")
+
+
+def test_vitest_passes_with_a_server_of_its_own(folder: Project) -> None:
+    begun(folder, "vitest", "test")
+    ran = folder.run("node_modules/.bin/vitest", "run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "3 passed" in ran.stdout
+    assert [] == compiled(folder)
+
+
+@pytest.mark.night
+def test_vitest_passes_with_a_server_that_runs(folder: Project, serve: Callable[..., Live]) -> None:
+    live = serve()
+    begun(folder, "vitest", "test")
+    ran = folder.run("node_modules/.bin/vitest", "run", STUB_URL=live.url, PATH=folder.node)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    left = httpx2.get(f"{live.url}/_sandbox/sandboxes", verify=NO_TLS).json()["sandboxes"]
+    assert ["default"] == [sandbox["name"] for sandbox in left]
+
+
+@pytest.mark.night
+def test_playwright_pays_an_order_in_a_browser(folder: Project) -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not on this machine: no test of Playwright was run")
+    begun(folder, "playwright", "spec")
+    (folder.folder / "here.config.ts").write_text(CHROMIUM % chromium, encoding="utf-8")
+    ran = folder.run("node_modules/.bin/playwright", "test", "-c", "here.config.ts")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "3 passed" in ran.stdout
+    assert [] == compiled(folder)
+
+
+def test_a_set_up_without_a_server_says_what_to_do(folder: Project) -> None:
+    begun(folder, "vitest", "test")
+    ran = folder.run("node_modules/.bin/vitest", "run", PATH=folder.node)
+    assert ran.returncode == 1
+    assert "Install stub-server, or set STUB_URL to a server." in ran.stdout + ran.stderr
