@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import date
 from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
@@ -14,6 +14,7 @@ from anyio import to_thread
 
 from .sandbox import Credentials, Fault, Inbox, Json, Sandbox
 
+__tracebackhide__ = True
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -72,11 +73,11 @@ class AsyncSandbox:
         """`Sandbox.advance`."""
         return await _run(self.sync.advance, **time)
 
-    async def travel(self, to: datetime | str) -> Json:
+    async def travel(self, to: date | str) -> Json:
         """`Sandbox.travel`."""
         return await _run(self.sync.travel, to)
 
-    def as_of(self, step_or_time: int | datetime | str) -> httpx2.AsyncClient:
+    def as_of(self, step_or_time: int | date | str) -> httpx2.AsyncClient:
         """`Sandbox.as_of`."""
         return _client(self.sync.as_of(step_or_time))
 
@@ -111,6 +112,10 @@ class AsyncSandbox:
         """`Sandbox.deliver_to`."""
         return await (_run(self.sync.deliver_to, url) if events is None else _run(self.sync.deliver_to, url, events))
 
+    async def drain(self, timeout: float = 15.0) -> None:
+        """`Sandbox.drain`."""
+        await _run(self.sync.drain, timeout)
+
     async def requests(self, **query: Any) -> list[Json]:
         """`Sandbox.requests`."""
         return await _run(self.sync.requests, **query)
@@ -135,9 +140,9 @@ class AsyncInbox:
         self.sync = inbox
         self.url, self.webhook, self.signing_key = inbox.url, inbox.webhook, inbox.signing_key
 
-    async def messages(self) -> list[Json]:
+    async def messages(self, event: str | None = None) -> list[Json]:
         """`Inbox.messages`."""
-        return await _run(self.sync.messages)
+        return await _run(self.sync.messages, event)
 
     async def wait_for(self, event: str, timeout: float = 5.0) -> Json:
         """`Inbox.wait_for`."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import MutableMapping
-from datetime import datetime
+from datetime import date
 from types import TracebackType
 from typing import Any, Self
 
-from ..app import create_app
 from ..kernel.clock import parse_iso
 from ..settings import Settings
 from .server import instant
+
+with warnings.catch_warnings():  # of Connexion's imports, where warnings are errors
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from ..app import create_app
 
 
 class asgi:
@@ -21,7 +25,7 @@ class asgi:
     base address of clients is `http://127.0.0.1:4600`, unless `base_url` says otherwise.
     """
 
-    def __init__(self, *, now: datetime | str | None = None, **settings: Any) -> None:
+    def __init__(self, *, now: date | str | None = None, **settings: Any) -> None:
         """Seed the default sandbox. Raises what `create_app` raises."""
         self._app = create_app(Settings(now=None if now is None else parse_iso(instant(now)), **settings))
         self._running: asyncio.Task[None] | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from . import AsyncSandbox, Sandbox, Server
 
 _LONGEST = 40  # characters of a test's name in that of its sandbox
-_MARKER = "sandbox(scenario=None, seed=None, now=None, **settings): what the sandbox of this test begins with"
+MARKER = "sandbox(scenario=None, seed=None, now=None, **settings): what the sandbox of this test begins with"
 _MADE = pytest.StashKey[list[Any]]()
+_BEFORE = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
-    config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", MARKER)
     config.stash[_MADE] = []
 
 
@@ -47,15 +49,20 @@ def sandbox_settings() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def sandbox_server(pytestconfig: pytest.Config, sandbox_settings: dict[str, Any]) -> Iterator[Server]:
     """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that is there."""
+    from .sandbox import Refused
     from .server import connected, running
 
     url = pytestconfig.getoption("--sandbox-url")
     if url is not None:
-        with connected(url, pytestconfig.getoption("--sandbox-admin-key")) as server:
-            yield server
+        server = connected(url, pytestconfig.getoption("--sandbox-admin-key"))
     else:
-        with running(*pytestconfig.getini("sandbox_args"), **sandbox_settings) as server:
-            yield server
+        server = running(*pytestconfig.getini("sandbox_args"), **sandbox_settings)
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(server)
+        except (Refused, RuntimeError) as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -76,16 +83,24 @@ def sandbox_factory(pytestconfig: pytest.Config, sandbox_server: Server) -> Iter
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[Sandbox]:
     """A sandbox of the test's own. `@pytest.mark.sandbox(scenario="empty")` says what it begins with."""
+    import httpx2
+
+    from .sandbox import Refused
+
     wanted: dict[str, Any] = {}
     for marker in reversed([*request.node.iter_markers("sandbox")]):  # the nearest marker has the last word
         if marker.args:
-            raise pytest.UsageError(f"@pytest.mark.sandbox takes keywords alone: {_MARKER}")
+            pytest.fail(f'@pytest.mark.sandbox takes keywords, such as scenario="empty": {MARKER}', pytrace=False)
         wanted |= marker.kwargs
     name = _name_of(request.node.nodeid, _worker_of(request.config))
     if request.config.getoption("--sandbox-url") is not None:  # others may use the same server
         name = f"{name}-{uuid4().hex[:8]}"
-    with sandbox_server.sandbox(name, **wanted) as sandbox:
-        yield sandbox
+    try:
+        made = sandbox_server.sandbox(name, **wanted)
+    except (Refused, TypeError, httpx2.ConnectError) as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    with made:
+        yield made
 
 
 @pytest.fixture
@@ -96,11 +111,17 @@ def async_sandbox(sandbox: Sandbox) -> AsyncSandbox:
     return AsyncSandbox(sandbox)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remember which sandboxes were made before the test."""
+    item.stash[_BEFORE] = len(item.config.stash[_MADE])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Say why requests of a failed test were refused, and record them, while its sandbox exists."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
-    if report.failed and report.when == "call":
+    if report.failed and report.when != "teardown":
         for sandbox in _sandboxes_of(item):
             try:
                 _explain(sandbox, report, item.config.getoption("--sandbox-record"))
@@ -110,10 +131,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
+    """Those of its own, and those of wider scopes that a fixture gave it."""
     used: dict[str, Any] = getattr(item, "funcargs", {})
-    own = used.get("sandbox")
-    made = item.config.stash[_MADE] if "sandbox_factory" in used else []
-    return [*([] if own is None else [own]), *made]
+    given = {id(value) for value in used.values()}
+    made = item.config.stash[_MADE]
+    own = [used["sandbox"]] if "sandbox" in used else []
+    return own + [each for n, each in enumerate(made) if n >= item.stash[_BEFORE] or id(each) in given]
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:
@@ -125,6 +148,9 @@ def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -
         file = folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', report.nodeid)[:150]}.{sandbox.name[-8:]}.stub"
         file.write_bytes(sandbox.recording())
         report.sections.append((f"sandbox {sandbox.name}", f"stub-server replay {file}"))
+    lines = [*sandbox.failed_deliveries()]  # last, as it asks the API, which a recording would have
+    if lines:
+        report.sections.append((f"sandbox {sandbox.name}: deliveries that failed", "\n".join(lines)))
 
 
 def _worker_of(config: pytest.Config) -> str:

@@ -6,7 +6,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from itertools import count
 from json import dumps, loads
 from types import TracebackType
@@ -18,6 +20,7 @@ import httpx2
 if TYPE_CHECKING:
     from .server import Server
 
+__tracebackhide__ = True  # a failed test shows the test's own lines
 Json: TypeAlias = dict[str, Any]
 _EVENTS = ("order.*", "subscription.*", "project.*", "plan.*", "product.*", "customer.*", "api_key.*")
 _PAUSE = 0.02  # seconds between two looks into an inbox
@@ -27,6 +30,8 @@ _FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are
 
 class Refused(Exception):
     """The server refused a request that a helper sent; `code` is that of the error, `response` the whole answer."""
+
+    __module__ = "stub_server.testing"  # as tests import it
 
     def __init__(self, message: str, response: httpx2.Response | None = None) -> None:
         super().__init__(message)
@@ -71,11 +76,13 @@ class Sandbox(_Deletable):
         self.url: str = f"{server.url}/s/{self.name}"
         self.token: str = made["credentials"]["jwt"]
         self.headers = {"Authorization": f"Bearer {self.token}"}
-        self.sample: dict[str, str] = made["credentials"]["sample"]
+        sample = made["credentials"]["sample"].items()
+        self.sample: dict[str, str] = {name: ident for name, ident in sample if ident is not None}
         self.env = {"STUB_URL": self.url, "STUB_TOKEN": self.token}
         self.api = server.client(self.url, self.headers)
         self.control = server.client(f"{self.url}/_sandbox", keys)
         self._server, self._numbers = server, count(1)
+        self._webhooks: list[str] = []
 
     def delete(self) -> None:
         """Delete the sandbox, if it still exists."""
@@ -134,7 +141,7 @@ class Sandbox(_Deletable):
         return found
 
     def _project(self) -> str:
-        if self.sample.get("projectId"):
+        if "projectId" in self.sample:
             return self.sample["projectId"]
         made: Json = done(self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"}))
         ident: str = made["data"]["project"]["id"]
@@ -177,18 +184,18 @@ class Sandbox(_Deletable):
     # -- time and state
 
     def advance(self, **time: float) -> Json:
-        """Move the clock forward by `days`, `hours`, `minutes` or `seconds`; what falls due on the way happens."""
+        """Move the clock by `months`, `days`, `hours`, `minutes` and `seconds`; what falls due on the way happens."""
         moved: Json = done(self.control.post("/clock/advance", json=time))
         return moved
 
-    def travel(self, to: datetime | str) -> Json:
-        """Move the clock forward to an instant; a date alone is midnight in UTC."""
+    def travel(self, to: date | str) -> Json:
+        """Move the clock forward to an instant, as "2027-01-01T12:00:00-03:00"; a date alone is midnight in UTC."""
         from .server import instant
 
         moved: Json = done(self.control.post("/clock/advance", json={"to": instant(to)}))
         return moved
 
-    def as_of(self, step_or_time: int | datetime | str) -> httpx2.Client:
+    def as_of(self, step_or_time: int | date | str) -> httpx2.Client:
         """A client whose reads answer as they would have after a step or at an instant."""
         from .server import instant
 
@@ -208,7 +215,7 @@ class Sandbox(_Deletable):
 
     def credentials(self, scopes: Sequence[str]) -> Credentials:
         """A token with some scopes only."""
-        token: str = done(self.control.post("/tokens", json={"scopes": list(scopes)}))["token"]
+        token: str = done(self.control.post("/tokens", json={"scopes": _listed(scopes)}))["token"]
         return Credentials(token, {"Authorization": f"Bearer {token}"})
 
     # -- failures and webhooks
@@ -223,15 +230,26 @@ class Sandbox(_Deletable):
         return Fault(self, made)
 
     def inbox(self, events: Sequence[str] = _EVENTS) -> Inbox:
-        """Receive webhooks in the sandbox itself; by default of all events."""
+        """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by default of all."""
         name = f"test-{next(self._numbers)}"
         return Inbox(self, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events))
 
     def deliver_to(self, url: str, events: Sequence[str] = _EVENTS) -> Json:
         """Create a webhook; answers it with its `signing_key`. Receivers on loopback are allowed on a local server."""
-        body = {"url": url, "events": list(events)}
+        body = {"url": url, "events": _listed(events)}
         made: Json = done(self.api.post("/v2/webhooks", json=body))["webhook"]
+        self._webhooks.append(made["id"])
         return made
+
+    def drain(self, timeout: float = 15.0) -> None:
+        """Wait until every delivery that is due was sent and answered.
+
+        Raises AssertionError if receivers need longer than `timeout` seconds, which may be up to 30.
+        """
+        state = done(self.control.post("/webhooks/drain", json={"wait_seconds": timeout}))
+        if not state["complete"]:
+            left = state["deliveries"]["due"] + state["deliveries"]["in_flight"]
+            raise AssertionError(f"{left} deliveries are not answered after {timeout:g} s.")
 
     # -- the journal
 
@@ -290,6 +308,15 @@ class Sandbox(_Deletable):
                 for change in nearest["changes"]:
                     yield f"  succeeds with {change['where']}: {_short(change['to'])}  ({change['why']})"
 
+    def failed_deliveries(self, most: int = 5) -> Iterator[str]:
+        """The newest deliveries of `deliver_to` that failed, and how the receiver answered."""
+        for webhook in self._webhooks:
+            for status in ("retrying", "failed"):
+                query = {"webhookId": webhook, "status": status, "limit": most}
+                for each in done(self.api.get("/v2/webhooks/logs", params=query))["logs"]:
+                    answer = each["response_status"] or each["error"]
+                    yield f"{each['event_type']} to {each['url']}: {answer} {each['response_body'] or ''}".rstrip()
+
     def recording(self) -> bytes:
         """A recording of the requests, without secrets, for `stub-server replay`."""
         answer = self.control.get("/export", params={"requests": True, "secrets": False})
@@ -327,9 +354,10 @@ class Inbox:
         self._sandbox, self._path = sandbox, f"/inbox/{name}"
         self._waited_for: set[int] = set()
 
-    def messages(self) -> list[Json]:
-        """What arrived, oldest first, at most 100."""
-        found: list[Json] = done(self._sandbox.control.get(self._path, params={"limit": 100}))["messages"]
+    def messages(self, event: str | None = None) -> list[Json]:
+        """What arrived, of one event or of all, oldest first: the newest 100."""
+        query = {"limit": "100"} if event is None else {"limit": "100", "event_type": event}
+        found: list[Json] = done(self._sandbox.control.get(self._path, params=query))["messages"]
         return found[::-1]
 
     def wait_for(self, event: str, timeout: float = 5.0) -> Json:
@@ -339,27 +367,39 @@ class Inbox:
         """
         until = time.monotonic() + timeout
         while True:
-            arrived = self.messages()
+            arrived = self.messages(event)
             for message in arrived:
-                if message["event_type"] == event and message["number"] not in self._waited_for:
+                if message["number"] not in self._waited_for:
                     self._waited_for.add(message["number"])
                     path = f"{self._path}/{message['number']}"
                     payload: Json = loads(done(self._sandbox.control.get(path))["message"]["body"])
                     return payload
             if time.monotonic() > until:
-                others = ", ".join(str(each["event_type"]) for each in arrived) or "nothing"
-                raise AssertionError(f"No {event} arrived in {timeout:g} s. What arrived: {others}.")
+                raise AssertionError(f"No {event} arrived in {timeout:g} s. {self._others(event)}")
             time.sleep(_PAUSE)
+
+    def _others(self, event: str) -> str:
+        known = [each["type"] for each in done(self._sandbox.api.get("/v2/webhooks/events"))["events"]]
+        if event not in known:
+            near = get_close_matches(event, known, 1)
+            return "There is no such event. " + (
+                f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
+            )
+        if not any(fnmatchcase(event, pattern) for pattern in self.webhook["events"]):
+            return f"This inbox receives {', '.join(self.webhook['events'])} only."
+        arrived = ", ".join(str(each["event_type"]) for each in self.messages())
+        return f"What arrived: {arrived or 'nothing'}."
 
 
 def done(answer: httpx2.Response) -> Any:
     """The body of an answer. Raises Refused with the server's reasons."""
     if answer.is_success:
         return None if answer.status_code == 204 else answer.json()
-    body = _body(answer)
-    asked = answer.request
-    lines = [f"{asked.method} {asked.url.path} answered {answer.status_code}: {body.get('message', answer.text[:200])}"]
-    lines += [f"  {each.get('field')}: {each.get('message')}" for each in body.get("details") or ()]
+    body, asked = _body(answer), answer.request
+    summary = body.get("message", " ".join(answer.text.split())[:_WIDEST])
+    details = [each for each in body.get("details", ()) if each["message"] not in summary]
+    lines = [summary, *(f"  {each['field']}: {each['message']}" for each in details)]
+    lines.append(f"  ({asked.method} {asked.url.path} answered {answer.status_code})")
     raise Refused("\n".join(lines), answer)
 
 
@@ -376,8 +416,16 @@ def _short(value: Any) -> str:
     return text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
 
 
+def _listed(names: Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
 def _id_of(order: Json | str) -> str:
-    return order if isinstance(order, str) else str(order["id"])
+    if isinstance(order, str):
+        return order
+    if "id" not in order:
+        raise Refused(f"This is no order, as it has no id: {_short(order)}")
+    return str(order["id"])
 
 
 def _cpf(number: int) -> str:

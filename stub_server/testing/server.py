@@ -8,19 +8,32 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from contextlib import ExitStack, closing, contextmanager
+from datetime import date, datetime
 from typing import Any
 
 import httpx2
 
 from .sandbox import Json, Refused, Sandbox, done
 
+__tracebackhide__ = True  # a failed test shows the test's own lines
 _START = 60.0  # seconds
 _STOP = 10.0
 _ADDRESS = re.compile(r"address\s+(http://\S+)")
 _OF_STATE = frozenset(("autopay", "check_digits", "webhook_schedule", "unknown_query", "strict_amounts"))
 """Settings that each sandbox has for itself."""
+
+
+class _Client(httpx2.Client):
+    """A client that says which server it does not reach."""
+
+    def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request. Raises httpx2.ConnectError where no server answers."""
+        try:
+            return super().send(request, **options)
+        except httpx2.ConnectError as error:
+            url = f"{request.url.scheme}://{request.url.netloc.decode()}"
+            raise httpx2.ConnectError(f"No sandbox answers at {url}: {error}. Does the server run?") from None
 
 
 class Server:
@@ -38,9 +51,7 @@ class Server:
 
     def client(self, base_url: str, headers: Mapping[str, str]) -> httpx2.Client:
         """A client of this server. All share their connections, which end with the server."""
-        return httpx2.Client(
-            base_url=base_url, headers=dict(headers), transport=self._transport, timeout=30, trust_env=False
-        )
+        return _Client(base_url=base_url, headers=dict(headers), transport=self._transport, timeout=30, trust_env=False)
 
     def sandbox(
         self,
@@ -48,17 +59,17 @@ class Server:
         *,
         scenario: str | None = None,
         seed: int | None = None,
-        now: datetime | str | None = None,
+        now: date | str | None = None,
         **settings: object,
     ) -> Sandbox:
         """Make a sandbox; as a context manager it is deleted at the end of the block.
 
         `scenario`, `seed` and `now` default to those of the server. `settings` are those that
-        `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused.
+        `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused, TypeError for other settings.
         """
         unknown = ", ".join(sorted(settings.keys() - _OF_STATE))
         if unknown:
-            raise TypeError(f"A sandbox has no setting {unknown}. It has {', '.join(sorted(_OF_STATE))}.")
+            raise TypeError(f"A sandbox takes scenario, seed, now, {', '.join(sorted(_OF_STATE))}, and no {unknown}.")
         wanted = {"name": name, "scenario": scenario, "seed": seed, "now": None if now is None else instant(now)}
         body = {name: value for name, value in wanted.items() if value is not None}
         made: Json = done(self.control.post("/sandboxes", json=body))["sandbox"]
@@ -69,7 +80,10 @@ class Server:
 
     def forget(self, name: str) -> None:
         """Delete a sandbox, if it exists."""
-        answer = self.control.delete(f"/sandboxes/{name}")
+        try:
+            answer = self.control.delete(f"/sandboxes/{name}")
+        except httpx2.ConnectError:  # they ended with the server
+            return
         if answer.status_code != 404:
             done(answer)
 
@@ -79,14 +93,14 @@ class Server:
 
 
 @contextmanager
-def running(*flags: str, **settings: object) -> Iterator[Server]:
+def running(*flags: str, admin_key: str | None = None, **settings: object) -> Iterator[Server]:
     """Start a server on a free port until the block ends.
 
     `settings` are the flags of `stub-server serve`: `running(seed=7, scenario="empty")` is
     `stub-server serve --seed 7 --scenario empty`. Raises RuntimeError with what the server said if it does not start.
     """
     command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "quiet"]
-    command += [*arguments(settings), *flags]
+    command += [*arguments({"admin_key": admin_key} | settings), *flags]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)  # noqa: S603 - our own
         assert process.stdout is not None
@@ -96,7 +110,7 @@ def running(*flags: str, **settings: object) -> Iterator[Server]:
                 process.wait(_START)
                 said.seek(0)
                 raise RuntimeError(f"The server did not start: {said.read().strip()}")
-            with connected(found[1]) as server:
+            with connected(found[1], admin_key) as server:
                 yield server
         finally:
             process.terminate()
@@ -111,14 +125,16 @@ def running(*flags: str, **settings: object) -> Iterator[Server]:
 @contextmanager
 def connected(url: str, admin_key: str | None = None) -> Iterator[Server]:
     """Use a server that runs already. Raises Refused where none answers, or it needs a key."""
-    server = Server(url, admin_key)
-    try:
-        done(server.control.get("/sandboxes", params={"limit": 1}))
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(closing(Server(url, admin_key)))
+            done(server.control.get("/sandboxes", params={"limit": 1}))
+        except (httpx2.TransportError, httpx2.InvalidURL, Refused) as error:
+            advice = "Start a server with `stub-server serve`, and give its address, such as http://127.0.0.1:4600."
+            if isinstance(error, Refused) and error.code is not None:  # a sandbox that is locked
+                advice = "The option --sandbox-admin-key of pytest does, and the second argument of `connected`."
+            raise Refused(f"{url} cannot be used: {error}\n{advice}") from None
         yield server
-    except httpx2.ConnectError:
-        raise Refused(f"No sandbox answers at {url}. Start one with `stub-server serve`.") from None
-    finally:
-        server.close()
 
 
 def arguments(settings: Mapping[str, object]) -> Iterator[str]:
@@ -130,10 +146,13 @@ def arguments(settings: Mapping[str, object]) -> Iterator[str]:
         elif value is not None and value is not False:
             each: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
             for one in each:
-                yield from (flag, instant(one) if isinstance(one, datetime) else str(one))
+                yield from (flag, instant(one) if isinstance(one, date) else str(one))
 
 
-def instant(value: datetime | str) -> str:
+def instant(value: date | str) -> str:
     """An RFC 3339 date-time; of a date alone midnight in UTC, as of a date-time without an offset."""
-    found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        return str(value)  # the server says what it takes
     return f"{found.isoformat()}Z" if found.tzinfo is None else found.isoformat()

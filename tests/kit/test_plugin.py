@@ -1,5 +1,6 @@
 """The plugin in a run of its own, as a user has it: nothing to import, nothing to write but a test."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,59 @@ THREE_LINES = """
 def test_checkout(sandbox):
     order = sandbox.pay(sandbox.order())
     assert sandbox.subscription(order)["customer"]["email"] == "cliente1@example.com"
+"""
+MISUSED = """
+import os, signal, subprocess, sys
+import pytest
+
+@pytest.mark.sandbox("empty")
+def test_an_argument_without_a_name(sandbox): ...
+
+@pytest.mark.sandbox(senario="empty")
+def test_an_argument_that_there_is_not(sandbox): ...
+
+@pytest.mark.sandbox(now="yesterday")
+def test_a_value_that_there_is_not(sandbox): ...
+
+def test_an_event_that_there_is_not(sandbox):
+    sandbox.inbox("order.*").wait_for("order.payed", timeout=0)
+
+def test_another_record(sandbox):
+    sandbox.pay({"detail": "refused"})
+
+def test_a_server_that_dies(sandbox, sandbox_server):
+    (server,) = [int(pid) for pid in open(f"/proc/self/task/{os.getpid()}/children").read().split()]
+    os.kill(server, signal.SIGKILL)
+    os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
+    sandbox.order()
+
+def test_after_it(sandbox): ...
+"""
+OF_ONES_OWN = """
+import http.server, threading
+import pytest
+
+@pytest.fixture(scope="module")
+def shop(sandbox_factory):
+    return sandbox_factory("shop")
+
+def test_a_request_of_another_test(sandbox_factory):
+    assert 404 == sandbox_factory("first").api.get("/v2/nowhere").status_code
+
+@pytest.fixture
+def shop_with_a_receiver(shop):
+    class Receiver(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_error(418)
+    with http.server.HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        threading.Thread(target=server.serve_forever).start()
+        shop.deliver_to(f"http://127.0.0.1:{server.server_port}/hook", "order.paid")
+        shop.pay(shop.order())
+        shop.drain()
+        server.shutdown()
+    shop.fault("outtage")
+
+def test_a_fixture(shop_with_a_receiver): ...
 """
 MANY = """
 import pytest
@@ -68,6 +122,29 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
     assert 1 == ended.returncode
     assert "The server did not start" in ended.stdout
     assert "nothing" in ended.stdout
+
+
+def test_misuse_is_said_in_a_sentence(tmp_path: Path) -> None:
+    ended = run(tmp_path, MISUSED, "--tb=short")
+    assert 1 == ended.returncode, ended.stdout
+    for sentence in (
+        '@pytest.mark.sandbox takes keywords, such as scenario="empty"',
+        "webhook_schedule, and no senario.",
+        'now: "yesterday" is no date-time',
+        "There is no such event. Did you mean order.paid?",
+        'This is no order, as it has no id: {"detail": "refused"}',
+    ):
+        assert sentence in ended.stdout
+    assert 3 == len(re.findall(r"No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout))
+    assert "stub_server/testing" not in ended.stdout
+
+
+def test_a_failed_test_shows_its_own_sandboxes_and_deliveries(tmp_path: Path) -> None:
+    ended = run(tmp_path, OF_ONES_OWN)
+    assert 1 == ended.returncode, ended.stdout
+    assert "/hook: 418" in ended.stdout
+    assert "deliveries that failed" in ended.stdout
+    assert "/v2/nowhere" not in ended.stdout
 
 
 def test_workers_of_xdist_have_a_server_each(tmp_path: Path) -> None:

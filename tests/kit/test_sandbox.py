@@ -1,11 +1,12 @@
 """What the kit gives a test, each as its documentation says."""
 
 from collections.abc import Callable
+from datetime import date
 
 import httpx2
 import pytest
 
-from stub_server.testing import Refused, Sandbox
+from stub_server.testing import Refused, Sandbox, connected, running
 
 pytestmark = pytest.mark.check
 
@@ -89,6 +90,7 @@ def test_webhooks_arrive_in_an_inbox(sandbox: Sandbox) -> None:
     assert order["id"] == inbox.wait_for("order.created")["data"]["order"]["id"]
     assert all(message["verified"] for message in inbox.messages())
     assert inbox.signing_key
+    assert {"order.paid"} == {message["event_type"] for message in inbox.messages("order.paid")}
     with pytest.raises(AssertionError, match=r"No order\.paid arrived in 0\.1 s\. What arrived: order\.created"):
         inbox.wait_for("order.paid", timeout=0.1)
 
@@ -109,3 +111,13 @@ def test_nothing_of_one_test_is_seen_by_another(sandbox: Sandbox, number: int) -
     assert not sandbox.api.get("/v2/customers", params={"email": "cliente1@example.com"}).json()["customers"]
     assert 1 == len(sandbox.requests())
     sandbox.customer()
+
+
+def test_a_server_with_a_key_is_opened_by_it() -> None:
+    with running("--log", "quiet", admin_key="secret", scenario="empty") as server:
+        with connected(server.url, "secret") as again, again.sandbox(now=date(2027, 1, 1)) as sandbox:
+            assert "2027-01-01T00:00:00.000Z" == sandbox.control.get("/clock").json()["now"]
+        with pytest.raises(Refused, match="--sandbox-admin-key"), connected(server.url):
+            pass
+        with pytest.raises(httpx2.ConnectError, match="refused"):  # of the application, not of the sandbox
+            httpx2.get("http://127.0.0.1:9")

@@ -67,8 +67,8 @@ def sandboxes_of(app: Application) -> Facts:
     """Which sandboxes there are, each with what the server knows of it; that one was asked for is counted."""
     return {
         f"sandbox {entry.sandbox.name}": (
-            id(entry.sandbox), entry.sandbox.name, entry.parent, entry.mentioned, entry.created_at, entry.expires_at,
-            entry.sandbox.log.number,
+            id(entry.sandbox), entry.sandbox.name, entry.parent, entry.created_on_first_use, entry.created_at,
+            entry.expires_at, entry.sandbox.log.number,
         )
         for entry in app.sandboxes.entries()
     }  # fmt: skip
