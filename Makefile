@@ -16,7 +16,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint bench contract crash explain judges pictures soak mutants model verify-mutants
+.PHONY: help setup run test check lint bench contract crash explain judges pictures docs soak mutants model verify-mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ explain: $(STAMP) ## measure how many refusals have a nearest request that succe
 
 pictures: $(STAMP) ## take the pictures of docs/ anew, with the Chromium of this machine
 	@$(BIN)/python -m tests.pictures
+
+docs: $(STAMP) ## write the reference pages of docs/ anew, from the contract and the code
+	@$(BIN)/python -m tests.reference
 
 judges: $(STAMP) ## let redocly, prism, specmatic and client generators judge contract and server
 	@$(BIN)/python -m tests.judges

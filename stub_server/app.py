@@ -1,4 +1,4 @@
-"""The composition root: makes the ASGI application from the settings, and is the only place that joins its parts."""
+"""The composition root: makes the ASGI application from the settings. Begin with the list in `layers`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is a
 
 
 def data_dir(name: str) -> Path:
-    """`openapi/` or `fixtures/`: beside the package in a checkout, inside it when installed."""
+    """`openapi/`, `fixtures/` or `docs/`: beside the package in a checkout, inside it when installed."""
     inside = PACKAGE / "_data" / name
     return inside if inside.is_dir() else PACKAGE.parent / name
 
@@ -116,28 +116,7 @@ def _served(
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, wall_seconds)
-    running = document.lifecycles["Subscription"].sets["running"]
-    tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
-    defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
-    for name in ("Plan", "Product"):  # their create requests have more defaults
-        for contract in (shipped or document, document):  # rules rely on those that overlays take away
-            defaults[name] |= contract.defaults(f"{name}Create")
-    rules = Rules(
-        layout=Layout(tables, {spec.schema: schemas.record_check(spec.schema) for spec in tables.values()}, running),
-        lifecycles=document.lifecycles,
-        changes=_changes(document, shipped),
-        payload_keys={name: event["payload_key"] for name, event in document.events.items()},
-        defaults=defaults,
-        banks=_banks(),
-        converter=Converter(document, schemas),
-        base_url=settings.url,
-        settings=SandboxSettings(
-            settings.autopay,
-            settings.check_digits,
-            settings.webhook_schedule,
-            "reject" if settings.reject_unknown_query else "warn",
-        ),
-    )
+    rules = _rules(settings, document, shipped, schemas)
     abroad = Sender(__version__, local=False)
     local = settings.loopback or settings.allow_private_webhooks
     courier = Courier(Sender(__version__, local=local), abroad)
@@ -216,6 +195,32 @@ def _served(
     return app
 
 
+def _rules(settings: Settings, document: Document, shipped: Document | None, schemas: Schemas) -> Rules:
+    """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
+    running = document.lifecycles["Subscription"].sets["running"]
+    tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
+    defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
+    for name in ("Plan", "Product"):  # their create requests have more defaults
+        for contract in (shipped or document, document):  # rules rely on those that overlays take away
+            defaults[name] |= contract.defaults(f"{name}Create")
+    return Rules(
+        layout=Layout(tables, {spec.schema: schemas.record_check(spec.schema) for spec in tables.values()}, running),
+        lifecycles=document.lifecycles,
+        changes=_changes(document, shipped),
+        payload_keys={name: event["payload_key"] for name, event in document.events.items()},
+        defaults=defaults,
+        banks=_banks(),
+        converter=Converter(document, schemas),
+        base_url=settings.url,
+        settings=SandboxSettings(
+            settings.autopay,
+            settings.check_digits,
+            settings.webhook_schedule,
+            "reject" if settings.reject_unknown_query else "warn",
+        ),
+    )
+
+
 def _opened(path: Path | str, settings: Settings) -> Store:
     """The store of the settings. Raises StoreError."""
     if isinstance(path, str):
@@ -229,7 +234,7 @@ def _opened(path: Path | str, settings: Settings) -> Store:
 def _file(path: Path) -> bytes:
     """The bytes of a file. Raises BadFile for a device or pipe, and for a file that is too large."""
     if not path.is_file():
-        raise BadFile("foreign", "This is no regular file.")
+        raise BadFile("foreign", "It is not a regular file.")
     if path.stat().st_size > MOST_BYTES:
         raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
     return path.read_bytes()
@@ -241,6 +246,7 @@ def _console(document: Document, control: Document, settings: Settings, sessions
     return create_console(
         document,
         control,
+        data_dir("docs").parent,
         __version__,
         settings.url,
         settings.created_by,

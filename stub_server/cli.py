@@ -10,10 +10,8 @@ import click
 
 from .commands import (
     fault_verbs,
-    file_verbs,
     offline_verbs,
     order_verbs,
-    proxy,
     receiver_verbs,
     replay_verb,
     request_verbs,
@@ -70,6 +68,9 @@ def main() -> None:
     """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
 
     Without a command it serves. Every flag of serve has an environment variable, such as STUB_PORT for --port.
+
+    Exit codes: 0 done, or stopped by SIGTERM, Ctrl-C or --stop-after-idle; 1 the server refused the request, or the
+    command found something; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify reached too little.
     """
 
 
@@ -81,22 +82,33 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 
 @verb()
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one.")
+@click.option(
+    "--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one and prints it."
+)
 @click.option("--base-url", type=BaseUrl(), help="URL of the server that answers show, if not host and port.")
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=_instant, metavar="ISO8601",
               help="Freeze the sandbox clock at this instant; without it the clock runs.")  # fmt: skip
 @of_overlays
-@_one_of("--auth", "strict lenient", "lenient accepts any bearer token.")
-@_one_of("--unknown-fields", "reject ignore", "Unknown fields of bodies.")
-@_one_of("--unknown-query", "warn reject", "Unknown query parameters.")
-@_one_of("--check-digits", "on off", "Check those of CPF and CNPJ.")
-@click.option("--autopay", type=Number(0), metavar="SECONDS", help="Pay orders after this time of the sandbox clock.")
+@_one_of("--auth", "strict lenient", "lenient accepts any bearer token, with all rights of the seeded merchant.")
+@_one_of("--unknown-fields", "reject ignore", "Unknown fields of bodies: reject answers 422, ignore drops them.")
+@_one_of(
+    "--unknown-query",
+    "warn reject",
+    "Unknown query parameters: warn names them in X-Sandbox-Warnings, reject answers 422.",
+)
+@_one_of("--check-digits", "on off", "off accepts CPF and CNPJ with wrong check digits.")
+@click.option(
+    "--autopay",
+    type=Number(0),
+    metavar="SECONDS",
+    help="Pay PIX and boleto orders after this time of the sandbox clock.",
+)
 @_one_of("--webhook-schedule", "standard fast none", "When failed deliveries are retried.")
-@click.option("--history", type=Number(0), default=10_000, help="Number of steps that a sandbox keeps.")
+@click.option("--history", type=Number(0), default=10_000, help="Number of steps that a sandbox keeps, to go back to.")
 @click.option("--journal", type=Number(0, 1_000_000), default=2_000,
-              help="Number of requests that a sandbox keeps; 0 keeps no bodies.")  # fmt: skip
+              help="Number of requests that a sandbox keeps; with 0, without headers and bodies.")  # fmt: skip
 @click.option("--store", default="memory", metavar="memory|DIR|postgresql://…",
               help="A directory keeps sandboxes across restarts, a database for many servers.")  # fmt: skip
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
@@ -106,18 +118,33 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option("--restore", type=EXISTING,
               help="Begin the default sandbox with an exported file, unless --store has one.")  # fmt: skip
 @click.option("--drop-unfit", is_flag=True,
-              help="Leave out records of --store and --restore that do not fit the contract.")  # fmt: skip
+              help="Leave out records of --store and --restore that do not fit the contract, and what refers to "
+              "them.")  # fmt: skip
 @click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
-              help="Origin whose pages may read answers, or *; repeatable.")  # fmt: skip
+              help="Origin, beside this machine, whose pages may read answers, or *; repeatable.")  # fmt: skip
 @click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=_host, multiple=True, metavar="HOST",
               help="Host that a server on loopback also accepts; repeatable.")  # fmt: skip
-@click.option("--allow-private-webhooks", is_flag=True, help="On a public --host, deliver to private networks too.")
+@click.option(
+    "--allow-private-webhooks",
+    is_flag=True,
+    help="On a public --host, deliver webhooks to private networks and this machine too.",
+)
 @click.option("--max-connections", type=Number(1), default=512,
               help="Maximum of connections. At the limit, the one idle longest is closed.")  # fmt: skip
-@click.option("--rate-limit", type=_rate, metavar="N/60s", help="Requests per caller; the next is 429.")
-@click.option("--admin-key", metavar="KEY", help="Require this key for /_sandbox.")
-@click.option("--jwt-secret", metavar="TEXT", help="Secret that signs tokens.")
-@_one_of("--log", "requests quiet json", "A line per request, none, or JSON.")
+@click.option("--rate-limit", type=_rate, metavar="N/60s", help="Requests of each caller in a time; the next is 429.")
+@click.option(
+    "--admin-key", metavar="KEY", help="Require this key for /_sandbox. Without one, a public --host answers 403 there."
+)
+@click.option(
+    "--jwt-secret",
+    metavar="TEXT",
+    help="Secret that signs tokens, if not the seed's on loopback and a random one elsewhere.",
+)
+@_one_of("--log", "requests quiet json", "A line per request on standard error, none, or JSON.")
+@click.option("--ready-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write url, token and pid to this file once the server answers; removed at its end.")  # fmt: skip
+@click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
+              help="Stop after this time without a request or an open stream.")  # fmt: skip
 @click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
 def serve(
     auth: str,
@@ -133,6 +160,8 @@ def serve(
     is_database = store.startswith(("postgresql://", "postgres://"))
     if "://" in store and not is_database:
         raise Unusable(f"--store {store.partition(':')[0]}: a store is memory, a directory or postgresql://…")
+    if reload and plain["stop_after_idle"] is not None:
+        raise click.UsageError("--stop-after-idle stops no server that --reload starts again. Leave one of them out.")
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()
@@ -157,9 +186,10 @@ def serve(
 
 for each in (
     serve, offline_verbs.check, offline_verbs.assumptions, offline_verbs.token, receiver_verbs.certify,
-    request_verbs.explain, fault_verbs.faults, request_verbs.requests, receiver_verbs.listen, proxy.proxy,
+    request_verbs.explain, fault_verbs.faults, request_verbs.requests, receiver_verbs.listen, verify.proxy,
     sandbox_verbs.sandboxes, sandbox_verbs.worlds, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
-    offline_verbs.init, file_verbs.export, file_verbs.import_, file_verbs.record, replay_verb.replay, verify.verify,
+    offline_verbs.init, sandbox_verbs.export, sandbox_verbs.import_, sandbox_verbs.record, replay_verb.replay,
+    verify.verify,
     order_verbs.pay, order_verbs.expire, order_verbs.fail, order_verbs.refund, order_verbs.dispute, order_verbs.clock,
     order_verbs.reset, order_verbs.orders, order_verbs.events, order_verbs.health, order_verbs.wait,
 ):  # fmt: skip

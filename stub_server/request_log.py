@@ -6,6 +6,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 import orjson
@@ -34,7 +35,7 @@ class RequestLog:
         self._coloured = not self._json and self._stream.isatty()
         self._waiting: deque[Entry] = deque(maxlen=KEPT)
         self._added = self._written = 0
-        self._stop = threading.Event()
+        self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
     def start(self) -> RequestLog:
@@ -47,8 +48,9 @@ class RequestLog:
         self._waiting.append((trace, warnings))
         self._added += 1
 
-    def close(self) -> None:
-        """Write the lines that are left, and stop."""
+    def close(self, stopped_by: str = "") -> None:
+        """Write the lines that are left, and a last one with what stopped the server: a signal, or `idle`."""
+        self._stopped_by = stopped_by
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(2)
@@ -57,6 +59,8 @@ class RequestLog:
         while not self._stop.wait(PAUSE):
             self.flush()
         self.flush()
+        if self._stopped_by:
+            self._write([self._end()])
 
     def flush(self) -> None:
         """Write the waiting lines; if there are too many, the newest ones and the number of the others."""
@@ -72,11 +76,17 @@ class RequestLog:
         lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
         if dropped > 0:
             lines.insert(0, orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
-        try:
+        self._write(lines)
+
+    def _write(self, lines: Sequence[str]) -> None:
+        with suppress(OSError, ValueError):  # the reader has closed the stream
             self._stream.write("\n".join(lines) + "\n")
             self._stream.flush()
-        except (OSError, ValueError):  # the reader has closed the stream
-            return
+
+    def _end(self) -> str:
+        if self._json:
+            return orjson.dumps({"stopped": self._stopped_by}).decode()
+        return "Stopped: nobody used the server." if self._stopped_by == "idle" else f"Stopped by {self._stopped_by}."
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
         status, address = str(trace.status or "-"), self._to_pay(trace)

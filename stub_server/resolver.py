@@ -1,4 +1,4 @@
-"""Finds the function of each operation (tag -> module, operationId -> function) and what it needs of requests."""
+"""Finds the function of each operation (tag -> module, operationId -> function), and the arguments that it takes."""
 
 import importlib
 import inspect
@@ -11,19 +11,9 @@ from connexion.operations import AbstractOperation
 from connexion.resolver import Resolution, Resolver
 
 from .contract.document import Document, Operation
-from .contract.formats import READ
-from .contract.generated import SOURCE
-from .contract.source import ContractError, Json, json_path
+from .contract.source import ContractError, json_path
 from .kernel.problem import NotBuilt
 
-_RELIED_ON = ("type", "required", "enum")
-# Members whose values are stored as sent: no rule reads them.
-_STORED = {
-    f"{resource}{request}": members
-    for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
-    for request in ("Create", "Update")
-}
-_DEEPEST = 12
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -120,34 +110,3 @@ def takes_of(handler: Callable[..., Any]) -> Takes:
     return Takes(
         len(named), query is not None, body is not None, body is not None and "None" not in str(body.annotation)
     )
-
-
-def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
-    """The schema of what a handler relies on in a request: required members, types, and values that rules read."""
-    stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
-    node = resolve(node)
-    if not isinstance(node, dict) or depth > _DEEPEST:
-        return {}
-    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
-    if node.get("format") in READ:
-        kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
-    source = str(node.get(SOURCE, "event_types"))
-    if source != "event_types" and ":" not in source:
-        kept.pop("enum", None)
-    if node.get("nullable") is True and isinstance(kept.get("type"), str):
-        kept["type"] = [kept["type"], "null"]
-        if "enum" in kept:
-            kept["enum"] = [*kept["enum"], None]
-    properties = node.get("properties")
-    if isinstance(properties, dict):
-        kept["properties"] = {name: relied_on(member, resolve, depth + 1) for name, member in properties.items()}
-        for name in stored:
-            kept["properties"].get(name, {}).pop("enum", None)
-    for name in ("items", "additionalProperties"):
-        if isinstance(node.get(name), dict):
-            kept[name] = relied_on(node[name], resolve, depth + 1)
-    for name in ("allOf", "anyOf", "oneOf"):
-        if name in node:
-            kept[name] = [relied_on(member, resolve, depth + 1) for member in node[name]]
-    return kept

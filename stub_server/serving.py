@@ -6,8 +6,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -18,12 +21,15 @@ from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
 from .delivery.courier import GRACE
+from .engine.journal import Trace
 from .files.admitting import DROPPING
 from .files.package import BadFile
 from .http.application import Application
-from .http.monitor import Limits
-from .http.protocol import protocol
+from .http.monitor import IDLE, Limits
+from .http.protocol import HttpProtocol, protocol
+from .http.selection import ABOUT_THE_SERVER
 from .persistence.rows import StoreError
+from .ready_file import ReadyFile
 from .request_log import RequestLog
 from .scenarios.scenario import ScenarioError
 from .settings import Settings
@@ -43,7 +49,7 @@ def serve(settings: Settings) -> None:
     allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
     with listen(settings) as listener:
         settings = with_port(settings, listener)
-        run(build(settings), settings, listener)
+        _start(settings, listener)
 
 
 def serve_reloading(settings: Settings) -> None:
@@ -70,10 +76,31 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     try:
-        run(build(settings), settings, listener)
+        _start(settings, listener)
     except CannotServe as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
+
+
+def _start(settings: Settings, listener: socket.socket) -> None:
+    if settings.ready_file is None:
+        run(build(settings), settings, listener)
+        return
+    with _writing(settings.ready_file):
+        ready_file = ReadyFile(settings.ready_file)
+    app = build(settings)
+    with _writing(settings.ready_file):
+        ready_file.write(app.server)
+    run(app, settings, listener, ready_file)
+
+
+@contextmanager
+def _writing(ready_file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = f"--ready-file {ready_file}: {error.strerror or error}."
+        raise CannotServe(f"{where} Name a file in a directory that you may write to.") from None
 
 
 def allow_files(connections: int, *, forwards: bool = False) -> None:
@@ -131,12 +158,12 @@ def build(settings: Settings) -> Application:
         raise CannotServe("\n  ".join(lines)) from None
 
 
-def run(app: Application, settings: Settings, listener: socket.socket) -> None:
-    """Print the banner and serve until a signal comes."""
+def run(app: Application, settings: Settings, listener: socket.socket, ready_file: ReadyFile | None = None) -> None:
+    """Print the banner and serve until a signal comes, or nobody uses the server. Raises CannotServe."""
     banner.show(app, settings, Console())
     calm_collector()
     sys.setswitchinterval(HANDOVER)
-    server = _Server(app, uvicorn_config(app, Limits(connections=settings.max_connections)))
+    server = _Server(app, settings, ready_file)
     log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
     if log is not None:
         app.server.listeners.append(log)
@@ -147,21 +174,45 @@ def run(app: Application, settings: Settings, listener: socket.socket) -> None:
     except KeyboardInterrupt:  # uvicorn has shut down in order, and raises the signal again
         return
     finally:
+        if ready_file is not None:
+            ready_file.remove()
         if log is not None:
-            log.close()
+            log.close(server.stopped_by)
         gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which informs the application at once of a signal to stop."""
+    """uvicorn, which informs the application at once of a signal to stop, and others once it answers.
 
-    def __init__(self, app: Application, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self._app = app
+    `stopped_by` is the name of a signal, or `idle`.
+    """
+
+    def __init__(self, app: Application, settings: Settings, ready_file: ReadyFile | None) -> None:
+        super().__init__(uvicorn_config(app, Limits(connections=settings.max_connections)))
+        self._app, self._settings, self._ready_file, self.stopped_by = app, settings, ready_file, ""
+        self._idleness: Idleness | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and show the ready file."""
+        await super().startup(sockets)
+        if self._ready_file is not None:
+            self._ready_file.show()
+        if self._settings.stop_after_idle is not None:
+            self._idleness = Idleness(self._settings.stop_after_idle)
+            self._app.server.listeners.append(self._idleness)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Stop a server that nobody uses, as SIGTERM does."""
+        connections: Iterable[HttpProtocol] = self.server_state.connections  # type: ignore[assignment]
+        if self._idleness is not None and self._idleness.is_over(connections):
+            self._idleness, self.stopped_by = None, "idle"
+            self.handle_exit(signal.SIGTERM, None)
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop. After the first SIGTERM a proxy has time to notice; a second one stops at once."""
         server = self._app.server
+        self.stopped_by = self.stopped_by or signal.Signals(sig).name
         if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
             server.closing.is_announced = True
             loop = asyncio.get_running_loop()
@@ -170,6 +221,27 @@ class _Server(uvicorn.Server):
             return
         server.closing.set()
         super().handle_exit(sig, frame)
+
+
+class Idleness:
+    """Whether nobody has used the server for a time. Health checks and the like are no use."""
+
+    def __init__(self, seconds: int) -> None:
+        self._seconds, self._since = seconds, monotonic()
+
+    def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
+        """Note a request that has ended."""
+        if trace.path not in ABOUT_THE_SERVER:
+            self._since = monotonic()
+
+    def is_over(self, connections: Iterable[HttpProtocol]) -> bool:
+        """Whether the time has passed. A request or stream that goes on begins it anew."""
+        if monotonic() - self._since < self._seconds:
+            return False
+        if any(connection.waits_for()[0] not in IDLE for connection in connections):
+            self._since = monotonic()
+            return False
+        return True
 
 
 def calm_collector() -> None:

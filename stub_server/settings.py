@@ -20,7 +20,8 @@ class Settings:
 
     `rate_limit` is (requests of a caller, seconds). `store` is a directory or the address of a PostgreSQL database,
     and `resident` the maximum of its sandboxes in memory. The default sandbox begins with the file `restore`. With
-    `drop_unfit`, records of both that do not fit the contract are left out.
+    `drop_unfit`, records of both that do not fit the contract are left out. `ready_file` exists while the server
+    answers, which stops after `stop_after_idle` seconds without a request.
     """
 
     host: str = "127.0.0.1"
@@ -46,6 +47,8 @@ class Settings:
     restore: Path | None = None
     drop_unfit: bool = False
     log: str = "requests"
+    ready_file: Path | None = None
+    stop_after_idle: int | None = None
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     max_connections: int = 512

@@ -68,7 +68,7 @@ def take(page: Page, address: str) -> bytes:
         page.until("document.querySelector('#answer .badge') !== null")
     time.sleep(0.5)  # what is live has been asked for
     clip = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": 1}
-    shot = page.tell("Page.captureScreenshot", format="png", clip=clip)
+    shot = page.tell("Page.captureScreenshot", format="webp", quality=80, clip=clip)
     return base64.b64decode(shot["data"])
 
 
@@ -81,8 +81,8 @@ def main() -> None:
         for name, path in happened(live.url).items():
             picture = take(page, live.url + path)
             assert len(picture) < MOST, f"{name}: {len(picture)} bytes"
-            (FOLDER / f"{name}.png").write_bytes(picture)
-            print(f"docs/pictures/{name}.png {len(picture):,} bytes")
+            (FOLDER / f"{name}.webp").write_bytes(picture)
+            print(f"docs/pictures/{name}.webp {len(picture):,} bytes")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
-from ..kernel.problem import BadRequest, Forbidden, NotFound, TooLarge, detail, gone
+from ..kernel.problem import BadRequest, Forbidden, NotFound, TooLarge, gone, reference_not_found
 from ..kernel.record import Body, Record, Row
 from ..persistence.commits import unwritten
 from ..sandboxes.entry import Entry
@@ -196,6 +196,35 @@ class Call:
         """The target of the request, parsed. Raises NotFound."""
         return table.parse(self.find(table, ident, what))
 
+    def find_allowed(self, table: Table, ident: str, what: str) -> Record:
+        """The target of the request, of a project that the caller may use. Raises NotFound, Forbidden."""
+        record = self.find(table, ident, what)
+        if self.caller is not None and self.caller.projects is not None:
+            row = table.parse(record)
+            self.allow_project(row.public.get("projectId", row.hidden.get("projectId")))
+        return record
+
+    def open_allowed(self, table: Table, ident: str, what: str) -> Row:
+        """The same, parsed."""
+        return table.parse(self.find_allowed(table, ident, what))
+
+    def project_named(self, ident: str) -> Body:
+        """The project that the body of the request names, or one of its records. Raises Forbidden, Conflict."""
+        self.allow_project(ident)
+        project: Body | None = self.store.projects.peek(ident)
+        if project is None:
+            raise reference_not_found("projectId", "project")
+        return project
+
+    def open_of_any(self, table: str, ident: str, what: str) -> Row:
+        """A record of any merchant of the sandbox, whose store this call then uses. Raises NotFound."""
+        for store in self.sandbox.stores.values():
+            row = store.tables[table].open(ident)
+            if row is not None:
+                self.store = store
+                return row
+        raise self.not_found(what)
+
     def not_found(self, what: str) -> NotFound:
         """404 for the id in the path."""
         return NotFound(f"There is no {what} with this id. List them to see the ids that exist.")
@@ -211,11 +240,7 @@ class Call:
         if caller is None or caller.projects is None or project_id in caller.projects:
             return
         message = "This API key is restricted to other projects (allowed_projects)."
-        raise Forbidden(
-            message,
-            code="project_not_allowed",
-            details=[detail("allowed_projects", "project_not_allowed", message, "header")],
-        )
+        raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
 
     async def read(self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY) -> bytes | bytearray:
         """The whole body. Raises TooLarge as soon as more than `most` bytes have come, BadRequest if the client leaves.

@@ -1,9 +1,9 @@
 """Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
@@ -15,6 +15,7 @@ from ..store.table import Table
 from ..store.tables import finder
 from .call import Call
 
+T = TypeVar("T")
 _SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
 
 
@@ -144,6 +145,13 @@ def _separated(records: Iterable[bytes]) -> list[bytes]:
 def value(body: Any, status: int = 200) -> Reply:
     """A body that is serialised for this response."""
     return Reply(status, (orjson.dumps(body),))
+
+
+def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T], Any]) -> Reply:
+    """`{<member>: [...], pagination}`: the requested page of items that are in memory, as controls show them."""
+    page, limit = query["page"], query["limit"]
+    rows = [shown(item) for item in items[(page - 1) * limit : page * limit]]
+    return value({member: rows, "pagination": Page(page, limit, len(items)).body()})
 
 
 def members(body: dict[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
-from ..delivery.courier import Courier
+from ..delivery.advancing import Deliveries
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
@@ -112,7 +112,7 @@ class Server:
     control: Document
     sandboxes: Sandboxes
     tokens: Tokens
-    courier: Courier
+    courier: Deliveries
     sender_abroad: Sender
     explain: Explain
     loopback: bool
@@ -139,9 +139,7 @@ class Server:
         """Whether a sandbox must stay in memory: a reader follows it, or it sends deliveries."""
         sandbox = entry.sandbox
         is_followed = any(place.incarnation == entry.incarnation for place in self.followers)
-        return (
-            is_followed or sandbox.is_advancing or bool(sandbox.in_progress or self.courier.posting.in_flight(sandbox))
-        )
+        return is_followed or sandbox.is_advancing or bool(sandbox.in_progress or self.courier.in_flight(sandbox))
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""

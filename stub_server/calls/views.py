@@ -1,6 +1,6 @@
 """What the control surface shows of sandboxes, steps and versions of records; and checks of new sandboxes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from json import dumps, loads
 from typing import NamedTuple
@@ -10,9 +10,9 @@ import orjson
 from ..contract.formats import date_time_ms
 from ..engine.bounded import Log
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.step import Part, Step
+from ..engine.step import Step
 from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_ms
-from ..kernel.problem import Conflict, NotFound, detail
+from ..kernel.problem import Conflict, NotFound
 from ..kernel.record import Body, Record
 from ..persistence.commits import records_of
 from ..persistence.rows import Kept
@@ -51,8 +51,7 @@ def checked_scenario(call: Call, scenario: str | None) -> str | None:
     if scenario is not None and scenario != sandboxes.scenario and scenario not in sandboxes.scenarios:
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
         message += f"Known ones are {', '.join(sandboxes.scenarios)}."
-        details = [detail("scenario", "scenario_not_found", message)]
-        raise NotFound(message, code="scenario_not_found", details=details)
+        raise NotFound.at("scenario", message, "scenario_not_found")
     return scenario
 
 
@@ -61,7 +60,7 @@ def checked_start(text: str) -> int:
     now = date_time_ms(text)
     if not EARLIEST_START <= now < LATEST_START:
         message = "A sandbox begins between 1970 and 8999. Send a time in these years."
-        raise Conflict(message, code="clock_too_far", details=[detail("now", "clock_too_far", message)])
+        raise Conflict.at("now", message, "clock_too_far")
     return now
 
 
@@ -99,7 +98,7 @@ def shown(call: Call, entry: Entry) -> Body:
 def shown_step(step: Step) -> Body:
     """A step in a list."""
     changes = list(islice(_changes(step), MOST_SHOWN))
-    count = sum(len(part.puts) + len(part.drops) for part in parts_of(step))
+    count = sum(len(part.puts) + len(part.drops) for part in step.parts)
     return {
         "step": step.number,
         "at": iso(step.at),
@@ -108,11 +107,6 @@ def shown_step(step: Step) -> Body:
         "events": [{"id": event.id, "type": event.type} for event in step.events[:MOST_SHOWN]],
         "omitted": count - len(changes) + max(0, len(step.events) - MOST_SHOWN),
     }
-
-
-def parts_of(step: Step) -> Iterable[Part | Step]:
-    """What a step changed, merchant by merchant."""
-    return (step,) if step.restored is None else step.restored.parts
 
 
 class Version(NamedTuple):
@@ -148,7 +142,7 @@ def shown_version(version: Version) -> Body:
 
 def _written(step: Step, table: str, ident: str) -> Iterator[Version]:
     """The versions of a record that a step wrote."""
-    for part in parts_of(step):
+    for part in step.parts:
         for name, record, before in part.puts:
             if record.id == ident and name == table:
                 yield Version(step, record, before)
@@ -158,7 +152,7 @@ def _written(step: Step, table: str, ident: str) -> Iterator[Version]:
 
 
 def _changes(step: Step) -> Iterator[Body]:
-    for part in parts_of(step):
+    for part in step.parts:
         for table, record, before in part.puts:
             yield {"resource": table, "id": record.id, "change": "created" if before is None else "updated"}
         for drop in part.drops:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
@@ -14,20 +14,20 @@ import click
 from .options import Number, Unusable, json_option, of_overlays, sandbox_name, verb
 
 _EVERYTHING = "*"
-# By tool: the folder in fixtures/, and where each of its files goes.
-TOOLS: Mapping[str, Mapping[str, str]] = {
-    "schemathesis": {
-        "schemathesis.toml": "schemathesis.toml",
-        "sandbox_hooks.py": "sandbox_hooks.py",
-        "sandbox_formats.py": "sandbox_formats.py",
-        "contract-tests.yml": ".github/workflows/contract-tests.yml",
-    }
+TOOLS: Mapping[str, Sequence[str]] = {
+    "compose": ["compose"],
+    "github-actions": ["github-actions"],
+    "playwright": ["typescript", "playwright"],
+    "pytest": ["pytest"],
+    "schemathesis": ["schemathesis"],
+    "vitest": ["typescript", "vitest"],
 }
+"""By tool the folders of `fixtures/init/` whose files are written."""
 
 
 @verb(short_help="Print a token of the merchant.")
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The server's seed.")
-@click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
+@click.option("--jwt-secret", metavar="TEXT", help="The server's secret, if it was started with one.")
 @click.option("--sandbox", type=sandbox_name, metavar="TEXT", default="default",
               help="The sandbox that the token is for.")  # fmt: skip
 @click.option("--scope", "scopes", multiple=True, default=[_EVERYTHING], help="What the token may do; repeatable.")
@@ -74,22 +74,33 @@ def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
         raise Unusable(f"{unknown!r} is no scope of the contract. Its scopes are {', '.join(known)}.")
 
 
-@click.command(short_help="Write files for a tool, such as schemathesis.")
+@click.command(short_help="Write files for a tool, such as pytest.")
 @click.argument("tool", type=click.Choice(sorted(TOOLS)))
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."))
 def init(tool: str, folder: Path) -> None:
-    """Write settings, hooks and a workflow for TOOL to FOLDER. No file that exists is overwritten."""
+    """Write first tests, settings or a workflow for TOOL to FOLDER. Each file says in its first lines how to use it.
+
+    No file is overwritten. One that has the same content already is left as it is.
+    """
     from ..app import data_dir
 
-    targets = {data_dir("fixtures") / tool / name: folder / place for name, place in TOOLS[tool].items()}
-    existing = [str(target) for target in targets.values() if os.path.lexists(target)]
-    if existing:
-        raise Unusable(f"{', '.join(existing)} exists already. Remove it, or name another folder.")
+    sources = [data_dir("fixtures") / "init" / name for name in TOOLS[tool]]
+    files = {
+        folder / file.relative_to(source): file.read_bytes()
+        for source in sources
+        for file in sorted(source.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    }
     try:
-        for source, target in targets.items():
+        existing = [target for target in files if os.path.lexists(target)]
+        same = [target for target in existing if not target.is_symlink() and target.read_bytes() == files[target]]
+        if existing != same:
+            names = ", ".join(str(target) for target in existing if target not in same)
+            raise Unusable(f"{names} exists already. Remove it, or name another folder.")
+        for target in (target for target in files if target not in same):
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
-                file.write(source.read_bytes())
+                file.write(files[target])
             click.echo(target)
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
@@ -152,7 +163,7 @@ def check(overlays: tuple[Path, ...]) -> None:
 
 @verb(short_help="List what the source does not say.")
 @of_overlays
-@click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
+@click.option("--all", "every_field", is_flag=True, help="List every field, not only their number.")
 @json_option
 def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
     """Print what the source document does not show and how it was decided, operation by operation."""

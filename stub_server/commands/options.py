@@ -37,7 +37,7 @@ class Unusable(Refusing):
 
 def sandbox_name(text: str) -> str:
     """The name of a sandbox, in any case."""
-    from ..sandboxes.names import NAMING, folded, is_name
+    from ..sandboxes.entry import NAMING, folded, is_name
 
     name = folded(text)
     if is_name(name) is None:
@@ -223,7 +223,7 @@ def command() -> str:
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """The options that have a value, as a body or a query."""
+    """The options that were given, as a body or a query."""
     return {name: value for name, value in options.items() if value is not None}
 
 

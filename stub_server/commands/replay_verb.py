@@ -52,11 +52,11 @@ Request = Mapping[str, Any]
     metavar="FILE",
     help="The scenario file of the recording's server, if it had one of its own.",
 )
-@click.option("--list", "lists", is_flag=True, help="List the requests instead.")
-@click.option("--show", "shown", type=Number(1), metavar="N", help="Show request N and its answer instead.")
+@click.option("--list", "lists", is_flag=True, help="List the requests, and send none.")
+@click.option("--show", "shown", type=Number(1), metavar="N", help="Show request N and its answer, and send none.")
 @click.option("--until", type=Number(1), metavar="N", help="With --serve: the state before request N.")
-@click.option("--serve", "serves", is_flag=True, help="Serve the sandbox as it was instead.")
-@click.option("--port", type=Number(0, 65_535), default=4600, help="With --serve: where; 0 picks a free one.")
+@click.option("--serve", "serves", is_flag=True, help="Serve the recorded sandbox, and send none.")
+@click.option("--port", type=Number(0, 65_535), default=4600, help="With --serve: port; 0 picks a free one.")
 @json_option
 def replay(
     file: Path,

@@ -39,8 +39,8 @@ _WARNINGS = {
 _FILTERS = (
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
     click.option("--method", metavar="METHOD", help="Only requests of this method."),
-    click.option("--path", metavar="GLOB", help="Only requests to such a path, without the sandbox's prefix."),
-    click.option("--status", metavar="404|4xx", help="Only requests answered so."),
+    click.option("--path", metavar="GLOB", help="Only requests whose path matches, without the sandbox's prefix."),
+    click.option("--status", metavar="404|4xx", help="Only requests with this status."),
     click.option("--code", metavar="CODE", help="Only requests refused with this error code."),
     click.option("--caller", metavar="ID|KIND", help="Only of this API key, user or merchant, or kind of caller."),
     click.option("--since", metavar="ISO8601", help="Only from this instant of the sandbox clock on."),

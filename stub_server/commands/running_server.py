@@ -105,7 +105,7 @@ class RunningServer:
             ) from None
 
     def _foreign(self) -> Away:
-        return Away(f"the server at {self._url} is no sandbox of this kind. Give another --server.")
+        return Away(f"the server at {self._url} is not a compatible sandbox. Give another --server.")
 
     def _body_of(self, response: httpx2.Response) -> Any:
         try:

@@ -1,10 +1,14 @@
-"""The verb `verify`; exit codes 0 conforms, 1 diverges, 2 could not run, 3 reached too little."""
+"""The verbs `verify` and `proxy`, which compare a backend with the contract.
+
+Exit codes: 0 conforms, 1 diverges (of `proxy` only with `--fail`), 2 could not run, 3 reached too little.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Set
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -17,10 +21,18 @@ from .options import BaseUrl, Number, Unusable, of_overlays, printable, write_pr
 if TYPE_CHECKING:
     from ..verify.outcome import Outcome
     from ..verify.run import Options
+    from ..verify.watching import Watching
 
 _OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
 _FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+_WRITTEN = click.Path(dir_okay=False, path_type=Path)
+_REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
+                        help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
+_WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",
+                              help="Write an overlay that corrects the contract, each action proved.")  # fmt: skip
+_HOST = "127.0.0.1"
+_HANDOVER = 0.0002  # seconds that judging keeps a request waiting, each time that both want to run
 
 
 @click.command(context_settings={"show_default": True})
@@ -41,14 +53,12 @@ _FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
               help="Header to send with every request; repeatable.")  # fmt: skip
 @click.option("--cacert", type=_FILE, help="Certificates (PEM) to trust in place of the usual ones.")
-@click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
-              help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
+@_REPORTS
 @click.option("--baseline", type=_FILE, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
 @click.option("--har", type=_FILE, help="Judge this recorded traffic, and send nothing.")
-@click.option("--record-har", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+@click.option("--record-har", type=_WRITTEN, metavar="FILE",
               help="Write all requests and answers to a file, without secrets.")  # fmt: skip
-@click.option("--write-overlay", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write an overlay that corrects the contract, each action proved.")  # fmt: skip
+@_WRITE_OVERLAY
 @click.option("--yes", metavar="HOST", help="Write to this host without a question.")
 @click.pass_context
 def verify(
@@ -179,8 +189,77 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _ask(host: str) -> None:
-    """Have somebody at a terminal type the host's name. Raises Unusable."""
+    """Ask the user to type the host's name. Raises Unusable."""
     if not sys.stdin.isatty():
-        raise Unusable(f"--write makes records at {host}. Give --yes {host} if that is meant.")
-    if click.prompt(f"This makes records at {host}. Type its name to go on", err=True) != host:
-        raise Unusable("The name is another one. Nothing was sent.")
+        raise Unusable(f"--write creates records at {host}. Confirm with --yes {host}.")
+    if click.prompt(f"This creates records at {host}. Type its name to continue", err=True) != host:
+        raise Unusable("The names differ. Nothing was sent.")
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("url", type=BaseUrl())
+@click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
+@of_overlays
+@_REPORTS
+@_WRITE_OVERLAY
+@click.option("--fail", is_flag=True, help="Exit with 1 if the backend diverges from the contract.")
+def proxy(
+    url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool
+) -> None:
+    """Pass requests on to the backend at URL, and compare its answers with the contract.
+
+    Point a client or a test at the port. Each exchange is passed on unchanged and judged afterwards, with a line on the
+    terminal. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges has what was seen, also as ?format=har.
+    """
+    import asyncio
+
+    from ..verify.forms import overlay as overlay_form
+    from ..verify.outcome import contract_with
+    from ..verify.reporting import forms_of, save, written
+    from ..verify.watching import Watching
+
+    forms = forms_of(reports)
+    document, where = contract_with(overlays)
+    target = url.rstrip("/").removesuffix("/v2")
+    watching = Watching(document, target, lambda line: click.echo(printable(line)))
+    sys.setswitchinterval(_HANDOVER)
+    asyncio.run(_served(target, port, watching))
+    report = watching.report()
+    if write_overlay is not None:
+        asyncio.run(watching.correct(report, overlays))
+        save(write_overlay, overlay_form.render(report, where))
+    for text in written(report, where, forms):
+        click.echo(text)
+    for reason, count in sorted(watching.unjudged.items()):
+        click.echo(f"Not judged: {count:,} ({printable(reason)}).", err=True)
+    sys.exit(1 if fail and report.exit else 0)
+
+
+async def _served(target: str, port: int, watching: Watching) -> None:
+    """Serve until a signal comes. Raises Unusable where the port is taken."""
+    import asyncio
+    import signal
+
+    from ..verify.proxy import OWN, Proxy
+
+    async def own(path: str, query: str) -> tuple[int, bytes]:
+        return await asyncio.to_thread(watching.own, path, query)
+
+    ended = asyncio.Event()
+    running = Proxy(target, watching.passed, own)
+    try:
+        listening = await running.start(_HOST, port)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise Unusable(f"cannot listen on {_HOST}:{port}: {why}. --port 0 picks a free one.") from None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows interrupts in another way
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    address = f"http://{_HOST}:{listening}"
+    click.echo(
+        f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges shows them. Ctrl-C reports."
+    )
+    try:
+        await ended.wait()
+    finally:
+        await running.stop()

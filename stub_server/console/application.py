@@ -16,9 +16,11 @@ from markupsafe import Markup, escape
 
 from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
+from ..guide.guide import Guide
 from ..http.routing import DOCS
 from .attempt import Attempt
 from .filters import FILTERS
+from .guide_pages import guide
 from .pages import SANDBOX
 from .pay_pages import payers
 from .sessions import Sessions
@@ -41,21 +43,34 @@ class Group:
 
 
 def create_console(
-    document: Document, control: Document, version: str, url: str, made: str, sessions: Sessions, *, drops: bool
+    document: Document,
+    control: Document,
+    root: Path,
+    version: str,
+    url: str,
+    made: str,
+    sessions: Sessions,
+    *,
+    drops: bool,
 ) -> Flask:
-    """The pages for two contracts; `made` says how a sandbox comes to be, `drops` that unknown fields are dropped.
+    """The pages for two contracts and of the guide, whose files are in `root`.
+
+    `made` says how a sandbox comes to be, `drops` that unknown fields are dropped.
 
     They run in threads and read no sandbox. What a page shows of one comes with its request, or is asked for.
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
     application.jinja_env.filters.update(FILTERS)
-    application.extensions[EXTENSION] = Contracts(document, control, url, version, sessions)
+    application.extensions[EXTENSION] = Contracts(
+        document, control, url, version, sessions, Guide(root, document, control)
+    )
     for module in iter_modules([str(Path(__file__).parent)]):
         if module.name.endswith("_pages"):  # they add their views to `pages`
             import_module(f".{module.name}", __package__)
     application.register_blueprint(pages)
     application.register_blueprint(payers)
+    application.register_blueprint(guide)
     known = control.operations.keys() | document.operations.keys()
     application.jinja_env.filters["prose"] = lambda text: _markup(text, known)
     leading = sources(control) | sources(document)

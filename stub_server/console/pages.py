@@ -44,6 +44,7 @@ _RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requ
 """What is sent as the control sends it, to those who have a session."""
 IMPORT = "/console/sandboxes/import"
 LARGEST_FILE = 64 * 1024 * 1024  # bytes; the command reads larger ones
+GUIDE = "/guide"
 PAY = "/pay/"
 """What the addresses of the pages of payers begin with."""
 MOVES = ("pay", "expire", "fail")
@@ -209,6 +210,13 @@ def console_pages(console: Console, contracts: Iterable[str], files: Iterable[st
 
     `contracts` are the ids of the operations that have a page.
     """
-    paths = ["/", "/favicon.ico", *(f"/static/{name}" for name in files), *(f"{DOCS}/{ident}" for ident in contracts)]
+    paths = [
+        "/",
+        "/favicon.ico",
+        GUIDE,
+        *(f"/static/{name}" for name in files),
+        *(f"{DOCS}/{ident}" for ident in contracts),
+    ]
     pages: dict[str, Page] = dict.fromkeys(paths, console)
-    return pages | dict.fromkeys(_USUAL, _To("/")) | {"/console": _To("/console/requests")}
+    moved = {"/console": _To("/console/requests"), f"{GUIDE}/": _To(GUIDE)}
+    return pages | dict.fromkeys(_USUAL, _To("/")) | moved

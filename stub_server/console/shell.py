@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException
 
 from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
+from ..guide.guide import Guide
 from ..http.inside import Reply
 from .client import ASK, Client, Refused
 from .sessions import Session, Sessions, cookie_name
@@ -49,6 +50,7 @@ class Contracts:
     url: str
     version: str
     sessions: Sessions
+    guide: Guide
 
     def operation(self, ident: str | None) -> Operation | None:
         """An operation of either contract."""

@@ -112,7 +112,10 @@ def bounds(node: Json, kind: str, unit: str) -> str:
 
 def _decided(node: Json, required: bool, document: Document) -> str:
     """What a field is, as a sentence, and its description."""
-    optional = not required and "default" not in document.resolve(node)
+    named = document.resolve(node)
+    optional = not required and "default" not in named
+    if "default" in named:  # a component of its own, see `bundle`
+        node = named
     text = f"{shape(node, document)}{'; optional' if optional else ''}."
     description = " ".join(str(node.get("description", "")).split())
     return f"{text[0].upper()}{text[1:]} {description}".rstrip()

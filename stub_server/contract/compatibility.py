@@ -5,7 +5,7 @@ state, a set, the member that holds the state, or a unique key by which the serv
 what the server sends: values of requests, and its own, of which the examples of the shipped contract are samples.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from .bundle import naming
@@ -22,6 +22,15 @@ _AT_MOST = {"maxLength": "longer", "maximum": "larger", "maxItems": "longer"}
 _AT_LEAST = {"minLength": "shorter", "minimum": "smaller", "minItems": "shorter"}
 _LEAF = ("type", "format", "pattern", "enum", "nullable", *_AT_MOST, *_AT_LEAST, "multipleOf")
 _WORDS = {"array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null"}
+
+_RELIED_ON = ("type", "required", "enum")
+# Members whose values are stored as sent: no rule reads them.
+_STORED = {
+    f"{resource}{request}": members
+    for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
+    for request in ("Create", "Update")
+}
+_DEEPEST = 12
 
 
 def check(document: Document, shipped: Document, overlays: Sequence[Path] = ()) -> None:
@@ -310,3 +319,37 @@ def _types(schema: Json) -> set[str]:
 def _target(node: Json, place: Place) -> Place:
     """The place of what a node refers to; its own if it refers to nothing."""
     return [*unescaped(node["$ref"])] if isinstance(node, dict) and "$ref" in node else place
+
+
+# -- requests
+
+
+def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
+    """The schema of what a handler relies on in a request: required members, types, and values that rules read."""
+    stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
+    node = resolve(node)
+    if not isinstance(node, dict) or depth > _DEEPEST:
+        return {}
+    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    if node.get("format") in READ:
+        kept["format"] = node["format"]
+    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
+    source = str(node.get(SOURCE, "event_types"))
+    if source != "event_types" and ":" not in source:
+        kept.pop("enum", None)
+    if node.get("nullable") is True and isinstance(kept.get("type"), str):
+        kept["type"] = [kept["type"], "null"]
+        if "enum" in kept:
+            kept["enum"] = [*kept["enum"], None]
+    properties = node.get("properties")
+    if isinstance(properties, dict):
+        kept["properties"] = {name: relied_on(member, resolve, depth + 1) for name, member in properties.items()}
+        for name in stored:
+            kept["properties"].get(name, {}).pop("enum", None)
+    for name in ("items", "additionalProperties"):
+        if isinstance(node.get(name), dict):
+            kept[name] = relied_on(node[name], resolve, depth + 1)
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in node:
+            kept[name] = [relied_on(member, resolve, depth + 1) for member in node[name]]
+    return kept

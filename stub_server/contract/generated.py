@@ -186,7 +186,7 @@ class Generator:
         try:
             return names.of(source, component), self._names.of(source, component) if self._names else None
         except (AttributeError, KeyError, TypeError):
-            raise ContractError(f"{json_path([*place, key])}: there is no list {source!r} to fold in") from None
+            raise ContractError(f"{json_path([*place, key])}: there is no list of names {source!r}") from None
 
 
 def _write(schema: dict[str, Json], enum: list[str] | None) -> None:

@@ -107,7 +107,12 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
     if room[0] < 0:
         raise ContractError(f"the actions write more than {MOST_NODES:,} values")
     for place in places:
-        merged = _merge(value_at(document, place), change)
+        old = value_at(document, place)
+        if isinstance(change, dict) and "$ref" not in change and isinstance(old, dict) and "$ref" in old:
+            raise ContractError(
+                f"{target} selects a reference, beside which OpenAPI ignores all else: select its target, {old['$ref']}"
+            )
+        merged = _merge(old, change)
         if not place:
             document = merged
         else:

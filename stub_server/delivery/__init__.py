@@ -1,5 +1,10 @@
-"""Deliveries: sends what is due, advances the clock past deliveries, and has the inbox, a receiver of one's own.
+"""Sends what a sandbox has to say to the receivers of its webhooks; and the inbox, a receiver in the server itself.
 
-Imports the engine and below; nothing of it is state. Begin with `courier.py` (when to send), then `posting.py` (one
-attempt and its step), `advancing.py` (clock calls that wait for receivers) and `inbox.py`.
+A timer of a sandbox says when an attempt is due. The courier claims it, puts it in the queue of its webhook, makes the
+attempt when there is a place for it, and records the outcome as a step. The courier alone has queues, and what is under
+way; nothing of that is state. Controls that wait for deliveries ask it through the protocol `Deliveries`, which a
+replay implements with the attempts of its recording. Who answers an attempt is an argument of the `Sender`.
+
+Imports the engine and below. Begin with `courier.py`, then `posting.py` (one attempt), `advancing.py` (what controls
+ask) and `inbox.py`.
 """

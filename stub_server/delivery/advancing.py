@@ -1,22 +1,59 @@
-"""A clock that advances: it stops at the instant of each attempt until the attempt has been answered."""
+"""What controls ask of deliveries: advance a clock past them, wait for them, count them, and send what is held."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from typing import Any, NamedTuple, Protocol
 
-from ..engine.deliveries import is_silent
-from ..engine.draft import Draft
+from ..engine.attempts import attempt_for
+from ..engine.deliveries import is_kept_back, is_silent, is_waiting
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import Fired, advance, arrive, check_standing, passing
+from ..engine.scheduler import Fired, advance, arrive, check_not_advancing, passing
 from ..engine.step import Cause
+from ..events.sender import Sender
+from ..kernel.slices import BackgroundWorker
 from ..kernel.timers import SENDING, Timer
-from .courier import Courier, let_go_on, webhook_of
+from .posting import claim_due, let_go_on
 
 TIMEOUT = 4.0  # seconds of one attempt
 log = logging.getLogger("stub_server")
+
+
+class Deliveries(Protocol):
+    """What makes the attempts of a server: its courier, or the recording that is replayed."""
+
+    sender: Sender
+    worker: BackgroundWorker
+
+    @property
+    def is_open(self) -> bool:
+        """Whether attempts are made."""
+
+    def start(self, sandboxes: Iterable[Sandbox]) -> None:
+        """Start to send what is due."""
+
+    async def stop(self, since: float | None = None) -> None:
+        """Stop sending."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start a task that ends with the server."""
+
+    def ring(self, sandbox: Sandbox) -> None:
+        """Look soon at what is due in a sandbox."""
+
+    async def settle(self, sandbox: Sandbox, seconds: float) -> None:
+        """Wait for the attempts under way, at most so many seconds; others that were claimed are due again."""
+
+    async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
+        """Make a claimed attempt and record its outcome; returns whether one was made."""
+
+    def in_flight(self, sandbox: Sandbox) -> int:
+        """How many attempts of a sandbox are under way."""
+
+    async def ended(self) -> None:
+        """Wait until some attempt has ended. Raises TimeoutError where none will."""
 
 
 class Passed(NamedTuple):
@@ -27,22 +64,27 @@ class Passed(NamedTuple):
 
 
 async def pass_time(
-    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None = None
+    deliveries: Deliveries,
+    sandbox: Sandbox,
+    to: int,
+    cause: Cause,
+    seconds: float,
+    then: Callable[[], object] | None = None,
 ) -> Passed:
     """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
 
-    After these it goes on in the background, and other clock calls are rejected until it is complete.
-    Raises Conflict.
+    The clock stops at the instant of each attempt until the attempt has been answered. After the seconds it goes on in
+    the background, and other clock calls are rejected until it is complete. Raises Conflict.
     """
-    check_standing(sandbox)
+    check_not_advancing(sandbox)
     fired: list[Fired] = []
-    if not courier.is_open:
+    if not deliveries.is_open:
         fired += advance(sandbox, to, cause)
         if then is not None:
             then()
         return Passed(fired, complete=True)
     sandbox.is_advancing = True
-    task = courier.spawn(_pass(courier, sandbox, to, cause, fired, then))
+    task = deliveries.spawn(_pass(deliveries, sandbox, to, cause, fired, then))
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
         task.result()
@@ -52,21 +94,23 @@ async def pass_time(
 
 
 async def _pass(
-    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired], then: Callable[[], object] | None
+    deliveries: Deliveries,
+    sandbox: Sandbox,
+    to: int,
+    cause: Cause,
+    fired: list[Fired],
+    then: Callable[[], object] | None,
 ) -> None:
     try:
-        courier.hand_back(sandbox)
-        courier.posting.hasten(sandbox, TIMEOUT)
-        while courier.posting.in_flight(sandbox):
-            await courier.posting.ended()
+        await deliveries.settle(sandbox, TIMEOUT)
         while not sandbox.is_gone:
             speaks = not is_silent(sandbox)
             let_go_on(sandbox)
             async with sandbox.turn:
-                await courier.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
+                await deliveries.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
             attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
             if attempt is not None and attempt <= to:
-                await _send(courier, sandbox, attempt, cause, fired)
+                await _send(deliveries, sandbox, attempt, cause, fired)
             elif job is None or job > to:
                 break
         if not sandbox.is_gone:
@@ -75,58 +119,76 @@ async def _pass(
                 then()
     finally:
         sandbox.is_advancing = False
-        courier.ring(sandbox)
-        courier.posting.wake()
+        deliveries.ring(sandbox)
 
 
-async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
+async def _send(deliveries: Deliveries, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
     """Stop the clock at an instant and make the attempts due there, those of one webhook in order."""
     if due > sandbox.clock.now:
-        draft = Draft(sandbox, sandbox.store, cause)
-        draft.clock = sandbox.clock.moved(due)
-        draft.now = draft.clock.now
-        draft.record()
+        arrive(sandbox, due, cause)
     by_webhook: dict[str, list[Timer]] = {}
 
     def claim() -> Generator[None, None, None]:
-        while (timer := sandbox.timers.claim(due)) is not None:
-            webhook = webhook_of(sandbox, timer)
-            if webhook is None:
-                sandbox.timers.pass_over(timer)
-            else:
-                by_webhook.setdefault(webhook, []).append(timer)
+        for webhook, timer in claim_due(sandbox, due):
+            by_webhook.setdefault(webhook, []).append(timer)
             yield
 
-    await courier.worker.in_slices(claim())
+    await deliveries.worker.in_slices(claim())
 
     async def in_order(timers: list[Timer]) -> None:
         for timer in timers:
-            if await courier.posting.deliver(sandbox, timer, TIMEOUT) is not None:
+            if await deliveries.deliver(sandbox, timer, TIMEOUT):
                 fired.append(Fired(timer.due, SENDING, timer.subject, ()))
 
     await asyncio.gather(*map(in_order, by_webhook.values()))
 
 
-async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
+def _log_defect(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("defect while the clock advances", exc_info=task.exception())
+
+
+async def drained(deliveries: Deliveries, sandbox: Sandbox, seconds: float) -> bool:
     """Wait until nothing is due in a sandbox, at most so many seconds. Returns whether that is so."""
     try:
         async with asyncio.timeout(seconds):
-            while not is_drained(courier, sandbox):
-                await courier.posting.ended()
+            while not _is_drained(deliveries, sandbox):
+                await deliveries.ended()
     except TimeoutError:
         pass
-    return is_drained(courier, sandbox)
+    return _is_drained(deliveries, sandbox)
 
 
-def is_drained(courier: Courier, sandbox: Sandbox) -> bool:
+def _is_drained(deliveries: Deliveries, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     timers = sandbox.timers
-    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or courier.posting.in_flight(sandbox)):
+    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or deliveries.in_flight(sandbox)):
         due = None if sandbox.is_gone or is_silent(sandbox) else timers.next_attempt()
         return due is None or due > sandbox.clock.read()
     return False
 
 
-def _log_defect(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.error("defect while the clock advances", exc_info=task.exception())
+def counts(deliveries: Deliveries, sandbox: Sandbox) -> dict[str, int]:
+    """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
+    timers, now = sandbox.timers, sandbox.clock.now
+    due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
+    if is_silent(sandbox):
+        return {"due": 0, "in_flight": 0, "held": held + due}
+    return {"due": due, "in_flight": deliveries.in_flight(sandbox), "held": held}
+
+
+def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
+    """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
+    count = 0
+    for timer in sandbox.timers.pending(sandbox.clock.now):
+        attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
+        if attempt is not None and is_kept_back(sandbox, attempt.serial, attempt.delivery.url):
+            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.log)
+        yield
+    return count
+
+
+def resume(deliveries: Deliveries, sandbox: Sandbox) -> None:
+    """Send what is kept back."""
+    sandbox.timers.unhold()
+    deliveries.ring(sandbox)

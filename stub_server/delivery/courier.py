@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import CancelledError, Future, get_running_loop
 from collections import deque
-from collections.abc import Coroutine, Generator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic, perf_counter
 from typing import Any
+from urllib.parse import urlsplit
 from weakref import ref
 
-import orjson
-
-from ..engine.attempts import attempt_for
-from ..engine.deliveries import is_kept_back, is_silent, is_waiting, keeps_waiting
+from ..domain.webhooks import ABROAD
+from ..engine.attempts import disturbance
+from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.scheduler import pass_on, tick
+from ..engine.scheduler import caught_up, pass_on, tick
 from ..events.sender import Sender
+from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
-from ..kernel.timers import SENDING, Timer
-from .posting import Posting
+from ..kernel.timers import Timer
+from .posting import Place, Places, Receiver, claim_due, claimed_attempt, let_go_on, record, send
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 PER_WEBHOOK = 8  # attempts at once, at most
+LATE = 1000  # ms: a receiver that takes longer is slow
+MOST_KNOWN = 10_000  # webhooks of a sandbox whose latest attempt is remembered
 AFTER_DEFECT = 30.0  # seconds until an attempt is repeated after a defect of the server
 LONGEST_SLEEP = 3600.0
 log = logging.getLogger("stub_server")
@@ -34,9 +40,63 @@ log = logging.getLogger("stub_server")
 class Queue:
     """Attempts that wait for one webhook. A receiver gets one at a time, and one more with every answer."""
 
-    sandbox: Sandbox
     waiting: deque[Timer] = field(default_factory=deque)
     workers: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Outbox:
+    """The claimed attempts of one sandbox: in a queue for each webhook, or `in_flight`: under way or without a place.
+
+    `limits` has the time limits of those under way, `ends` what ends an attempt, with its merchant and webhook. `took`
+    is how many ms the latest attempt to a webhook took, infinite without an answer in time.
+    """
+
+    sandbox: ref[Sandbox]
+    queues: dict[str, Queue] = field(default_factory=dict)
+    in_flight: int = 0
+    limits: set[asyncio.Timeout] = field(default_factory=set)
+    ends: dict[asyncio.Timeout, tuple[str, str]] = field(default_factory=dict)
+    took: dict[str, float] = field(default_factory=dict)
+    is_rung: bool = False
+    has_jobs: bool = False  # a task does what is due
+    alarm: asyncio.TimerHandle | None = None  # when to look next
+
+    def receiver(self, webhook: str) -> Receiver:
+        """How the receiver of a webhook answered last."""
+        took = self.took.get(webhook)
+        if took is None:
+            return Receiver.NEW
+        return Receiver.SLOW if took > LATE else Receiver.PROVED
+
+    def has_timed_out(self, webhook: str) -> bool:
+        """Whether the latest attempt to a webhook had no answer in time."""
+        return self.took.get(webhook) == inf
+
+    def remember(self, webhook: str, took: float) -> None:
+        """Remember the latest attempt to a webhook."""
+        self.took.pop(webhook, None)
+        self.took[webhook] = took
+        if len(self.took) > MOST_KNOWN:
+            del self.took[next(iter(self.took))]
+
+    @asynccontextmanager
+    async def ending(self, merchant_id: str, webhook: str) -> AsyncIterator[None]:
+        """An attempt to a webhook. Raises TimeoutError when it is ended."""
+        async with asyncio.timeout(None) as end:
+            self.ends[end] = merchant_id, webhook
+            try:
+                yield
+            finally:
+                self.ends.pop(end, None)
+
+    def end_deleted(self, sandbox: Sandbox) -> None:
+        """End the attempts to webhooks that were deleted."""
+        for end, (merchant_id, webhook) in list(self.ends.items()):
+            store = None if sandbox.is_gone else sandbox.stores.get(merchant_id)
+            if store is None or store.webhooks.find(webhook) is None:
+                end.reschedule(0)
+                del self.ends[end]
 
 
 class Courier:
@@ -47,14 +107,12 @@ class Courier:
 
     def __init__(self, sender: Sender, abroad: Sender, worker: BackgroundWorker | None = None) -> None:
         """`abroad` sends to addresses that pages of other machines have set; `worker` does long work."""
-        self.sender, self.worker = sender, worker or BackgroundWorker()
-        self.posting = Posting(sender, abroad, self.worker, self._try_again)
+        self.sender, self._abroad, self.worker = sender, abroad, worker or BackgroundWorker()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._queues: dict[tuple[int, str], Queue] = {}
-        self._rung: set[int] = set()
-        self._passing: set[int] = set()
-        self._alarms: dict[int, asyncio.TimerHandle] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
+        self._outboxes: dict[int, Outbox] = {}  # by the identity of their sandbox
+        self._places = Places()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watching: list[Future[None]] = []
 
     @property
     def is_open(self) -> bool:
@@ -63,7 +121,7 @@ class Courier:
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
         """Start to send, with what is due by now."""
-        self._loop = asyncio.get_running_loop()
+        self._loop = get_running_loop()
         self.sender.open()
         for sandbox in sandboxes:
             for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
@@ -73,63 +131,87 @@ class Courier:
     async def stop(self, since: float | None = None) -> None:
         """Stop sending. Attempts under way get GRACE seconds from `since`; others are due again at the next start."""
         self._loop = None
-        for handle in self._alarms.values():
-            handle.cancel()
-        if self.tasks:
-            await asyncio.wait(self.tasks, timeout=GRACE if since is None else max(0.0, since + GRACE - monotonic()))
-        for task in list(self.tasks):
+        for outbox in self._outboxes.values():
+            if outbox.alarm is not None:
+                outbox.alarm.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE if since is None else max(0.0, since + GRACE - monotonic()))
+        for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-        for kept in (self._queues, self._rung, self._passing, self._alarms):
-            kept.clear()
-        self.posting.forget()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._outboxes.clear()
         await self.sender.aclose()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start a task that ends with the server."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _outbox(self, sandbox: Sandbox) -> Outbox:
+        ident = id(sandbox)
+        if (known := self._outboxes.get(ident)) is not None:
+            return known
+        outbox = self._outboxes[ident] = Outbox(ref(sandbox, lambda _: self._outboxes.pop(ident, None)))
+        return outbox
 
     # -- when to look
 
     def ring(self, sandbox: Sandbox) -> None:
         """Look at a sandbox as soon as the event loop is free."""
-        if self._loop is not None and id(sandbox) not in self._rung:
-            self._rung.add(id(sandbox))
-            self._loop.call_soon(self._look, sandbox)
+        if self._loop is not None and not (outbox := self._outbox(sandbox)).is_rung:
+            outbox.is_rung = True
+            self._loop.call_soon(self._look, sandbox, outbox)
 
-    def _look(self, sandbox: Sandbox) -> None:
+    def _look(self, sandbox: Sandbox, outbox: Outbox) -> None:
         """Queue what is due in a sandbox, and set an alarm for what is next."""
-        self._rung.discard(id(sandbox))
-        self.posting.end(sandbox)
-        self.posting.wake()  # those who wait for a sandbox look at it next
+        outbox.is_rung = False
+        outbox.end_deleted(sandbox)
+        self._wake()  # those who wait for a sandbox look at it next
         if self._loop is None or sandbox.is_advancing or sandbox.is_broken or sandbox.is_halted:
             return
-        if (earlier := self._alarms.pop(id(sandbox), None)) is not None:
-            earlier.cancel()
+        if outbox.alarm is not None:
+            outbox.alarm.cancel()
+            outbox.alarm = None
         if sandbox.is_gone:
             return
         try:
-            seconds = self._take_stock(sandbox)
+            seconds = self._take_stock(sandbox, outbox)
         except Exception:
             log.exception("defect in what is due in sandbox %s; it is looked at again", sandbox.name)
             seconds = AFTER_DEFECT
         if seconds is not None:
-            self._alarms[id(sandbox)] = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._wake, ref(sandbox))
+            outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._on_alarm, outbox)
 
-    def _take_stock(self, sandbox: Sandbox) -> float | None:
+    def _on_alarm(self, outbox: Outbox) -> None:
+        sandbox = outbox.sandbox()
+        if sandbox is not None:
+            self._look(sandbox, outbox)
+
+    def _take_stock(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
         """Do what is due and queue what is to be sent; returns in how many seconds more is due, if it is."""
         job, now = sandbox.timers.next_due(), sandbox.clock.read()
         if job is not None and job <= now:
-            if id(sandbox) in self._passing:
+            if outbox.has_jobs:
                 return None
             rest = tick(sandbox)  # jobs raise events
             if rest is not None:
-                self._passing.add(id(sandbox))
-                self.spawn(self._pass_time(sandbox, rest))
+                outbox.has_jobs = True
+                self.spawn(self._do_jobs(sandbox, outbox, rest))
                 return None
             job = sandbox.timers.next_due()
         attempt = None
         if not is_silent(sandbox):
             let_go_on(sandbox)
             until = perf_counter() + SLICE
-            while perf_counter() < until and (timer := sandbox.timers.claim(now)) is not None:
-                self._take_on(sandbox, timer)
+            for webhook, timer in claim_due(sandbox, now):
+                queue = outbox.queues.setdefault(webhook, Queue())
+                queue.waiting.append(timer)
+                if not queue.workers:
+                    self._add_worker(sandbox, outbox, webhook)
+                if perf_counter() >= until:
+                    break
             attempt = sandbox.timers.next_attempt()
             if attempt is not None and attempt <= now:
                 self.ring(sandbox)
@@ -139,120 +221,128 @@ class Courier:
             return None
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
-    async def _pass_time(self, sandbox: Sandbox, until: int) -> None:
+    async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox, until: int) -> None:
         """Do what is due, and look again."""
         try:
             await pass_on(sandbox, self.worker, until)
         finally:
-            self._passing.discard(id(sandbox))
+            outbox.has_jobs = False
         self.ring(sandbox)
-
-    def _wake(self, reference: ref[Sandbox]) -> None:
-        sandbox = reference()
-        if sandbox is not None:
-            self._look(sandbox)
 
     # -- one queue per webhook
 
-    def _take_on(self, sandbox: Sandbox, timer: Timer) -> None:
-        webhook = webhook_of(sandbox, timer)
-        if webhook is None:
-            sandbox.timers.pass_over(timer)
-            return
-        queue = self._queues.setdefault((id(sandbox), webhook), Queue(sandbox))
-        queue.waiting.append(timer)
-        if not queue.workers:
-            self._add_worker(webhook, queue)
+    def _add_worker(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
+        outbox.queues[webhook].workers += 1
+        self.spawn(self._work(sandbox, outbox, webhook))
 
-    def _add_worker(self, webhook: str, queue: Queue) -> None:
-        queue.workers += 1
-        self.spawn(self._work(webhook, queue))
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a task that ends with the server."""
-        task = asyncio.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-        return task
-
-    async def _work(self, webhook: str, queue: Queue) -> None:
-        sandbox, key = queue.sandbox, (id(queue.sandbox), webhook)
+    async def _work(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
+        queue = outbox.queues[webhook]
         try:
-            while (
-                queue.waiting
-                and self._loop is not None
-                and (queue.workers == 1 or not self.posting.has_timed_out(sandbox, webhook))
-            ):
+            while queue.waiting and self.is_open and (queue.workers == 1 or not outbox.has_timed_out(webhook)):
                 if sandbox.is_advancing:
-                    self.hand_back(sandbox)
+                    self._hand_back(sandbox)
                     break
-                await self.posting.deliver(sandbox, queue.waiting.popleft(), TIMEOUT)
-                if queue.waiting and queue.workers < self._most_at_once(queue, webhook):
-                    self._add_worker(webhook, queue)
+                await self.deliver(sandbox, queue.waiting.popleft(), TIMEOUT)
+                if queue.waiting and queue.workers < self._most_at_once(sandbox, outbox, webhook):
+                    self._add_worker(sandbox, outbox, webhook)
         finally:
             queue.workers -= 1
             if not queue.workers and not queue.waiting:
-                self._queues.pop(key, None)
+                outbox.queues.pop(webhook, None)
 
-    def _most_at_once(self, queue: Queue, webhook: str) -> int:
+    def _most_at_once(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> int:
         """How many attempts to a webhook may run at once: one if they time out, or if its events are sent in order."""
-        store = queue.sandbox.stores.get(queue.waiting[0].merchant_id)
+        store = sandbox.stores.get(outbox.queues[webhook].waiting[0].merchant_id)
         public = None if store is None else store.webhooks.peek(webhook)
         is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or self.posting.has_timed_out(queue.sandbox, webhook) else PER_WEBHOOK
+        return 1 if is_ordered or outbox.has_timed_out(webhook) else PER_WEBHOOK
 
-    def hand_back(self, sandbox: Sandbox) -> None:
+    def _hand_back(self, sandbox: Sandbox) -> None:
         """Make everything due again that waits in a queue: an advancing clock sends it itself."""
-        for queue in self._queues.values():
-            if queue.sandbox is sandbox:
-                while queue.waiting:
-                    sandbox.timers.release(queue.waiting.popleft())
+        for queue in self._outbox(sandbox).queues.values():
+            while queue.waiting:
+                sandbox.timers.release(queue.waiting.popleft())
+
+    # -- attempts
+
+    async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
+        """Make a claimed attempt, if it is still due, and record its outcome.
+
+        Returns False where nothing was sent, or the webhook was deleted meanwhile.
+        """
+        outbox, advancing = self._outbox(sandbox), sandbox.is_advancing
+        outbox.in_flight += 1
+        try:
+            attempt = claimed_attempt(sandbox, timer)
+            if attempt is None:
+                return False
+            webhook = attempt.webhook.id
+            place = Place(id(sandbox), urlsplit(attempt.delivery.url).netloc.lower(), outbox.receiver(webhook))
+            was_free = self._places.is_free(place)
+            async with outbox.ending(timer.merchant_id, webhook), self._places.at(place):
+                if not was_free:
+                    if sandbox.is_advancing != advancing:
+                        sandbox.timers.release(timer)
+                        return False
+                    attempt = claimed_attempt(sandbox, timer)
+                    if attempt is None:
+                        return False
+                sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
+                if sandbox.log.stored is not None:  # an event that was sent must not be undone
+                    await sandbox.log.stored()
+                begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
+                disturbed = disturbance(sandbox, attempt.webhook, attempt.log)
+                outcome = await send(sender, attempt.delivery, timeout, disturbed, outbox.limits)
+            if not sandbox.is_broken:
+                await caught_up(sandbox, self.worker)
+            record(sandbox, timer, attempt, outcome, begun)
+            outbox.remember(webhook, inf if outcome.error == "timeout" else outcome.duration_ms)
+            return True
+        except TimeoutError:  # its webhook was deleted
+            sandbox.timers.pass_over(timer)
+        except CancelledError:
+            sandbox.timers.release(timer)
+            raise
+        except Unavailable:  # its outcome cannot be stored: it is repeated once it can
+            sandbox.timers.release(timer)
+        except Exception:
+            log.exception("defect in a delivery of sandbox %s; it is tried again", sandbox.name)
+            if self._loop is not None:
+                self._loop.call_later(AFTER_DEFECT, self._try_again, sandbox, timer)
+        finally:
+            outbox.in_flight -= 1
+            self._wake()
+        return False
 
     def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
-        """Make an attempt due again a little later, after a defect of the server."""
-
-        def again() -> None:
-            sandbox.timers.release(timer)
-            self.ring(sandbox)
-
-        if self._loop is not None:
-            self._loop.call_later(AFTER_DEFECT, again)
-
-    def queue(self, sandbox: Sandbox) -> dict[str, int]:
-        """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
-        timers, now = sandbox.timers, sandbox.clock.now
-        due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
-        if is_silent(sandbox):
-            return {"due": 0, "in_flight": 0, "held": held + due}
-        return {"due": due, "in_flight": self.posting.in_flight(sandbox), "held": held}
-
-    def resume(self, sandbox: Sandbox) -> None:
-        """Send what is kept back."""
-        sandbox.timers.unhold()
+        sandbox.timers.release(timer)
         self.ring(sandbox)
 
+    def in_flight(self, sandbox: Sandbox) -> int:
+        """How many attempts of a sandbox are under way or wait for a place."""
+        outbox = self._outboxes.get(id(sandbox))
+        return 0 if outbox is None else outbox.in_flight
 
-def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
-    """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
-    count = 0
-    for timer in list(sandbox.timers.due_by(sandbox.clock.now)):
-        attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
-        if attempt is not None and is_kept_back(sandbox, attempt.serial, attempt.delivery.url):
-            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.log)
-        yield
-    return count
+    async def ended(self) -> None:
+        """Wait until some attempt has ended."""
+        future: Future[None] = get_running_loop().create_future()
+        self._watching.append(future)
+        await future
 
+    def _wake(self) -> None:
+        """Wake those who wait: an attempt or a clock call has ended."""
+        watching, self._watching = self._watching, []
+        for future in watching:
+            if not future.done():
+                future.set_result(None)
 
-def let_go_on(sandbox: Sandbox) -> None:
-    """Make due what waited for an earlier delivery to the same webhook that is decided by now."""
-    for merchant_id, webhook in list(sandbox.timers.parked):
-        if not keeps_waiting(sandbox.stores.get(merchant_id), webhook):
-            sandbox.timers.unpark(merchant_id, webhook)
-
-
-def webhook_of(sandbox: Sandbox, timer: Timer) -> str | None:
-    """The id of an attempt's webhook."""
-    store = sandbox.stores.get(timer.merchant_id)
-    record = store.webhook_logs.find(timer.subject) if store is not None else None
-    ident: str | None = None if record is None else orjson.loads(record.public)["webhookId"]
-    return ident
+    async def settle(self, sandbox: Sandbox, seconds: float) -> None:
+        """Wait for the attempts under way, at most so many seconds; what waits in queues is due again."""
+        self._hand_back(sandbox)
+        end = get_running_loop().time() + seconds
+        for limit in self._outbox(sandbox).limits:
+            set_for = limit.when()
+            if set_for is not None and set_for > end:
+                limit.reschedule(end)
+        while self.in_flight(sandbox):
+            await self.ended()

@@ -129,7 +129,7 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> t
         hidden = hidden | {"allowed_projects": projects}
     if body.get("is_active") is True and state(public, now) == "expired":
         message = "An expired key cannot be switched on: send a future expires_at (or null) with is_active."
-        raise Conflict(message, code="api_key_expired", details=[detail("is_active", "api_key_expired", message)])
+        raise Conflict.at("is_active", message, "api_key_expired")
     public["is_active"] = state(public, now) == "active"
     return public, hidden
 

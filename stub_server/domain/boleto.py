@@ -4,24 +4,21 @@ A generated code names the bank 999, which does not exist: its check digits are 
 bank can pay it.
 """
 
-from datetime import date, timedelta
+from datetime import date
 
-from ..kernel.clock import DAY, EPOCH, SECOND
-from .calendar import BEHIND_UTC_MS
-from .holidays import is_working_day
+from ..kernel.clock import DAY, SECOND
+from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 
 BANK, REAL = "999", "9"
 LARGEST_AMOUNT = 10**10 - 1  # cents: the field has ten digits
-_FIRST_DAY = date(1997, 10, 7).toordinal()
-_FACTORS = 9_000  # after 9999, on 21 February 2025, the due factor began again at 1000
-
-
 BANKING_DAYS = 3
+_FIRST_DAY = (date(1997, 10, 7) - date(1970, 1, 1)).days
+_FACTORS = 9_000  # after 9999, on 21 February 2025, the due factor began again at 1000
 
 
 def due_at(created: int) -> int:
     """When a boleto is due (ms): at 23:59:59 in Brasília on the third banking day after its creation (ms)."""
-    day = (created - BEHIND_UTC_MS) // DAY
+    day = day_of(created)
     for _ in range(BANKING_DAYS):
         day += 1
         while not is_working_day(day):
@@ -43,13 +40,7 @@ def barcode(amount_cents: int, due: int, number: int) -> str:
 
 def due_factor(due: int) -> int:
     """The four digits of the due day: days since 7 October 1997, which begin again at 1000 after 9999."""
-    days = (_day(due) - _FIRST_DAY - 1000) % _FACTORS
-    return days + 1000
-
-
-def _day(instant: int) -> int:
-    moment = EPOCH.date() + timedelta(days=(instant - BEHIND_UTC_MS) // DAY)
-    return moment.toordinal()
+    return (day_of(due) - _FIRST_DAY - 1000) % _FACTORS + 1000
 
 
 def line(code: str) -> str:

@@ -9,10 +9,12 @@ import unicodedata
 from binascii import crc_hqx
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 
 HOST = "pix.sandbox.example"
 BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
 MARK = "SANDBOX"
+QUIET_ZONE = 4  # of a QR image, as ISO/IEC 18004 requires
 SCHEME = "br.gov.bcb.pix"
 NAME_LIMIT, CITY_LIMIT, REFERENCE_LIMIT, URL_LIMIT = 25, 15, 25, 77
 LARGEST_AMOUNT = 10**12 - 1  # BCB writes an amount as \d{1,10}\.\d{2}
@@ -22,7 +24,15 @@ _CITY_UNKNOWN = "BRASIL"
 _CRC_START = 0xFFFF
 _TWO = tuple(f"{number:02}" for number in range(100))
 _LONGEST = 512  # EMV QRCPS, merchant-presented mode
-_AMOUNT = re.compile(r"[0-9]{1,10}\.[0-9]{2}")
+# What fields of a code must be, by number, and how a refusal says it; 01 and 54 may be absent.
+_VALUES = {
+    "00": ("01", "01"),
+    "01": ("1[12]", "11 or 12"),
+    "52": ("[0-9]{4}", "four digits"),
+    "53": ("986", "986"),
+    "54": (r"[0-9]{1,10}\.[0-9]{2}", "an amount with two decimals"),
+    "58": ("BR", "BR"),
+}
 _PRINTABLE = re.compile(r"[ -~]*")
 _HOST = re.compile(r"[0-9a-z.-]+(?::[0-9]{1,5})?")
 _VISIBLE = re.compile(r"[!-~]*").fullmatch
@@ -130,9 +140,10 @@ def parse(code: str) -> BrCode:
         raise BrCodeError("length", "Field 63 has four characters.")
     if crc != crc16(code[:-4]):
         raise BrCodeError("checksum", f"The checksum is {crc16(code[:-4])}, the code says {crc}.")
-    _expect(fields, "00", {"01"})
-    if "01" in fields:
-        _expect(fields, "01", {"11", "12"})
+    for ident, (pattern, meaning) in _VALUES.items():
+        value = fields.get(ident) if ident in ("01", "54") else _required(fields, ident)
+        if value is not None and not re.fullmatch(pattern, value):
+            raise BrCodeError("value", f"Field {ident} must be {meaning}.")
     account = _fields(_required(fields, "26"), "field 26")
     if _required(account, "00", "26-").lower() != SCHEME:
         raise BrCodeError("value", f"Field 26-00 must be {SCHEME}.")
@@ -141,21 +152,28 @@ def parse(code: str) -> BrCode:
         raise BrCodeError("value", "Field 26 has an address (25) or a key (01), not both.")
     if url is None and key is None and recurrence is None:
         raise BrCodeError("missing", "Field 26 has neither an address (25) nor a key (01).")
-    if not re.fullmatch(r"[0-9]{4}", _required(fields, "52")):
-        raise BrCodeError("value", "Field 52 must be four digits.")
-    _expect(fields, "53", {"986"})
-    _expect(fields, "58", {"BR"})
     return BrCode(
         url=url,
         key=key,
         recurrence=recurrence,
-        amount_cents=_amount(fields.get("54")),
+        amount_cents=int(fields["54"].replace(".", "")) if "54" in fields else None,
         name=_limited(fields, "59", NAME_LIMIT),
         city=_limited(fields, "60", CITY_LIMIT),
         reference=_limited(_fields(_required(fields, "62"), "field 62"), "05", REFERENCE_LIMIT, "62-"),
         single_use=fields.get("01") == "12",
         crc=crc,
     )
+
+
+def drawn(code: str, form: str) -> bytes:
+    """The QR image of a BR Code as `svg` or `png`. The same code gives the same bytes, so a client may cache them."""
+    import segno  # imported for the first image, not at every start
+
+    out = BytesIO()
+    # A white background, as a transparent one cannot be scanned on a dark page.
+    symbol = segno.make_qr(code, error="m", boost_error=False)
+    symbol.save(out, kind=form, scale=6, border=QUIET_ZONE, dark="black", light="white")
+    return out.getvalue()
 
 
 def end_to_end_id(ispb: str, at: str, suffix: str) -> str:
@@ -207,11 +225,6 @@ def _required(fields: dict[str, str], ident: str, within: str = "") -> str:
     return value
 
 
-def _expect(fields: dict[str, str], ident: str, allowed: set[str]) -> None:
-    if _required(fields, ident) not in allowed:
-        raise BrCodeError("value", f"Field {ident} must be {' or '.join(sorted(allowed))}.")
-
-
 def _limited(fields: dict[str, str], ident: str, limit: int, within: str = "") -> str:
     value = _required(fields, ident, within)
     if len(value) > limit:
@@ -224,11 +237,3 @@ def _recurrence(template: str | None) -> str | None:
         return None
     inner = _fields(template, "field 80")
     return inner.get("25") if inner.get("00", "").lower() == SCHEME else None
-
-
-def _amount(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not _AMOUNT.fullmatch(text):
-        raise BrCodeError("value", "Field 54 must be an amount with two decimals.")
-    return int(text.replace(".", ""))

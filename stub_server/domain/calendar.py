@@ -1,25 +1,34 @@
-"""Billing calendar: period ends, lead, grace and monthly value of a plan. Instants are UTC epoch milliseconds.
+"""Calendar of Brasília: ends of billing periods, lead, grace and monthly value of a plan; and banking days.
 
-Days and months are those of Brasília, three hours behind UTC: since 2019 the country has no daylight saving time.
+Instants are UTC epoch milliseconds. Days and months are those of Brasília, three hours behind UTC: since 2019 the
+country has no daylight saving time.
 """
 
-from calendar import isleap
-from datetime import date
+from calendar import monthrange
+from datetime import date, timedelta
 from fractions import Fraction
 from functools import lru_cache
 
-DAY_MS = 86_400_000
-BEHIND_UTC_MS = 3 * 3_600_000
-LONGEST_LEAD_MS = 3 * DAY_MS
-LONGEST_GRACE_MS = 7 * DAY_MS
+from ..kernel.clock import DAY, EARLIEST, LATEST
 
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_FIRST_MS, _END_MS = -(_EPOCH_DAY - 1) * DAY_MS, (date.max.toordinal() + 1 - _EPOCH_DAY) * DAY_MS
+BEHIND_UTC_MS = 3 * 3_600_000
+LONGEST_LEAD_MS = 3 * DAY
+LONGEST_GRACE_MS = 7 * DAY
+
+_EPOCH = date(1970, 1, 1)
+_EPOCH_DAY = _EPOCH.toordinal()
 _OUTSIDE = "The period ends outside the years 1 to 9999."
 _DAYS = {"day": 1, "week": 7}
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MONTHS = {"month": 1, "year": 12}
 _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+# Holidays by month and day: New Year, Tiradentes, Labour Day, Independence, Our Lady of Aparecida, All Souls, the
+# Republic, Black Consciousness (Zumbi), Christmas.
+FIXED = ((1, 1), (4, 21), (5, 1), (9, 7), (10, 12), (11, 2), (11, 15), (11, 20), (12, 25))
+ZUMBI, ZUMBI_SINCE = (11, 20), 2024  # a national holiday by Law 14.759 of 2023
+# Days from Easter: Monday and Tuesday of Carnival, Good Friday, Corpus Christi.
+MOVING = (-48, -47, -2, 60)
+SATURDAY = 5
 
 
 @lru_cache(maxsize=1024)  # a renewal needs the same end several times
@@ -33,17 +42,18 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
     """
     _known(interval)
     steps = count * periods
-    try:
-        if interval in _DAYS:
-            end = anchor_ms + steps * _DAYS[interval] * DAY_MS
-        else:
-            day, time_of_day = divmod(anchor_ms - BEHIND_UTC_MS, DAY_MS)
-            month, nth = _month_of(day)
-            before, length = _month(month + steps * _MONTHS[interval])
-            end = (before + min(nth, length)) * DAY_MS + time_of_day + BEHIND_UTC_MS
-    except (ValueError, OverflowError) as cause:
-        raise OverflowError(_OUTSIDE) from cause
-    if not _FIRST_MS <= end < _END_MS:
+    if interval in _DAYS:
+        end = anchor_ms + steps * _DAYS[interval] * DAY
+    else:
+        day, time_of_day = divmod(anchor_ms - BEHIND_UTC_MS, DAY)
+        try:
+            then = date.fromordinal(_EPOCH_DAY + day)
+            year, month = divmod(then.year * 12 + then.month - 1 + steps * _MONTHS[interval], 12)
+            last = date(year, month + 1, min(then.day, monthrange(year, month + 1)[1]))
+        except (ValueError, OverflowError) as cause:
+            raise OverflowError(_OUTSIDE) from cause
+        end = (last.toordinal() - _EPOCH_DAY) * DAY + time_of_day + BEHIND_UTC_MS
+    if not EARLIEST <= end <= LATEST:
         raise OverflowError(_OUTSIDE)
     return end
 
@@ -51,16 +61,14 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
 def interval_ms(interval: str, count: int) -> int:
     """About how long a period is: a month counts 30 days, a year 365. For lead and grace, never for period ends."""
     _known(interval)
-    return _ABOUT_DAYS[interval] * count * DAY_MS
+    return _ABOUT_DAYS[interval] * count * DAY
 
 
-@lru_cache(maxsize=256)
 def lead_ms(interval: str, count: int) -> int:
     """How long before a period's end its renewal order is made: half the period, at most three days."""
     return min(LONGEST_LEAD_MS, interval_ms(interval, count) // 2)
 
 
-@lru_cache(maxsize=256)
 def grace_ms(interval: str, count: int) -> int:
     """How long after a period's end a renewal may still be paid: the period, at most seven days."""
     return min(LONGEST_GRACE_MS, interval_ms(interval, count))
@@ -79,16 +87,29 @@ def _known(interval: str) -> None:
         raise ValueError(f"{interval!r} is no billing interval.")
 
 
-@lru_cache(maxsize=4096)
-def _month_of(day: int) -> tuple[int, int]:
-    """The month of a day since 1970, counted from the year 0, and which day of it that is."""
-    then = date.fromordinal(_EPOCH_DAY + day)
-    return then.year * 12 + then.month - 1, then.day
+def day_of(instant: int) -> int:
+    """The day of an instant (ms), counted from 1 January 1970 in Brasília."""
+    return (instant - BEHIND_UTC_MS) // DAY
 
 
 @lru_cache(maxsize=1024)
-def _month(number: int) -> tuple[int, int]:
-    """The day since 1970 that comes before a month, and how many days the month has."""
-    year, month = divmod(number, 12)
-    length = 29 if month == 1 and isleap(year) else _MONTH_DAYS[month]
-    return date(year, month + 1, 1).toordinal() - _EPOCH_DAY - 1, length
+def is_working_day(day: int) -> bool:
+    """Whether banks are open on a day, counted from 1 January 1970 in Brasília."""
+    found = _EPOCH + timedelta(days=day)
+    return found.weekday() < SATURDAY and found not in _holidays(found.year)
+
+
+@lru_cache(maxsize=64)
+def _holidays(year: int) -> frozenset[date]:
+    fixed = {date(year, *day) for day in FIXED if day != ZUMBI or year >= ZUMBI_SINCE}
+    return frozenset(fixed | {_easter(year) + timedelta(days=days) for days in MOVING})
+
+
+def _easter(year: int) -> date:
+    """Easter Sunday of the Gregorian calendar, by the rule of Meeus, Jones and Butcher."""
+    century, of_century = divmod(year, 100)
+    golden = year % 19
+    moon = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    sunday = (32 + 2 * (century % 4) + 2 * (of_century // 4) - moon - of_century % 4) % 7
+    month, day = divmod(moon + sunday - 7 * ((golden + 11 * moon + 22 * sunday) // 451) + 114, 31)
+    return date(year, month, day + 1)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body
 from .documents import Disagreement, infer, normalise
-from .places import warnings_for
 
 
 def new_customer(body: Body, defaults: Body, now: str) -> Body:
@@ -53,11 +52,6 @@ def _contradiction(field: str, sent: str, expected: str, prefix: str = "") -> Co
     message = f"{field} is {sent}, but the document makes it {expected}."
     details = [detail(prefix + field, "document_type_conflict", message)]
     return Conflict(message, code="document_type_conflict", details=details)
-
-
-def warnings(public: Body) -> tuple[str, ...]:
-    """Codes of what does not fit together in telephones and address; both are accepted."""
-    return warnings_for(public["phones"], public["address"])
 
 
 _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch

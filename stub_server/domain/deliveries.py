@@ -1,16 +1,16 @@
-"""Rules of deliveries: what one holds, when it is attempted again, and what an attempt makes of it and its webhook."""
+"""Rules of deliveries: what one holds, when it is retried, and how an attempt changes it and its webhook."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
-from ..kernel.problem import Conflict, detail
+from ..kernel.problem import Conflict
 from ..kernel.record import Body, Row
 from .lifecycle import either
 from .webhooks import Subscriber, disabled_webhook
 
-AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what brings an attempt about
+AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what causes an attempt
 GONE = 410
 ASKS_FOR_TIME = frozenset((429, 503))  # the statuses whose Retry-After counts
 STANDARD = (0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR)
@@ -28,9 +28,9 @@ DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
 
 
 class AttemptOutcome(NamedTuple):
-    """What one attempt came to. `status` is None when no answer came, `error` None when it was a 2xx.
+    """The result of one attempt. `status` is None when no answer came, `error` None when it was a 2xx.
 
-    `retry_after` is how long the receiver asked to be left alone, in ms, if it did; `simulated` names the fault rules
+    `retry_after` is the wait that the receiver asked for, in ms, if it did; `simulated` names the fault rules
     that acted on it.
     """
 
@@ -99,14 +99,14 @@ def shown_log(public: Body, hidden: Body) -> Body:
 
 
 def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: bool) -> None:
-    """A delivery is attempted by hand unless nobody is to attempt it any more. Raises Conflict."""
+    """Check that a delivery can be attempted by hand. Raises Conflict."""
     if not webhook_exists:
         message = "The webhook of this delivery was deleted. There is no address to send it to."
-        raise Conflict(message, code="webhook_deleted", details=[detail("webhookId", "webhook_deleted", message)])
+        raise Conflict.at("webhookId", message, "webhook_deleted")
     status = public["status"]
     if status not in retryable:
         message = f"The delivery is {status}; only a {either(retryable)} one can be retried."
-        raise Conflict(message, code="log_not_retryable", details=[detail("status", "log_not_retryable", message)])
+        raise Conflict.at("status", message, "log_not_retryable")
 
 
 def wait_ms(schedule: tuple[int, ...], number: int, outcome: AttemptOutcome, luck: float) -> int:
@@ -181,8 +181,8 @@ def attempted(
 def after_delivery(old: Body, before: str, after: str, outcome: AttemptOutcome, trigger: str, at: int) -> Body:
     """A webhook after an attempt that moved a delivery from one status to another, or left it.
 
-    It shows what the latest attempt came to, and may be switched off. `updatedAt` stays unless it is: nobody changed
-    it. Failures count when an event has used up its attempts.
+    It shows the result of the latest attempt, and may be switched off, which alone changes `updatedAt`. Failures count
+    when an event has used up its attempts.
     """
     failures = old["consecutive_failures"]
     if trigger != AUTOMATIC:
@@ -203,5 +203,5 @@ def after_delivery(old: Body, before: str, after: str, outcome: AttemptOutcome, 
 
 
 def called_off(public: Body, now: str) -> Body:
-    """A delivery that nobody will attempt any more."""
+    """A delivery once it is canceled."""
     return public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}

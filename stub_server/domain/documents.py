@@ -30,21 +30,8 @@ _CPF_STEM = re.compile(r"[0-9]{9}")
 _LONGEST_CACHED = 40
 
 # The ninth digit of a CPF is the fiscal region (Receita Federal) where it was issued.
-_CPF_REGIONS: tuple[frozenset[str], ...] = tuple(
-    frozenset(states.split())
-    for states in (
-        "RS",
-        "DF GO MT MS TO",
-        "AC AM AP PA RO RR",
-        "CE MA PI",
-        "AL PB PE RN",
-        "BA SE",
-        "MG",
-        "ES RJ",
-        "SP",
-        "PR SC",
-    )
-)
+_OF_REGIONS = "RS|DF GO MT MS TO|AC AM AP PA RO RR|CE MA PI|AL PB PE RN|BA SE|MG|ES RJ|SP|PR SC"
+_CPF_REGIONS: tuple[frozenset[str], ...] = tuple(frozenset(states.split()) for states in _OF_REGIONS.split("|"))
 
 
 class Disagreement(ValueError):
@@ -87,7 +74,7 @@ checks_digits: ContextVar[bool] = ContextVar("checks_digits", default=True)
 
 
 def is_document_here(text: str) -> bool:
-    """The schema format `document` of requests, as the sandbox has it that is asked."""
+    """The schema format `document` of requests, by the setting of their sandbox."""
     return is_document(text) if checks_digits.get() else is_document_unchecked(text)
 
 

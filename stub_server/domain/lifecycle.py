@@ -1,11 +1,13 @@
-"""Moves between states: checks them against the contract's tables, and explains refusals."""
+"""The rules that the contract has for every resource: moves between states (`x-lifecycle`), and unique keys."""
 
 import re
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from ..contract.document import Lifecycle, Move
 from ..kernel.problem import Conflict, detail
+from ..kernel.record import UniqueKey
 
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -56,3 +58,12 @@ def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:
                 seen.add(exit_.to)
                 ways.append([*way, exit_.to])
     return []
+
+
+def duplicate(resource: str, key: UniqueKey, value: Any) -> Conflict:
+    """409 for a resource, such as `Plan`, whose value of a unique key another one has."""
+    assert key.code is not None  # only keys that requests can choose are refused
+    within = "merchant" if key.scope is None or value[-1] is None else key.scope.removesuffix("Id")
+    noun = _CAPITALS.sub(" ", resource).lower()
+    message = f"Another {noun} of this {within} has this {' and '.join(key.members)}."
+    return Conflict(message, code=key.code, details=[detail(member, key.code, message) for member in key.members])

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.money import cents, text
-from ..kernel.problem import Conflict, detail, reference_not_found
-from ..kernel.record import Body, Extras, moved_from
+from ..kernel.problem import Conflict, reference_not_found
+from ..kernel.record import Body
 from . import boleto
 from .brcode import BASE, encode
 from .customers import settled_types, with_plain_cep
@@ -20,6 +20,8 @@ Names: TypeAlias = tuple[str, str, str]
 Seller: TypeAlias = tuple[str, str, str]
 """The receiver of a PIX code (name and city), and the base URL of its image."""
 _CENT = Decimal("0.01")
+# Of the characters that a BR Code may contain, those that have another meaning in a query.
+_QUOTED = str.maketrans({character: f"%{ord(character):02X}" for character in "%+&# "})
 _EXACT = 10**13  # reais; below this, floats of any two amounts in whole cents differ
 
 
@@ -77,11 +79,6 @@ def token_of(public: Body, hidden: Body) -> str | None:
     return magic_of(public["customer"]["email"]) if behaviour is None else BEHAVIOURS[behaviour]
 
 
-def simulated_by(email: str, behaviour: str | None) -> str | None:
-    """What X-Sandbox-Simulated says of a new order."""
-    return magic_of(email) if behaviour is None else f"behaviour:{behaviour}"
-
-
 def is_refunding(email: str) -> bool:
     """Whether a magic token gives the money of every order back."""
     magic = magic_of(email)
@@ -107,24 +104,24 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
         message = f"The project is {project['status']}, and only an active one takes orders."
         if project["status"] == "archived":
             message += " An archived project sells no more."
-            raise _conflict("projectId", "project_not_active", message)
+            raise Conflict.at("projectId", message, "project_not_active")
         advice = f"Activate it: POST /v2/projects/{project['id']}/activate."
-        raise _conflict("projectId", "project_not_active", message, advice=advice)
+        raise Conflict.at("projectId", message, "project_not_active", advice=advice)
     if plan["status"] != "active" and not renews:
         advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."
-        raise _conflict("planId", "plan_not_active", "The plan is inactive.", advice=advice)
+        raise Conflict.at("planId", "The plan is inactive.", "plan_not_active", advice=advice)
     if method not in plan["payment_methods"]:
         message = f"This plan takes {', '.join(plan['payment_methods'])}, not {method}."
-        raise _conflict("paymentMethod", "payment_method_not_allowed", message)
+        raise Conflict.at("paymentMethod", message, "payment_method_not_allowed")
     if sold_out:
         places = plan["max_subscribers"]
         places_are = "The only place of this plan is" if places == 1 else f"All {places} places of this plan are"
         message = f"{places_are} taken (max_subscribers)."
-        raise _conflict("planId", "plan_sold_out", message)
+        raise Conflict.at("planId", message, "plan_sold_out")
 
 
 def check_plan(project_id: str, plan: Body | None) -> Body:
-    """The plan of the project. Raises Missing for an unknown plan and for one of another project alike."""
+    """The plan of the project. Raises Conflict for an unknown plan and for one of another project."""
     if plan is None or plan["projectId"] != project_id:
         raise reference_not_found("planId", "plan of this project")
     return plan
@@ -209,7 +206,7 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
         code = encode(amount, txid, BASE, name, city)
         transaction["txid"] = txid
         transaction["qr_code"] = code
-        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={_quoted(code)}"
+        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code.translate(_QUOTED)}"
     elif method == "boleto":
         barcode = boleto.barcode(amount, expires, int(ident.replace("-", ""), 16))
         transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode
@@ -217,13 +214,6 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
     transaction["expires_at"] = iso(expires)
     transaction["created_at"] = transaction["updated_at"] = created
     return transaction
-
-
-def _quoted(code: str) -> str:
-    """A BR Code in a query. Of the characters that it may contain, only these have another meaning there."""
-    if "%" in code or "+" in code or "&" in code or "#" in code:
-        code = code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
-    return code.replace(" ", "%20")
 
 
 _PIX, _CARD, _BOLETO = frozenset(("pix",)), frozenset(("credit_card",)), frozenset(("boleto",))
@@ -251,7 +241,7 @@ def check_failure(code: str, method: str) -> None:
     if method not in FAILURES[code][1]:
         known = ", ".join(name for name, (_, methods) in FAILURES.items() if method in methods)
         message = f"A payment by {method} does not fail with {code}. Its codes are {known}."
-        raise _conflict("code", "failure_code_not_applicable", message)
+        raise Conflict.at("code", message, "failure_code_not_applicable")
 
 
 def failure(code: str) -> dict[str, str]:
@@ -308,16 +298,7 @@ def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ..
     found = [] if items == cents(body["totalAmount"]) else ["amount_mismatch"]
     if found and strict_amounts:
         message = f"The items add up to {text(items)}, not to {text(cents(body['totalAmount']))}."
-        raise _conflict("totalAmount", "amount_mismatch", message)
+        raise Conflict.at("totalAmount", message, "amount_mismatch")
     if items != cents(price):
         found.append("price_mismatch")
     return tuple(found)
-
-
-def payload_extras(previous: str | None) -> Extras:
-    """The members of an event's payload beside the order."""
-    return moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
-
-
-def _conflict(field: str, code: str, message: str, *, advice: str = "") -> Conflict:
-    return Conflict(message, advice=advice, code=code, details=[detail(field, code, message)])

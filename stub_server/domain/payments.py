@@ -1,4 +1,4 @@
-"""Rules of paying and refunding an order."""
+"""Rules of paying, refunding and disputing an order."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, iso
 from ..kernel.money import cents, text
-from ..kernel.problem import Conflict, detail
+from ..kernel.problem import Conflict
 from ..kernel.record import Body
 from .brcode import end_to_end_id
 from .documents import mask_document
@@ -14,6 +14,7 @@ from .lifecycle import either, path
 from .orders import closed, expires_at
 
 REFUND_WINDOW = 90 * DAY  # the Central Bank's limit for returning a PIX payment
+LATE = 30 * DAY  # how long after its last day banks accept a boleto
 
 
 class Payer(NamedTuple):
@@ -23,9 +24,6 @@ class Payer(NamedTuple):
     document: str
     ispb: str
     bank: str
-
-
-LATE = 30 * DAY  # so long banks take a boleto after its last day
 
 
 def can_be_late(public: Body, now: int) -> bool:
@@ -40,19 +38,19 @@ def check_payable(
     """Raises Conflict if the order cannot be paid with this amount (cents) at this time (ms), or so `late`."""
     status = public["status"]
     if status == "paid":
-        raise _refused("order_already_paid", "The order is already paid.", "status")
+        raise Conflict.at("status", "The order is already paid.", "order_already_paid")
     payable = lifecycle.sets["payable"]
     if status not in payable and not (late and can_be_late(public, now)):
         message = f"The order is {status}; only a {either(payable)} one can be paid."
         if status == "expired" and public["paymentMethod"] == "boleto":
             message += ' A boleto can be paid with {"late": true} for 30 days after it expired.'
-        raise _refused("order_not_payable", message, "status")
+        raise Conflict.at("status", message, "order_not_payable")
     if amount is not None and amount != cents(public["totalAmount"]):
         message = f"The payment is {text(amount)}, the order {text(cents(public['totalAmount']))}."
-        raise _refused("order_not_payable", message, "amount")
+        raise Conflict.at("amount", message, "order_not_payable")
     if paid_at is not None and not date_time_ms(public["createdAt"]) <= paid_at <= now:
         message = f"paid_at must be between {public['createdAt']} and {iso(now)}."
-        raise _refused("order_not_payable", message, "paid_at")
+        raise Conflict.at("paid_at", message, "order_not_payable")
 
 
 def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
@@ -83,9 +81,10 @@ def left(hidden: Body) -> int:
 
 def check_amount(hidden: Body, amount: int | None, act: str) -> int:
     """The amount (cents) to `refund` or `dispute`, None for all that is left. Raises Conflict if less is left."""
-    if amount is not None and amount > left(hidden):
-        raise _refused("refund_exceeds_amount", f"{text(left(hidden))} is left to {act}, not {text(amount)}.", "amount")
-    return left(hidden) if amount is None else amount
+    rest = left(hidden)
+    if amount is not None and amount > rest:
+        raise Conflict.at("amount", f"{text(rest)} is left to {act}, not {text(amount)}.", "refund_exceeds_amount")
+    return rest if amount is None else amount
 
 
 def check_refundable(public: Body, hidden: Body, amount: int | None, now: int, lifecycle: Lifecycle) -> int:
@@ -97,10 +96,10 @@ def check_refundable(public: Body, hidden: Body, amount: int | None, now: int, l
     if public["status"] not in refundable:
         way = "" if path(lifecycle, public["status"], "refunded") else " It never will be."
         message = f"The order is {public['status']}; only a {either(refundable)} one can be refunded.{way}"
-        raise _refused("order_not_refundable", message, "status")
+        raise Conflict.at("status", message, "order_not_refundable")
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
-        raise _refused("refund_window_closed", message, "status")
+        raise Conflict.at("status", message, "refund_window_closed")
     return check_amount(hidden, amount, "refund")
 
 
@@ -121,5 +120,43 @@ def refunded(public: Body, hidden: Body, amount: int, refund_id: str, now: int) 
     return after, hidden | {"refunded_cents": total} | kept
 
 
-def _refused(code: str, message: str, field: str) -> Conflict:
-    return Conflict(message, code=code, details=[detail(field, code, message)])
+# -- disputes
+
+
+def can_be_disputed(public: Body) -> bool:
+    """Whether payments of the order's method can be taken back: nobody can take a boleto back."""
+    return bool(public["paymentMethod"] != "boleto")
+
+
+def disputed(public: Body, hidden: Body, amount: int | None, reason: str | None, now: int) -> Body:
+    """The order while it is disputed. `amount` is cents, None for all that is left.
+
+    Raises Conflict: a boleto, or more than is left.
+    """
+    if not can_be_disputed(public):
+        message = "A payment by boleto cannot be disputed; one by pix or credit_card can."
+        raise Conflict.at("paymentMethod", message)
+    amount = check_amount(hidden, amount, "dispute")
+    at = iso(now)
+    transaction = {"status": "disputed", "disputed_amount": text(amount), "disputed_at": at}
+    if reason is not None:
+        transaction["dispute_reason"] = reason
+    earlier = {name: value for name, value in public["last_transaction"].items() if name != "dispute_reason"}
+    return closed({**public, "last_transaction": earlier}, "disputed", at, transaction)
+
+
+def check_disputed(public: Body) -> None:
+    """Raises Conflict for an order that is not disputed."""
+    if public["status"] != "disputed":
+        raise Conflict.at("status", f"The order is {public['status']}; only a disputed one has a dispute to resolve.")
+
+
+def disputed_cents(public: Body) -> int:
+    """How much of an order is disputed, in cents."""
+    return cents(float(public["last_transaction"]["disputed_amount"]))
+
+
+def won(public: Body, hidden: Body, now: int) -> Body:
+    """The order as it was before the dispute."""
+    status = "partially_refunded" if left(hidden) < hidden["paid_cents"] else "paid"
+    return closed(public, "paid", iso(now), {"status": status})

@@ -22,31 +22,13 @@ DDDS: Mapping[str, frozenset[str]] = {state: frozenset(codes.split()) for state,
 KNOWN_DDDS: frozenset[str] = frozenset().union(*DDDS.values())
 
 #: First digit of a CEP -> the states of that postal region (Correios).
-CEP_REGIONS: tuple[frozenset[str], ...] = tuple(
-    frozenset(states.split())
-    for states in (
-        "SP",
-        "SP",
-        "RJ ES",
-        "MG",
-        "BA SE",
-        "PE AL PB RN",
-        "CE PI MA PA AM AC AP RR",
-        "DF GO TO MT MS RO",
-        "PR SC",
-        "RS",
-    )
-)
+_OF_REGIONS = "SP|SP|RJ ES|MG|BA SE|PE AL PB RN|CE PI MA PA AM AC AP RR|DF GO TO MT MS RO|PR SC|RS"
+CEP_REGIONS: tuple[frozenset[str], ...] = tuple(frozenset(states.split()) for states in _OF_REGIONS.split("|"))
 
 #: Every warning that warnings_for can give, in the order in which it gives them.
 WARNINGS = (
-    "ddd_unknown",
-    "cep_malformed",
-    "uf_unknown",
-    "ddd_state_mismatch",
-    "cep_state_mismatch",
-    "cep_ddd_mismatch",
-)
+    "ddd_unknown", "cep_malformed", "uf_unknown", "ddd_state_mismatch", "cep_state_mismatch", "cep_ddd_mismatch",
+)  # fmt: skip
 
 _BRAZIL = frozenset(("", "br", "bra", "brasil", "brazil"))
 _CEP_MARKS = MappingProxyType({ord(mark): None for mark in "-. "})
@@ -84,14 +66,12 @@ def warnings_for(phones: Mapping[str, Any] | None, address: Mapping[str, Any] | 
 
 
 def _in_order(found: set[str]) -> tuple[str, ...]:
-    return tuple(code for code in WARNINGS if code in found) if found else ()
+    return tuple(code for code in WARNINGS if code in found)
 
 
 def _region(cep: str) -> frozenset[str] | None:
     digits = cep.translate(_CEP_MARKS)
-    if len(digits) != 8 or not _is_digits(digits):
-        return None
-    return CEP_REGIONS[int(digits[0])]
+    return CEP_REGIONS[int(digits[0])] if len(digits) == 8 and _is_digits(digits) else None
 
 
 def _ddds(phones: object) -> Iterator[str]:

@@ -1,7 +1,9 @@
-"""Rules of projects: states, write-only members, and when a project can be changed or deleted."""
+"""Rules of projects, their plans and their products: what is stored, and when each can be changed or deleted."""
+
+from collections.abc import Callable, Iterable
 
 from ..contract.document import Lifecycle, Move
-from ..kernel.problem import Conflict, detail
+from ..kernel.problem import Conflict, detail, reference_not_found
 from ..kernel.record import Body, Row
 from .lifecycle import move
 
@@ -16,6 +18,7 @@ WRITE_ONLY = (
     "notification_settings",
 )
 _MAPS = frozenset(name for name in WRITE_ONLY if name.endswith("_settings"))
+_RHYTHM = ("billing_type", "interval", "interval_count")
 COUNTERS = ("plans_count", "orders_count", "total_revenue", "total_subscribers", "active_subscribers")
 
 
@@ -55,7 +58,7 @@ def check_open(project: Body, field: str = "status") -> None:
     """Raises Conflict if the project is archived: it, its plans and its products cannot be changed any more."""
     if project["status"] == "archived":
         message = "The project is archived: neither it nor its plans and products can be changed."
-        raise Conflict(message, code="project_archived", details=[detail(field, "project_archived", message)])
+        raise Conflict.at(field, message, "project_archived")
 
 
 def check_idle(orders: int, subscriptions: int) -> None:
@@ -65,6 +68,97 @@ def check_idle(orders: int, subscriptions: int) -> None:
             f"The project has {orders} paid or pending orders and {subscriptions} running subscriptions. "
             "Archive it instead."
         )
-        raise Conflict(
-            message, code="project_has_activity", details=[detail("projectId", "project_has_activity", message)]
-        )
+        raise Conflict.at("projectId", message, "project_has_activity")
+
+
+# -- plans
+
+
+def new_plan(body: Body, defaults: Body, now: str) -> Body:
+    """A new plan without its id. `defaults` holds the contract's defaults of a plan."""
+    public = _settled(defaults | body)
+    public["projectId"] = public["projectId"].lower()
+    public["subscribers_count"] = 0  # a live counter, calculated whenever the plan is shown
+    public["createdAt"] = public["updatedAt"] = now
+    return public
+
+
+def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
+    """A plan after an update.
+
+    Raises Conflict if the rhythm of billing would change while there are `running` subscriptions.
+    """
+    public = _settled(old | body)
+    changed = [name for name in _RHYTHM if public[name] != old[name]]
+    if changed and running:
+        holders = _counted(running, "running subscription")
+        message = f"The plan has {holders}: its {' and '.join(changed)} cannot change."
+        raise Conflict(message, code="plan_in_use", details=[detail(name, "plan_in_use", message) for name in changed])
+    public["updatedAt"] = now
+    return public
+
+
+def _settled(public: Body) -> Body:
+    """A one-time plan has no trial and no interval; the interval of a recurring one is a month by default."""
+    if public["billing_type"] == "one_time":
+        public["interval"] = public["interval_count"] = None
+        public["trial_period_days"] = 0
+    else:
+        public["interval"] = public["interval"] or "month"
+        public["interval_count"] = public["interval_count"] or 1
+    return public
+
+
+def plan_warnings(wanted: Body) -> tuple[str, ...]:
+    """`trial_ignored` for a one-time plan with trial days."""
+    ignored = wanted.get("billing_type") == "one_time" and wanted.get("trial_period_days")
+    return ("trial_ignored",) if ignored else ()
+
+
+def check_unused(running: int, pending: int) -> None:
+    """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted."""
+    counts = ((running, "running subscription"), (pending, "pending order"))
+    if holders := [_counted(number, noun) for number, noun in counts if number]:
+        advice = "To sell it no more, update its status to inactive."
+        raise Conflict(f"The plan has {' and '.join(holders)}.", advice=advice, code="plan_in_use")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# -- products
+
+
+def new_product(body: Body, defaults: Body, now: str) -> Body:
+    """A new product without its id; its planIds have been checked. `defaults` holds the contract's defaults."""
+    public = defaults | body
+    public["projectId"] = public["projectId"].lower()
+    public["createdAt"] = public["updatedAt"] = now
+    return public
+
+
+def changed_product(old: Body, body: Body, now: str) -> Body:
+    """A product after an update: absent members stay, lists and maps are replaced whole."""
+    return old | body | {"updatedAt": now}
+
+
+def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
+    """A product that a plan no longer unlocks; None when it never did."""
+    if plan_id not in old["planIds"]:
+        return None
+    return old | {"planIds": [ident for ident in old["planIds"] if ident != plan_id], "updatedAt": now}
+
+
+def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None]) -> list[str]:
+    """The plans that unlock a product, each once, in the order of the request.
+
+    Raises `reference_missing` for one that does not exist or belongs to another project than the product.
+    """
+    plans: dict[str, None] = {}
+    for index, ident in enumerate(asked):
+        plan_id = ident.lower()
+        if project_of(plan_id) != project_id:
+            raise reference_not_found(f"planIds[{index}]", "plan")
+        plans[plan_id] = None
+    return list(plans)

@@ -1,4 +1,4 @@
-"""Receivers that do not exist: what is answered behind an address of a reserved name, which no machine may have."""
+"""Simulated receivers at reserved names, which no machine may have: when and what they answer."""
 
 import math
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ BODIES: Mapping[int, tuple[str, str]] = {
 
 
 class Answer(NamedTuple):
-    """What came back after `took` ms; `status` is None when nothing did, because of `failure`."""
+    """An answer after `took` ms; `status` is None when none came, because of `failure`."""
 
     status: int | None
     took: int
@@ -60,7 +60,7 @@ def _is_below(url: str, name: str) -> bool:
 
 
 def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
-    """What comes back for the next attempt of a delivery, at an instant: the same for the same delivery and attempt.
+    """The answer to the next attempt of a delivery, at an instant: the same for the same delivery and attempt.
 
     How a receiver behaves is written in the webhook's hidden part by its seed; others are healthy.
     """
@@ -79,7 +79,7 @@ def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
 
 
 def disturbed(whole: Answer, delay: int, *, drop: bool, forged: bool) -> Answer:
-    """What comes back when a fault has had a hand in it: nothing of what was lost, and 400 to a forged signature."""
+    """The answer under a fault rule: none to a lost request, and 400 to a forged signature."""
     if drop:
         return Answer(None, delay)
     status = FORGED if forged and whole.status == 200 else whole.status
@@ -95,7 +95,7 @@ def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
     if latest or begins <= at < ends:
         chance = luck(ident, "lately" if latest else str(turn), "fault")
         return 503 if chance < 0.5 else 502 if chance < 0.75 else None
-    # A payload that it cannot digest, today or tomorrow. A third event in a row would have disabled the webhook.
+    # Some payloads are rejected at every attempt. A third event in a row would have disabled the webhook.
     is_last = log["attempt_count"] + 1 >= log["max_attempts"]
     if luck(log["id"], "rejected") < REJECTED and not (is_last and webhook["consecutive_failures"] >= 2):
         return 500

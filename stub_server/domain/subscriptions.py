@@ -150,12 +150,7 @@ def ended(public: Body, status: str, now: int) -> Body:
     at = iso(now)
     if status == "canceled":
         public = public | {"canceled_at": public["canceled_at"] or at, "cancel_at": at}
-    return public | {
-        "status": status,
-        "ended_at": at,
-        "next_billing_at": None,
-        "updatedAt": at,
-    }
+    return public | {"status": status, "ended_at": at, "next_billing_at": None, "updatedAt": at}
 
 
 def ending(public: Body, hidden: Body, now: int) -> Body:
@@ -165,18 +160,13 @@ def ending(public: Body, hidden: Body, now: int) -> Body:
 
 
 def resumed(public: Body, hidden: Body, now: int) -> Body:
-    """The subscription once it is not to be canceled any more."""
+    """The subscription once it is no longer to be canceled."""
     return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden)
 
 
 def has_dispute(hidden: Body) -> bool:
     """Whether an order of the subscription is disputed: it is neither billed nor past due meanwhile."""
     return "dispute" in hidden
-
-
-def disputed_since(hidden: Body) -> int:
-    """Since when an order of a held subscription is disputed, in ms."""
-    return int(hidden["dispute"]["since"])
 
 
 def disputed(hidden: Body, order_id: str, now: int) -> Body:
@@ -186,7 +176,7 @@ def disputed(hidden: Body, order_id: str, now: int) -> Body:
 
 
 def released(hidden: Body, order_id: str) -> Body:
-    """The hidden part once an order is not disputed any more."""
+    """The hidden part once an order is no longer disputed."""
     dispute = hidden["dispute"]
     left = [ident for ident in dispute["orders"] if ident != order_id]
     rest = {name: value for name, value in hidden.items() if name != "dispute"}

@@ -13,7 +13,7 @@ from ..kernel.record import Body
 MOST = 20
 KEYS = 10
 ABROAD = "abroad"
-"""Member of the hidden part: whether a page of another machine chose the address, which is then no private one."""
+"""Member of the hidden part: whether a page of another machine sent the address, which then must not be private."""
 
 # -- webhooks
 
@@ -71,7 +71,7 @@ def valid_keys(hidden: Body, now: int) -> list[str]:
 def rotated(hidden: Body, key: str, now: int, grace_ms: int) -> tuple[Body, int]:
     """The hidden part with a new current key, and when the previous one retires (ms).
 
-    Keys of earlier rotations keep the end that was promised for them; a header has room for the newest ten.
+    Keys of earlier rotations keep their ends; a header has room for the newest ten.
     """
     until = min(now + grace_ms, LATEST)
     kept = [{"key": e["key"], "until": until if e["until"] is None else e["until"]} for e in hidden["signing_keys"]]

@@ -11,7 +11,7 @@ from bisect import bisect
 from itertools import accumulate, pairwise
 from random import Random
 
-from ..domain.holidays import is_working_day
+from ..domain.calendar import is_working_day
 from ..kernel.clock import DAY, HOUR
 
 YEAR = 365 * DAY

@@ -1,6 +1,7 @@
 """One sandbox and how it changes: every change is a step, which is recorded and then folded into the state.
 
-Imports the domain, events, faults, the store and below. Begin with `step.py` (what a step is), `draft.py` (how one is
-made) and `sandbox.py` (how it is folded and undone); then `scheduler.py` (what the clock does) and `history.py` (how
-to go back). `billing.py`, `renewals.py`, `resources.py` and `attempts.py` draft what requests and jobs share.
+Floor 4: imports `domain/`, `events/`, `faults/`, `store/` and below; knows no HTTP. Begin with `step.py` (what a step
+is), `draft.py` (how one is made) and `sandbox.py` (how it is folded and undone); then `scheduler.py` (what the clock
+does) and `history.py` (how to go back). `billing.py`, `renewals.py`, `resources.py` and `attempts.py` draft what
+requests and jobs share.
 """

@@ -15,7 +15,7 @@ from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import move, refused
 from ..domain.payments import Payer
 from ..kernel.clock import SECOND, iso
-from ..kernel.record import Body, Record, Row
+from ..kernel.record import Body, Record, Row, moved_from
 from .draft import Draft
 
 # -- what the contract says of states
@@ -34,11 +34,6 @@ def states(draft: Draft, resource: str, name: str) -> Collection[str]:
 def is_payable(draft: Draft, row: Row) -> bool:
     """Whether an order can be paid."""
     return row.public["status"] in states(draft, "Order", "payable")
-
-
-def is_refundable(draft: Draft, row: Row) -> bool:
-    """Whether money of an order can be given back."""
-    return row.public["status"] in states(draft, "Order", "refundable")
 
 
 def is_running(draft: Draft, row: Row) -> bool:
@@ -118,7 +113,7 @@ def place(
     if copy_only:
         hidden["copy_only"] = True
     record = draft.create(store.orders, ident, public, hidden)
-    tell_order(draft, record, hidden, rules.lifecycles["Order"].beginnings.get(public["status"]))
+    emit_order(draft, record, hidden, rules.lifecycles["Order"].beginnings.get(public["status"]))
     if public["status"] == "failed":
         return record
     draft.at(expires, "order.expire", ident)
@@ -185,14 +180,15 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
         # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
         public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}
     record = draft.update(draft.store.orders, row, public)
-    tell_order(draft, record, row.hidden, moved)
+    emit_order(draft, record, row.hidden, moved)
     return record
 
 
-def tell_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
+def emit_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
     """The events of an order's move."""
     if moved is not None and moved.events:
-        extras = orders.payload_extras(None if moved.from_ == "new" else moved.from_)
+        previous = None if moved.from_ == "new" else moved.from_
+        extras = moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
         draft.emit(moved.events, draft.store.orders, record, hidden["projectId"], extras)
 
 
@@ -225,7 +221,7 @@ def pay(
     elif opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
     record = draft.update(table, row, public, hidden)
-    tell_order(draft, record, hidden, moved)
+    emit_order(draft, record, hidden, moved)
     if renewed is not None:
         _renew(draft, renewed, record.id, public["paymentMethod"])
     elif opened is not None:
@@ -248,7 +244,7 @@ def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
     """The order after a move that returns so many cents. A full refund ends what the order paid for."""
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
     record = draft.update(draft.store.orders, row, public, hidden)
-    tell_order(draft, record, hidden, moved)
+    emit_order(draft, record, hidden, moved)
     if not payments.left(hidden) and hidden["subscriptionId"] is not None:
         _take_back(draft, hidden["subscriptionId"], row.id)
     return record
@@ -314,7 +310,7 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | N
 
 def _open(draft: Draft, public: Body, hidden: Body) -> None:
     record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
-    tell_subscription(draft, record, public, "new")
+    emit_subscription(draft, record, public, "new")
     schedule(draft, record.id, public, hidden)
     if not is_open(draft, public["projectId"]):  # its order was paid late
         end_later(draft, Row(record, public, hidden))
@@ -329,7 +325,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     record = draft.update(draft.store.subscriptions, row, public, hidden)
-    tell_subscription(draft, record, public, row.public["status"], "renewed")
+    emit_subscription(draft, record, public, row.public["status"], "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
     schedule(draft, row.id, public, hidden, None if subscriptions.has_dispute(hidden) else 1)
 
@@ -367,7 +363,7 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
     call_off_bill(draft, row)
     public = subscriptions.ended(row.public, status, draft.now)
     record = draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
-    tell_subscription(draft, record, public, row.public["status"])
+    emit_subscription(draft, record, public, row.public["status"])
     return record
 
 
@@ -382,7 +378,7 @@ def end_later(draft: Draft, row: Row) -> Record:
     return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
 
 
-def tell_subscription(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:
+def emit_subscription(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:
     """The events of a subscription's move from its previous state to the one it has."""
     status = public["status"]
     moved = lifecycle(draft, "Subscription").find(previous, status, name if previous == status else None)

@@ -1,6 +1,6 @@
-"""What a sandbox keeps in limited amounts, oldest first: its log of steps and its saved replies.
+"""Bounded queues of a sandbox: its log of steps and its saved replies. Journal and inbox are bounded alike.
 
-All sandboxes of a server share a budget of bytes; the largest give way. The journal and the inbox are bounded alike.
+All sandboxes of a server share a budget of bytes: past it, the largest queues drop their oldest items.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Budget:
         self._members: WeakKeyDictionary[Bounded[Any], None] = WeakKeyDictionary()
 
     def join(self, member: Bounded[Any]) -> None:
-        """Count a member among those that make room."""
+        """Add a member, which may have to drop items."""
         self._members[member] = None
 
     def make_room(self) -> None:
-        """Have the largest members drop their oldest items, so that sandboxes nobody uses leave room to the others.
+        """Drop the oldest items of the largest members.
 
-        A little more room is made than is needed, because finding the largest looks at all members.
+        A little more than is needed, because finding the largest looks at all members.
         """
         goal = self.most - self.most // 64
         self.used = sum([member.size for member in self._members])  # without those that are gone
@@ -105,9 +105,9 @@ class Bounded(Generic[T]):
 class Log(Bounded[Step]):
     """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was seeded.
 
-    The oldest steps are dropped when there are too many; what they did stays done. `writer` stores each step outside
-    the process, and `stored` waits until that is done. A log that is not `is_kept` drops every step: it is that of a
-    sandbox while its past is seeded.
+    The oldest steps are dropped when there are too many; their effects stay. `writer` stores each step outside the
+    process, and `stored` waits until that is done. A sandbox whose past is being seeded has a log that is not
+    `is_kept`: it drops every step.
     """
 
     __slots__ = ("_most", "number", "stored", "writer")
@@ -121,7 +121,7 @@ class Log(Bounded[Step]):
         self.stored: Callable[[], Awaitable[None]] | None = None
 
     def append(self, step: Step) -> None:
-        """Keep a step, after it was stored; it must be the next one."""
+        """Add the next step, after it was stored."""
         assert step.number == self.number + 1  # Draft.record refuses a draft that another step has overtaken
         if self.writer is not None:
             self.writer(step)
@@ -141,13 +141,13 @@ class Log(Bounded[Step]):
             self.budget.used -= step.size
 
     def refill(self, steps: Sequence[Step]) -> None:
-        """Keep steps that were recorded elsewhere, the newest of which has the log's number."""
+        """Add steps that were recorded elsewhere, the newest of which has the log's number."""
         self.number -= len(steps)
         for step in steps:
             self.append(step)
 
     def close(self) -> None:
-        """Give the memory of a deleted sandbox back. A step that it still records is not kept."""
+        """Free the memory of a deleted sandbox. Later steps are dropped."""
         self._most, self.writer, self.stored = 0, None, None
         while self._items:
             self._drop()
@@ -158,7 +158,7 @@ class Log(Bounded[Step]):
         return self.number - len(self._items) + 1
 
     def fresh(self, number: int) -> Log:
-        """An empty log of the same bounds that goes on from a step's number."""
+        """An empty log with the same bounds, which continues at a step's number."""
         twin = Log(self._most, self.budget)
         twin.number = number
         return twin
@@ -175,7 +175,7 @@ class NoLog(Log):
 
 
 class Replies:
-    """The replies saved for Idempotency-Keys, by key: in the order of their time, for all expire equally late."""
+    """The replies saved for Idempotency-Keys, in the order of their time, in which they also expire."""
 
     __slots__ = ("_bytes", "_saved")
 
@@ -193,7 +193,7 @@ class Replies:
         return self._saved.items()
 
     def outgoing(self, saved: Saved, now: int) -> tuple[tuple[ReplyKey, Saved], ...]:
-        """Replies that make room for one more: those that have expired, and the oldest of too many."""
+        """The replies to drop for one more: those that have expired, and the oldest of too many."""
         number, size = len(self._saved) + 1 - MOST_REPLIES, self._bytes + _size(saved) - MOST_REPLY_BYTES
         going = []
         for item in self._saved.items():

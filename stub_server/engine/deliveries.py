@@ -64,7 +64,7 @@ def is_waiting(store: Store, log: Row) -> bool:
 
 
 def is_kept_back(sandbox: Sandbox, serial: int, url: str) -> bool:
-    """Whether a delivery is not sent because its event, by its number, is of the past.
+    """Whether a delivery is not sent because its event, by its number, is one of the past.
 
     Deliveries to the sandbox's own inbox are always sent.
     """

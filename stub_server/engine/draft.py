@@ -30,13 +30,9 @@ class Draft:
     A draft must not wait for anything: another step in between makes it void.
     """
 
-    # Most drafts do not have these; setting them for each would take longer.
     clock: ClockState | None = None
     settings: SandboxSettings | None = None
     _opens_store = False
-    _drops: list[Drop] | None = None
-    _fired: list[Timer] | None = None
-    _rings: dict[Table, list[Record]] | None = None
 
     def __init__(self, sandbox: Sandbox, store: Store, cause: Cause, now: int | None = None) -> None:
         """`now` is the instant of the step in ms, the clock's own unless a job was due earlier."""
@@ -46,8 +42,11 @@ class Draft:
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
         self._size = OVERHEAD  # bytes that the step keeps alive, without its versions
+        self._drops: list[Drop] = []
+        self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
         self._later: list[TimerData] = []
+        self._fired: list[Timer] = []
 
     # -- reading
 
@@ -94,8 +93,6 @@ class Draft:
                 if name == table.name and other.id != ident:
                     table.check_both(public, hidden, Row(other, other_public, other_hidden))
         if row is None and table.is_ring:
-            if self._rings is None:
-                self._rings = {}
             self._rings.setdefault(table, []).append(record)
         versions[ident] = (table.name, record, before and before[0]), public, hidden, before
         return record
@@ -108,8 +105,6 @@ class Draft:
             self._drop(table, stored.record)
 
     def _drop(self, table: Table, record: Record) -> None:
-        if self._drops is None:
-            self._drops = []
         self._drops.append(Drop(table.name, record))
         self._size += record.size
 
@@ -121,7 +116,7 @@ class Draft:
 
     def fired(self, *timers: Timer) -> None:
         """The jobs of these timers are done."""
-        self._fired = [*(self._fired or ()), *timers]
+        self._fired += timers
         self._size += OVERHEAD_EACH * len(timers)
 
     def open_store(self) -> None:
@@ -194,13 +189,6 @@ class Draft:
         parts = (self._versions, self._drops, self._events, self._later, self._fired, self.clock, self.settings)
         return not (any(parts) or self._opens_store)
 
-    def clear(self) -> None:
-        """Empty the draft."""
-        for part in (self._versions, self._events, self._later):
-            part.clear()
-        self._rings = self._drops = self._fired = self.clock = self.settings = None
-        self._size, self._opens_store, self.ids = OVERHEAD, False, Cutter(self.sandbox.ids)
-
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
         """Record the step and return it; None where nothing changes. `saved` is the reply to save for its key."""
         sandbox, store, versions = self.sandbox, self.store, self._versions
@@ -209,7 +197,7 @@ class Draft:
             raise RuntimeError(f"the draft of {self.cause.operation} is void: another step was recorded meanwhile")
         if saved is None and not versions and self.is_empty:
             return None
-        for table, made in (self._rings or {}).items():  # rings drop records for the new ones
+        for table, made in self._rings.items():  # rings drop records for the new ones
             for record in table.outgoing(made):
                 versions.pop(record.id, None)
                 self._drop(table, record)
@@ -229,38 +217,37 @@ class Draft:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
             size += len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
-        fired, drops = self._fired, self._drops
         step = Step(
-            log.number + 1,
-            self.now,
-            self.cause,
-            merchant,
-            merchant.id not in sandbox.stores,
-            puts,
-            () if drops is None else tuple(drops),
-            tuple(self._events),
-            events.raised,
-            forgotten_events,
-            tuple(self._later),
-            timers.last,
-            (*(fired or ()), *timers.skipped.values()) if fired or timers.skipped else (),
-            self._used() if store.unrecorded or drops else (),
-            saved,
-            forgotten,
-            clock,
-            recorded,
-            self.ids.position,
-            sandbox.ids.position,
-            size,
+            number=log.number + 1,
+            at=self.now,
+            cause=self.cause,
+            merchant=merchant,
+            clock=clock,
+            clock_before=recorded,
+            position=self.ids.position,
+            position_before=sandbox.ids.position,
+            events_before=events.raised,
+            timers_before=timers.last,
+            size=size,
+            opens_store=merchant.id not in sandbox.stores,
+            puts=puts,
+            drops=tuple(self._drops),
+            events=tuple(self._events),
+            forgotten_events=forgotten_events,
+            timers_set=tuple(self._later),
+            timers_fired=(*self._fired, *timers.skipped.values()),
+            used=self._used() if store.unrecorded or self._drops else (),
+            saved=saved,
+            forgotten_replies=forgotten,
+            settings=self.settings,
+            settings_before=None if self.settings is None else sandbox.settings,
         )
-        if self.settings is not None:
-            step = step._replace(settings=self.settings, settings_before=sandbox.settings)
         sandbox.take(step, versions.values())
         return step
 
     def _used(self) -> tuple[Used, ...]:
         store = self.store
-        gone = {drop.record.id for drop in self._drops or () if drop.table == "api_keys"}
+        gone = {drop.record.id for drop in self._drops if drop.table == "api_keys"}
         used = [Used(k, None if k in gone else store.usage.get(k), b) for k, b in store.unrecorded.items()]
         used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
         return tuple(used)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..kernel.clock import iso
 from ..kernel.ends import ends_of, size_of
-from ..kernel.problem import Conflict, detail
+from ..kernel.problem import Conflict
 from ..kernel.slices import at_once
 from ..store.memory import Merchant, Store
 from .bounded import Log
 from .sandbox import Sandbox
-from .scheduler import check_standing
+from .scheduler import check_not_advancing
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, Part, Put, Restored, Step, Used
 
 ROUNDS = 3  # in which later steps are added with pauses; the last round has none
@@ -39,18 +39,18 @@ class Earlier(NamedTuple):
 # -- which step
 
 
-def unkept(message: str, field: str, where: str | None = None) -> Conflict:
+def not_stored(message: str, field: str, where: str | None = None) -> Conflict:
     """409 for a state that is not available; `field` is a member of the body unless `where` says else, or a header."""
     where = where or ("header" if field.startswith("X-") else "body")
-    return Conflict(message, code="step_not_kept", details=[detail(field, "step_not_kept", message, where)])
+    return Conflict.at(field, message, "step_not_kept", where=where)
 
 
 def check_kept(log: Log, number: int, field: str = "step") -> None:
     """Check that the state after a step is available. Raises Conflict."""
     if number > log.number:
-        raise unkept(f"The newest step of this sandbox is {log.number}.", field)
+        raise not_stored(f"The newest step of this sandbox is {log.number}.", field)
     if number < log.oldest - 1:
-        raise unkept(f"Step {number} is no longer stored. {_oldest(log)}", field)
+        raise not_stored(f"Step {number} is no longer stored. {_oldest(log)}", field)
 
 
 def _oldest(log: Log) -> str:
@@ -61,15 +61,15 @@ def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
     """The last step at an instant (ms) or before. Raises Conflict for one in the future or no longer stored."""
     log, now = sandbox.log, sandbox.clock.now
     if instant > now:
-        raise unkept(f"{iso(instant)} has not come yet: the clock of this sandbox shows {iso(now)}.", field)
+        raise not_stored(f"{iso(instant)} has not come yet: the clock of this sandbox shows {iso(now)}.", field)
     earliest = sandbox.recorded_clock.now
     for step in reversed(log):
         if step.at <= instant:
             return step.number
         earliest = step.clock_before.now
     if earliest > instant:
-        message = f"The state of {iso(instant)} is no longer stored. {_oldest(log)} It is of {iso(earliest)}."
-        raise unkept(message, field)
+        message = f"The state of {iso(instant)} is no longer stored. {_oldest(log)} Its time is {iso(earliest)}."
+        raise not_stored(message, field)
     return log.oldest - 1
 
 
@@ -85,7 +85,7 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
     for step in sandbox.log:
         if step.cause.id == request and step.cause.kind in ("request", "control"):
             return step.number - 1
-    raise unkept(f"Request {request} is not stored. {_oldest(sandbox.log)}", field)
+    raise not_stored(f"Request {request} is not stored. {_oldest(sandbox.log)}", field)
 
 
 # -- the state after it, on a copy
@@ -161,7 +161,7 @@ class Difference:
         newest = log.number
         while self.number < newest:
             if log.oldest > self.number + 1:
-                raise unkept(f"Too many steps were recorded meanwhile. {_oldest(log)}", "to_step")
+                raise not_stored(f"Too many steps were recorded meanwhile. {_oldest(log)}", "to_step")
             first = self.number + 1 - log.oldest
             for step in list(islice(log, first, first + AT_ONCE)):
                 yield from self.add(step, earlier=False)
@@ -256,9 +256,9 @@ def _record(sandbox: Sandbox, earlier: Earlier, cause: Cause, instant: int | Non
             break
     else:
         parts, size = at_once(changes())
-    check_standing(sandbox)
+    check_not_advancing(sandbox)
     if sandbox.is_gone:
-        raise unkept("The sandbox was reset or deleted meanwhile: its log has begun anew.", "to_step")
+        raise not_stored("The sandbox was reset or deleted meanwhile, and its log began again.", "to_step")
     step = _step(sandbox, earlier.sandbox, parts, size, cause, instant)
     sandbox.take(step, None, earlier.sandbox)
     return step
@@ -280,23 +280,15 @@ def _step(
         at=clock.now,
         cause=cause,
         merchant=sandbox.store.merchant,
-        opens_store=False,
-        puts=(),
-        drops=(),
-        events=(),
-        events_before=sandbox.events.raised,
-        forgotten_events=(),
-        timers_set=coming,
-        timers_before=sandbox.timers.last,
-        timers_fired=going,
-        used=(),
-        saved=None,
-        forgotten_replies=(),
         clock=clock,
         clock_before=sandbox.recorded_clock,
         position=sandbox.ids.position,
         position_before=sandbox.ids.position,
+        events_before=sandbox.events.raised,
+        timers_before=sandbox.timers.last,
         size=size,
+        timers_set=coming,
+        timers_fired=going,
         settings=then.settings if changed else None,
         settings_before=sandbox.settings if changed else None,
         restored=Restored(

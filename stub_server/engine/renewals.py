@@ -1,12 +1,13 @@
-"""The course of a subscription after its first payment: renewals, the grace, suspended projects and disputes.
+"""A subscription after its first payment: renewals, the grace period, suspended projects and disputes.
 
-Nothing is due while its project is suspended or one of its orders is disputed; everything is due later by that time.
+While its project is suspended or one of its orders disputed, nothing is due; afterwards everything is due later by
+that time.
 """
 
 from __future__ import annotations
 
 from ..contract.formats import date_time_ms
-from ..domain import disputes, orders, payments, subscriptions
+from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import move, refused
 from ..kernel.clock import iso
@@ -23,7 +24,7 @@ def activate(draft: Draft, row: Row) -> None:
         move(billing.lifecycle(draft, "Subscription"), row.public["status"], "active")
         public = subscriptions.activated(row.public, row.hidden, draft.now)
         record = draft.update(draft.store.subscriptions, row, public)
-        billing.tell_subscription(draft, record, public, row.public["status"])
+        billing.emit_subscription(draft, record, public, row.public["status"])
         billing.schedule(draft, row.id, public, row.hidden)
 
 
@@ -37,7 +38,7 @@ def renew(draft: Draft, row: Row) -> None:
     order, public = renewal_order(draft, row)
     record = draft.find(draft.store.subscriptions, row.id)
     assert record is not None
-    billing.tell_subscription(draft, record, public, row.public["status"], "renewal_due")
+    billing.emit_subscription(draft, record, public, row.public["status"], "renewal_due")
     if public["paymentMethod"] == subscriptions.CHARGED:
         _charge(draft, order)
 
@@ -57,7 +58,7 @@ def end_period(draft: Draft, row: Row) -> None:
         move(billing.lifecycle(draft, "Subscription"), public["status"], "past_due")
         public = subscriptions.past_due(public, draft.now)
         record = draft.update(draft.store.subscriptions, row, public)
-        billing.tell_subscription(draft, record, public, row.public["status"])
+        billing.emit_subscription(draft, record, public, row.public["status"])
         billing.schedule(draft, row.id, public, hidden)
 
 
@@ -80,7 +81,7 @@ def charge_again(draft: Draft, row: Row) -> None:
 
 
 def end_suspension(draft: Draft, row: Row) -> None:
-    """The project goes on: everything is due later by the time of its suspension, unless an archive has ended it."""
+    """The project is active again: everything is due later by the time of its suspension."""
     if not billing.is_running(draft, row):
         return
     project = draft.store.projects.open(row.public["projectId"])
@@ -142,7 +143,7 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
 
 
 def postpone(draft: Draft, row: Row, wait: int) -> None:
-    """Make everything that lies ahead due `wait` ms later, the end of the open order too."""
+    """Postpone everything that is still to come by `wait` ms, the end of the open order too."""
     public, hidden = row.public, row.hidden
     if wait:
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
@@ -162,16 +163,10 @@ def resume(draft: Draft, row: Row) -> None:
     billing.schedule(draft, row.id, public, row.hidden)
 
 
-def stands_still(draft: Draft, project_id: str) -> bool:
+def is_suspended(draft: Draft, project_id: str) -> bool:
     """Whether a project is suspended: nothing is due for its subscriptions meanwhile."""
     project = draft.store.projects.peek(project_id)
     return project is not None and project["status"] in billing.states(draft, "Project", "paused")
-
-
-def stopped_at(draft: Draft, project_id: str) -> int | None:
-    """Since when (ms) nothing is due for the subscriptions of a project; None while it is not suspended."""
-    project = draft.store.projects.open(project_id) if stands_still(draft, project_id) else None
-    return None if project is None else int(project.hidden.get("suspended_at", draft.now))
 
 
 # -- disputes: a chargeback of a card, or the MED of a PIX payment
@@ -183,9 +178,9 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
     moved = table.find(status, "disputed")
     if moved is None:
         raise refused(table, status, "disputed")
-    public = disputes.opened(row.public, row.hidden, amount, reason, draft.now)
+    public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
     record = draft.update(draft.store.orders, row, public)
-    billing.tell_order(draft, record, row.hidden, moved)
+    billing.emit_order(draft, record, row.hidden, moved)
     paid_for = _subscription_of(draft, row)
     if paid_for is not None and billing.is_running(draft, paid_for):
         hidden = subscriptions.disputed(paid_for.hidden, row.id, draft.now)
@@ -195,22 +190,22 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 
 def win(draft: Draft, row: Row) -> Record:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
-    disputes.check_disputed(row.public)
+    payments.check_disputed(row.public)
     table, status = billing.lifecycle(draft, "Order"), row.public["status"]
     moved = table.find(status, "paid", "won")
     if moved is None:
         raise refused(table, status, "paid")
-    record = draft.update(draft.store.orders, row, disputes.won(row.public, row.hidden, draft.now))
-    billing.tell_order(draft, record, row.hidden, moved)
+    record = draft.update(draft.store.orders, row, payments.won(row.public, row.hidden, draft.now))
+    billing.emit_order(draft, record, row.hidden, moved)
     _release(draft, row)
     return record
 
 
 def lose(draft: Draft, row: Row) -> Record:
     """The disputed amount goes back as by a refund, however long ago it was paid. Raises Conflict."""
-    disputes.check_disputed(row.public)
+    payments.check_disputed(row.public)
     table, status = billing.lifecycle(draft, "Order"), row.public["status"]
-    amount = disputes.amount_of(row.public)
+    amount = payments.disputed_cents(row.public)
     full = amount == payments.left(row.hidden)
     moved = table.find(status, "refunded") if full else table.find(status, "paid", "lost")
     if moved is None:
@@ -226,15 +221,18 @@ def _subscription_of(draft: Draft, order: Row) -> Row | None:
 
 
 def _release(draft: Draft, order: Row) -> None:
-    """After the last dispute of its orders, a subscription goes on; everything is due later by their time."""
+    """After the last dispute of its orders, everything of a subscription is due later by the time of the disputes."""
     row = _subscription_of(draft, order)
     if row is None or not subscriptions.has_dispute(row.hidden):
         return
-    since = subscriptions.disputed_since(row.hidden)
     hidden = subscriptions.released(row.hidden, order.id)
     record = draft.update(draft.store.subscriptions, row, row.public, hidden)
     if subscriptions.has_dispute(hidden) or not billing.is_running(draft, row):
         return
-    begins = max(since, subscriptions.period_end(row.public, hidden))
-    until = stopped_at(draft, row.public["projectId"])
-    postpone(draft, Row(record, row.public, hidden), max(0, (draft.now if until is None else until) - begins))
+    begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(row.public, hidden))
+    until = draft.now
+    if is_suspended(draft, row.public["projectId"]):
+        project = draft.store.projects.open(row.public["projectId"])
+        assert project is not None
+        until = project.hidden.get("suspended_at", until)  # a file of an earlier version does not say when
+    postpone(draft, Row(record, row.public, hidden), max(0, until - begins))

@@ -68,15 +68,17 @@ def project_moved(draft: Draft, record: Record, moved: Move) -> None:
 
 def add_plan(draft: Draft, public: Body) -> Record:
     """A new plan."""
-    record = draft.create(draft.store.plans, public["id"], public, {})
-    draft.emit_change(draft.store.plans, record, "created", public["projectId"])
-    return record
+    return _add_to_project(draft, draft.store.plans, public)
 
 
 def add_product(draft: Draft, public: Body) -> Record:
     """A new product."""
-    record = draft.create(draft.store.products, public["id"], public, {})
-    draft.emit_change(draft.store.products, record, "created", public["projectId"])
+    return _add_to_project(draft, draft.store.products, public)
+
+
+def _add_to_project(draft: Draft, table: Table, public: Body) -> Record:
+    record = draft.create(table, public["id"], public, {})
+    draft.emit_change(table, record, "created", public["projectId"])
     return record
 
 

@@ -1,4 +1,4 @@
-"""Sample events, which did not happen: about a record that is asked for, the latest one, or the contract's example."""
+"""Sample events, which did not happen: about a given record, the latest one, or the contract's example."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .draft import Draft
 
 
 class Content(NamedTuple):
-    """The content of an event: the record's id and bytes, what stands beside it, and the project that it belongs to."""
+    """The content of an event: the record's id and bytes, the members beside it, and the record's project."""
 
     subject: str
     resource: bytes

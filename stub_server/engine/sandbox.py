@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(slots=True, weakref_slot=True)
 class Sandbox:
-    """One sandbox, with records, a clock and credentials of its own.
+    """One sandbox, with its own records, clock and credentials.
 
     State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting and the
     positions of `ids`. Not state: journal, fault rules, `in_progress` (Idempotency-Keys whose request still runs) and
@@ -69,10 +69,10 @@ class Sandbox:
 
     While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined.
     Deliveries of the first `held_before` events are not sent. A step with something due before `alarm` (ms), when the
-    courier looks anyway, calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that
+    courier looks next, calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that
     `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait;
-    `undone_at` is when a step was last undone for that, in ns of the machine's counter. `turn` is locked by what
-    runs due jobs.
+    `undone_at` is when a step was last undone for that reason, in ns of the machine's counter. `turn` is locked while
+    due jobs run.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Sandbox:
         return self.log.number > 0
 
     def store_of(self, merchant_id: str) -> Store:
-        """A merchant's store. One without any has an empty store, which the merchant's first step adds."""
+        """A merchant's store; for a new merchant an empty one, which the merchant's first step adds."""
         store = self.stores.get(merchant_id)
         if store is not None:
             return store
@@ -138,7 +138,7 @@ class Sandbox:
     def take(self, step: Step, opened: Iterable[Opened] | None = None, copy: Sandbox | None = None) -> None:
         """Append a step to the log and fold it. If appending fails, nothing has changed. Raises Unavailable.
 
-        `copy` is in the state that the step restores, and its tables are used from then on. If a defect makes folding
+        `copy` is in the state that the step restores; its tables become those of the sandbox. If a defect makes folding
         fail, the tables are rebuilt from the records; if that fails too, the sandbox is broken and accepts no steps.
         """
         if self.is_broken:
@@ -178,7 +178,7 @@ class Sandbox:
         self._fold_rest(step, store)
 
     def _fold_rest(self, step: Step, store: Store) -> None:
-        """Apply what a step changes beside records. It cannot fail half way, and doing it twice does it once."""
+        """Apply what a step changes beside records. It cannot fail half way, and may be repeated."""
         if step.events:
             for event in step.events[self.events.raised - step.events_before :]:
                 self.events.append(event)
@@ -210,30 +210,30 @@ class Sandbox:
         if restored is not None:
             self.events.exchange(restored.events, restored.raised_after)
             self.replies.exchange(restored.replies)
-            self._hold_the_past()
+            self._hold_past_deliveries()
         self._fold_rest(step, self.stores[step.merchant.id])
 
     def _adopt(self, step: Step, copy: Sandbox) -> None:
-        """Fold a step that restores a state by taking the tables of a copy in that state, which nobody else uses.
+        """Fold a step that restores a state: use the tables of a copy in that state, which nobody else uses.
 
-        Stores stay the same objects, because waiting requests refer to them.
+        Stores remain the same objects, because waiting requests refer to them.
         """
         for ident, store in self.stores.items():
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
         self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
         self.events, self.replies, self.timers = copy.events, copy.replies, copy.timers
         self.timers.last = step.timers_before
-        self._hold_the_past()
+        self._hold_past_deliveries()
         self._fold_rest(step, self.store)
 
-    def _hold_the_past(self) -> None:
-        """Deliveries of a restored past are not sent again by themselves."""
+    def _hold_past_deliveries(self) -> None:
+        """Do not send the deliveries of a restored past again."""
         self.subscribers.clear()
         if self.held_before != SILENT:
             self.held_before = self.events.raised
 
     def change(self, parts: Iterable[Part], merchants: Sequence[str] | None = None) -> Generator[None, None, None]:
-        """Change the records of several merchants, with pauses, in which the state is none of the sandbox's.
+        """Change the records of several merchants, with pauses, in which the state is incomplete.
 
         `merchants` are the ids of those that it has afterwards, in order, where the parts do not say.
         """
@@ -309,7 +309,7 @@ class Sandbox:
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:
-        """The time before the sandbox begins, from an instant on, with a clock and ids of its own and no log.
+        """Within it, time before the sandbox begins passes, from an instant on, with its own clock and ids and no log.
 
         The result is the origin of the sandbox: afterwards log, clock and ids are as they were.
         """

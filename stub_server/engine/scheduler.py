@@ -1,12 +1,13 @@
-"""The clock of a sandbox: what falls due is done in the order of its time, each job as a step of its own.
+"""The clock of a sandbox: jobs that fall due are done in the order of their time, each as its own step.
 
-A job looks at its record as it is by then: a timer whose moment has passed does nothing. `JOBS` has them all.
+A job reads its record as it is by then, and does nothing if that has changed. `JOBS` has all of them.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from time import perf_counter
 from types import MappingProxyType
@@ -25,7 +26,7 @@ from .draft import Draft
 from .sandbox import Sandbox
 from .step import Cause, Step
 
-LITTLE = 0.001  # seconds: what is done within a request takes no longer
+LITTLE = 0.001  # seconds that jobs may take within a request
 SLICE = 500  # records that one step of a job changes at most
 log = logging.getLogger("stub_server")
 
@@ -46,9 +47,9 @@ class Fired(NamedTuple):
 
 
 def tick(sandbox: Sandbox) -> int | None:
-    """Do the little that is due, and latch the time of what begins now. Answers None when that is done.
+    """Do a few jobs that are due, and latch the time for the request. Returns None when nothing more is due.
 
-    Where more is due, answers the instant up to which `pass_on` has to do it first.
+    Otherwise returns the instant up to which `pass_on` must do the rest first.
     """
     if sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing):
         return None
@@ -90,7 +91,7 @@ def tick_through(sandbox: Sandbox) -> None:
 def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
     """Do what is due until an instant, with pauses, and latch it.
 
-    If a job fails by a defect, time waits before it and the request is served: the next request tries again.
+    If a job fails by a defect, time stops before it and the request is served; the next request tries again.
     """
     timers, clock = sandbox.timers, sandbox.clock
     if timers.next(until) is not None:
@@ -113,7 +114,7 @@ def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
     return fired
 
 
-def check_standing(sandbox: Sandbox) -> None:
+def check_not_advancing(sandbox: Sandbox) -> None:
     """Check that the clock of a sandbox is not advancing. Raises Conflict."""
     if sandbox.is_advancing:
         raise Conflict(
@@ -178,13 +179,11 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     if store is not None and not _has_moved_on(sandbox, store, timer):
         _, _, job, _, subject = timer
         draft = Draft(sandbox, store, Cause("job", subject, job), now)
-        try:
+        with suppress(Conflict):  # of a move that the contract no longer has
             JOBS[job](draft, subject)
-        except Conflict:  # a move that the contract no longer has
-            draft.clear()
-        if not draft.is_empty:
-            draft.fired(timer)
-            return draft.record()
+            if not draft.is_empty:
+                draft.fired(timer)
+                return draft.record()
     sandbox.timers.skip(timer)
     return None
 
@@ -197,7 +196,7 @@ def _expire(draft: Draft, row: Row) -> None:
         renewed = draft.open(draft.store.subscriptions, row.hidden["subscriptionId"])
         if renewed is not None and subscriptions.has_dispute(renewed.hidden):
             return
-        if renewals.stands_still(draft, row.hidden["projectId"]):
+        if renewals.is_suspended(draft, row.hidden["projectId"]):
             return
     if orders.expires_at(row.public) <= draft.now:
         billing.expire(draft, row)
@@ -240,7 +239,7 @@ def _close_project(draft: Draft, subject: str) -> None:
 
 
 def _reopen_project(draft: Draft, subject: str) -> None:
-    """The project is no longer suspended: each of its subscriptions goes on."""
+    """The project is no longer suspended: each of its subscriptions is resumed."""
     for status in billing.states(draft, "Subscription", "running"):
         for row in draft.store.subscriptions.rows_of("projectId+status", (subject, status)):
             draft.at(draft.now, "subscription.resume", row.id)
@@ -269,7 +268,7 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
 def _on_subscription(action: Callable[[Draft, Row], object]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         row = draft.open(draft.store.subscriptions, subject)
-        if row is not None and not renewals.stands_still(draft, row.public["projectId"]):
+        if row is not None and not renewals.is_suspended(draft, row.public["projectId"]):
             action(draft, row)
 
     return job

@@ -140,23 +140,23 @@ class Step(NamedTuple):
     at: int
     cause: Cause
     merchant: Merchant
-    opens_store: bool
-    puts: tuple[Put, ...]
-    drops: tuple[Drop, ...]
-    events: tuple[Event, ...]
-    events_before: int
-    forgotten_events: tuple[Event, ...]
-    timers_set: tuple[TimerData, ...]
-    timers_before: int
-    timers_fired: tuple[TimerData, ...]
-    used: tuple[Used, ...]
-    saved: tuple[ReplyKey, Saved] | None
-    forgotten_replies: tuple[tuple[ReplyKey, Saved], ...]
     clock: ClockState
     clock_before: ClockState
     position: Position
     position_before: Position
+    events_before: int
+    timers_before: int
     size: int
+    opens_store: bool = False
+    puts: tuple[Put, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    events: tuple[Event, ...] = ()
+    forgotten_events: tuple[Event, ...] = ()
+    timers_set: tuple[TimerData, ...] = ()
+    timers_fired: tuple[TimerData, ...] = ()
+    used: tuple[Used, ...] = ()
+    saved: tuple[ReplyKey, Saved] | None = None
+    forgotten_replies: tuple[tuple[ReplyKey, Saved], ...] = ()
     restored: Restored | None = None
     settings: SandboxSettings | None = None
     settings_before: SandboxSettings | None = None

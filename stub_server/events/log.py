@@ -1,4 +1,4 @@
-"""The event log of a sandbox: append-only, one entry per event, its payload written when somebody asks."""
+"""The event log of a sandbox: one entry per event, whose payload is written when it is needed."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from ..kernel.clock import iso
 from ..kernel.ends import Ends
 from ..kernel.record import Extras
 
-KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events go when a sandbox has raised more than this
+KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events are dropped beyond this
 PAGE_BYTES = 1024 * 1024  # of events that one page has, and one more
 OVERHEAD = 300  # bytes of an event besides the records that it shows
 
@@ -19,7 +19,7 @@ OVERHEAD = 300  # bytes of an event besides the records that it shows
 class Event(NamedTuple):
     """One event. `resource` is the record's public bytes when it happened; they are shared with the store.
 
-    So is `hidden`, the record's other part, where a member of it stands beside the resource; else it is empty.
+    So is `hidden`, the record's other part, if the payload shows a member of it; else it is empty.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Event(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how many bytes it keeps alive."""
+        """About how many bytes it keeps in memory."""
         return OVERHEAD + len(self.resource) + len(self.hidden)
 
     def payload(self) -> bytes:
@@ -68,7 +68,7 @@ class EventLog:
         self._bytes = self.raised = 0
 
     def append(self, event: Event) -> None:
-        """Add an event; when there are too many, the oldest one goes."""
+        """Add an event, and drop the oldest ones when there are too many."""
         events = self._events
         events.append(event)
         self._bytes += event.size
@@ -86,7 +86,7 @@ class EventLog:
         return log
 
     def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
-        """The oldest events, which go when new ones come."""
+        """The oldest events, which are dropped when new ones come."""
         number = len(self._events) + len(coming) - KEPT
         size = self._bytes - KEPT_BYTES
         for event in coming:
@@ -103,15 +103,15 @@ class EventLog:
         return tuple(going)
 
     def retract(self, count: int, forgotten: Sequence[Event]) -> None:
-        """Take back the newest events, and have those again that had gone to make room."""
-        for _ in range(min(count, len(self._events))):  # of very many at once the first have gone already
+        """Remove the newest events, and restore those that were dropped to make room."""
+        for _ in range(min(count, len(self._events))):  # of very many at once, the first were dropped
             self._bytes -= self._events.pop().size
         self._events.extendleft(reversed(forgotten))
         self._bytes += sum([event.size for event in forgotten])
         self.raised -= count
 
     def exchange(self, ends: Ends, raised: int) -> None:
-        """Have the events of another time, which differ at the ends from these; so many had been raised then."""
+        """Replace the events by those of another time, which differ at the ends; so many had been raised then."""
         events = self._events
         for _ in ends.newest_before:
             self._bytes -= events.pop().size

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -189,7 +189,10 @@ class Guard(httpcore2.AsyncNetworkBackend):
 
 
 class Connections:
-    """The connections of one sender, kept for its next deliveries on the same event loop."""
+    """The connections of one sender, kept for its next deliveries on the same event loop.
+
+    Each origin has a pool: one pool for all would look through all connections for each delivery.
+    """
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -335,21 +338,14 @@ def _target(address: str) -> _Target:
 
 
 def _kind(error: BaseException) -> str:
-    for cause in _chain(error):
+    cause: BaseException | None = error
+    while cause is not None:
         if isinstance(cause, ssl.SSLError):
             return "tls"
         if isinstance(cause, ConnectionRefusedError):
             return "connection_refused"
+        cause = cause.__cause__ or cause.__context__
     return "connection_failed"
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        if isinstance(error, BaseExceptionGroup):
-            for member in error.exceptions:
-                yield from _chain(member)
-        error = error.__cause__ or error.__context__
 
 
 def _answer(response: httpcore2.Response, received: bytes) -> Answer:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 """Looks up the addresses of a host."""
+Limits: TypeAlias = set[asyncio.Timeout] | None
+"""The time limits of what is under way, where the caller can bring them forward."""
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
 
@@ -47,17 +49,32 @@ class Route(NamedTuple):
     local: bool
 
 
+Responder: TypeAlias = Callable[[Delivery, float, Limits], Awaitable[AttemptOutcome]]
+"""Answers an attempt in place of its receiver: the delivery, the seconds it may take, and its limits."""
+
+
+async def unanswered(delivery: Delivery, timeout: float, limits: Limits) -> AttemptOutcome:
+    """Answers as nobody does who listens at an address."""
+    return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "")
+
+
 class Sender:
     """How deliveries leave this server. `local` allows this machine and private networks.
 
     Connections are kept for the next delivery between `open` and `aclose`, on the event loop that called `open`.
-    `results` counts the attempts by error, `delivered` for those without.
+    `results` counts the attempts by error, `delivered` for those without. With `answer` nothing leaves the server.
     """
 
     def __init__(
-        self, version: str, *, local: bool, resolve: Resolve | None = None, wall: Callable[[], int] = wall_ms
+        self,
+        version: str,
+        *,
+        local: bool,
+        resolve: Resolve | None = None,
+        wall: Callable[[], int] = wall_ms,
+        answer: Responder | None = None,
     ) -> None:
-        self._version, self._wall, self.local, self._resolve = version, wall, local, resolve
+        self._version, self._wall, self.local, self._resolve, self._answer = version, wall, local, resolve, answer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connections: Connections | None = None
         self.results: Counter[str] = Counter()
@@ -72,14 +89,14 @@ class Sender:
         if self._connections is not None:
             await self._connections.aclose()
 
-    async def attempt(
-        self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
-    ) -> AttemptOutcome:
+    async def attempt(self, delivery: Delivery, timeout: float, limits: Limits = None) -> AttemptOutcome:
         """Post once and wait for the answer. Redirects are not followed; failures of the other side are outcomes.
 
         While it waits, its time limit is in `limits`, where the caller can bring it forward.
         The timestamp is the machine's, whatever the sandbox clock shows: receivers reject one that is minutes off.
         """
+        if self._answer is not None:
+            return await self._answer(delivery, timeout, limits)
         from .network import Connections, Guard, post, resolve  # not needed by a server that sends nothing
 
         if self._connections is None:

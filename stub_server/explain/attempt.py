@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from ..contract.document import Document, Operation
 from ..engine.sandbox import Sandbox
+from ..http.inside import Question
 from ..kernel.clock import iso
 from ..kernel.record import Row
 from ..store.memory import Store
 from ..store.query import Query, select
 from ..store.table import Table
-from .lookup import Routed, routed
 from .mending import Change, Mender
-from .rehearsal import Answer, Question
+from .rehearsal import Answer, Rehearsal
 
 BEFORE = "before"
 NOTHING = object()  # as a body: none is sent
@@ -98,6 +98,33 @@ class Attempt:
         return replace(self, before=(*self.before, call)).with_changes((Change(BEFORE, None, shown, why),))
 
 
+class Routed(NamedTuple):
+    """The operations of a path by method, and the values of its parameters."""
+
+    operations: dict[str, Operation]
+    values: dict[str, str]
+
+
+def routed(document: Document, path: str) -> Routed | None:
+    """The operations that a path has; a literal segment wins over a parameter. None for an unknown path."""
+    segments = path.split("/")
+    templates = [operation.path.split("/") for operation in document.operations.values()]
+    found = [parts for parts in templates if _fits(parts, segments)]
+    if not found:
+        return None
+    best = max(found, key=lambda parts: [not part.startswith("{") for part in parts])
+    operations = {o.method: o for o in document.operations.values() if o.path == "/".join(best)}
+    values = {part[1:-1]: given for part, given in zip(best, segments, strict=True) if part.startswith("{")}
+    return Routed(operations, values)
+
+
+def _fits(parts: list[str], segments: list[str]) -> bool:
+    pairs = zip(parts, segments, strict=False)
+    return len(parts) == len(segments) and all(
+        bool(given) if part.startswith("{") else part == given for part, given in pairs
+    )
+
+
 LOOKED_AT = 50  # records of a table, the newest first
 _SIMILAR = 0.8
 _LONGEST_ID = 80
@@ -121,6 +148,7 @@ class Situation:
 
     mender: Mender
     document: Document
+    rehearsal: Rehearsal
     copy: Sandbox
     merchant_id: str
     attempt: Attempt

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import re
+from ast import literal_eval
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import orjson
 import yaml
 
-from ..contract.document import Operation
+from ..calls.call import CONTROL
+from ..contract.document import Operation, Parameter
+from ..http.validation import cast_of
 from .attempt import NOTHING, Attempt, Situation
-from .lookup import similar_paths
-from .mending import ABSENT, WHY, Change, Mending, Unmendable
+from .mending import ABSENT, Change, Mending, Unmendable
 
 LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
 _LONGEST = 4_096  # bytes that are guessed at: reading them another way is slow
 _MEMBERS = 200
-_TRAILING = re.compile(r",\s*([}\]])")
-_BAD_NUMBERS = re.compile(r"\b(?:NaN|-?Infinity|undefined|None)\b")
-_PYTHON = {"True": "true", "False": "false"}
 
 
 def another_route(s: Situation) -> Iterator[Attempt]:
     """404: the most similar path. No other is tried: after "active" for "activate" would come "archive"."""
     asked = s.attempt.question
-    for path in similar_paths(s.document, asked.method, asked.path)[:1]:
+    method, path = s.rehearsal.routing().nearest(asked.method, asked.path) or ("", "")
+    if method == asked.method and "{" not in path and not path.startswith(CONTROL):
         yield s.attempt.asking(Change("path", asked.path, path, "The API has no such path."), path=path)
 
 
@@ -119,118 +119,54 @@ def _keys_that_fit(node: dict[str, Any]) -> dict[str, Any]:
 def _with_parameters(s: Situation, mending: Mending) -> Attempt:
     """The attempt with parameters that the contract accepts. One that cannot be mended is left out."""
     asked = s.attempt.question
-    known = {p.name: p for p in s.operation.parameters if p.place == "query"}
-    refused = {d["field"] for d in s.answer.details if d["in"] == "query" and d["code"] == "unknown_parameter"}
-    sent: dict[str, str] = {}
+    query: dict[str, str] = {}
     for name, text in parse_qsl(asked.query, keep_blank_values=True, errors="replace"):
-        if name[:200] in refused:
-            mending.changes.append(Change(f"query.{name}", text, None, "There is no such parameter."))
-        elif name in sent and name in known:
-            mending.changes.append(Change(f"query.{name}", [sent[name], text], text, "It is sent once."))
-            sent[name] = text
-        else:
-            sent[name] = text
-    for name, parameter in known.items():
-        if name in sent or parameter.required:
-            kept = _parameter(mending, s, parameter.schema, sent.get(name, ABSENT), f"query.{name}", parameter.required)
-            sent.pop(name, None)
-            if kept is not None:
-                sent[name] = kept
-    query = "&".join(f"{quote(name, safe='')}={quote(text, safe=':,')}" for name, text in sent.items())
-    headers = dict(asked.headers)
-    for parameter in s.operation.parameters:
-        key = parameter.name.lower()
-        if parameter.place == "header" and key in headers:
-            kept = _parameter(mending, s, parameter.schema, headers.pop(key), f"header.{parameter.name}", False)
-            if kept is not None:
-                headers[key] = kept
-    return s.attempt.asking(query=query if query or not asked.query else "", headers=headers)
+        if name in query:
+            mending.changes.append(Change(f"query.{name}", [query[name], text], text, "It is sent once."))
+        query[name] = text
+    is_closed = any(d["in"] == "query" and d["code"] == "unknown_parameter" for d in s.answer.details)
+    known = [p for p in s.operation.parameters if p.place == "query"]
+    made = _mended_texts(s, mending, "query", known, query, is_closed=is_closed)
+    sent = "&".join(f"{quote(name, safe='')}={quote(text, safe=':,')}" for name, text in made.items())
+    by_key = {p.name.lower(): p for p in s.operation.parameters if p.place == "header"}
+    given = {by_key[key].name: text for key, text in asked.headers.items() if key in by_key}
+    headers = {key: text for key, text in asked.headers.items() if key not in by_key}
+    fitting = _mended_texts(s, mending, "header", list(by_key.values()), given, is_closed=False)
+    return s.attempt.asking(query=sent, headers=headers | {name.lower(): text for name, text in fitting.items()})
 
 
-def _parameter(mending: Mending, s: Situation, schema: Any, text: Any, place: str, required: bool) -> str | None:
-    """A parameter's text as the contract has it."""
-    resolved = s.mender.resolve(schema)
-    value = _read(resolved, text) if isinstance(text, str) else text
-    before = len(mending.changes)
-    try:
-        made = mending.mend(schema, value, place)
-    except Unmendable:
-        if not required:
-            mending.changes.append(Change(place, text, None, WHY))
-        return None
-    for number, change in enumerate(mending.changes[before:], before):  # as text, which it was
-        mending.changes[number] = change._replace(from_=None if text is ABSENT else text)
-    return {True: "true", False: "false"}[made] if isinstance(made, bool) else str(made)
+def _mended_texts(
+    s: Situation, mending: Mending, place: str, known: list[Parameter], texts: dict[str, str], *, is_closed: bool
+) -> dict[str, str]:
+    """The parameters of one place as the contract has them; unknown ones are left out where it `is_closed`."""
+    schemas = {p.name: s.mender.resolve(p.schema) for p in known}
+    required = [p.name for p in known if p.required and place == "query"]
+    whole = {"type": "object", "properties": schemas, "required": required, "additionalProperties": not is_closed}
+    values = {name: _read(schemas.get(name, {}), text) for name, text in texts.items()}
+    made = mending.mend(whole, values, place)
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in made.items()}
 
 
 def _read(schema: Any, text: str) -> Any:
-    kind = schema.get("type")
-    if kind == "boolean":
-        return {"true": True, "false": False}.get(text, text)
-    if kind in ("integer", "number") and len(text) <= 40:
-        try:
-            return int(text) if kind == "integer" else float(text)
-        except ValueError:
-            return text
-    return text
-
-
-_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    cast = cast_of(schema)
+    return text if cast is None else cast(text)
 
 
 def guessed(raw: bytes) -> Any | None:
-    """A body read as JSON with the usual mistakes, as a form, or as YAML; None where nothing is like it."""
-    if len(raw) > _LONGEST:
-        return None
+    """A body read as Python prints it, as a form, or as YAML; None where nothing is like it."""
     text = raw.decode("utf-8-sig", "replace").replace("\0", "").strip()
-    for attempt in (text, _tidied(text), _closed(_tidied(text))):
-        try:
-            return orjson.loads(attempt)
-        except ValueError:
-            continue
-    return _form(text) or _loose(text)
-
-
-def _tidied(text: str) -> str:
-    """Without commas before a bracket, and with JSON's own words."""
-    text = _BAD_NUMBERS.sub("null", _TRAILING.sub(r"\1", text))
-    for word, own in _PYTHON.items():
-        text = re.sub(rf"\b{word}\b", own, text)
-    return text
-
-
-def _closed(text: str) -> str:
-    """With the brackets and the quote that were left open."""
-    open_, quoted, escaped = [], False, False
-    for character in text:
-        if escaped:
-            escaped = False
-        elif quoted:
-            escaped, quoted = character == "\\", character != '"'
-        elif character == '"':
-            quoted = True
-        elif character in "{[":
-            open_.append("}" if character == "{" else "]")
-        elif character in "}]" and open_:
-            open_.pop()
-    return text.rstrip().rstrip(",") + ('"' if quoted else "") + "".join(reversed(open_))
-
-
-def _form(text: str) -> dict[str, str] | None:
-    """What a form would have sent: `name=value&…`."""
-    if "=" not in text or text[:1] in "{[":
+    if len(raw) > _LONGEST or text.count("[") + text.count("{") > _MEMBERS:
         return None
     try:
-        return dict(parse_qsl(text, max_num_fields=_MEMBERS)) or None
-    except ValueError:
-        return None
-
-
-def _loose(text: str) -> Any | None:
-    """Objects with names or texts in other quotes, or none."""
-    if text[:1] not in ("{", "[") or "&" in text or "*" in text or text.count("[") + text.count("{") > _MEMBERS:
-        return None
-    try:
-        return orjson.loads(orjson.dumps(yaml.load(text, Loader=_LOADER)))  # noqa: S506 (it makes texts alone)
+        if text[:1] not in ("{", "["):
+            return dict(parse_qsl(text, max_num_fields=_MEMBERS)) or None
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            return orjson.loads(orjson.dumps(literal_eval(text)))
+        if "&" not in text and "*" not in text:  # anchors and aliases
+            return orjson.loads(orjson.dumps(yaml.load(text, Loader=_LOADER)))  # noqa: S506 (it makes texts alone)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-        return None
+        pass
+    return None
+
+
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

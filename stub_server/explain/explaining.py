@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,19 +13,20 @@ import orjson
 from ..calls.call import CONTROL
 from ..calls.curl import command
 from ..calls.server import READY_FOR, Server
-from ..contract.document import Document
+from ..contract.document import Document, Operation
 from ..contract.schema import Schemas
 from ..contract.secrets import LEFT_OUT
+from ..contract.source import METHODS, Json
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
+from ..http.inside import Question
 from ..kernel.record import Body
 from ..store.memory import Merchant
-from .attempt import BEFORE, TABLES, Attempt, Situation
+from .attempt import BEFORE, TABLES, Attempt, Situation, routed
 from .contract_repairs import example_of
 from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
-from .lookup import place_of, routed
 from .mending import ABSENT, Change, Mender
-from .rehearsal import Answer, Question, Rehearsal
+from .rehearsal import Answer, Rehearsal
 from .search import Search, values_of
 from .states import state_of
 
@@ -37,7 +39,9 @@ _DROPPED_HEADERS = {
     "webhook-id": "It marks the request as a webhook delivery.",
     "host": "It names another machine.",
 }
-"""Headers that the nearest request does without, and why."""
+"""Headers that the nearest request leaves out, and why."""
+_LONGEST_EXCERPT = 600  # characters
+_STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
 log = logging.getLogger("stub_server")
 _REPAIRED_TAGS = frozenset(("Sandbox orders", "Sandbox subscriptions"))
 """Tags of the control operations whose requests are repaired: they change one sandbox and nothing else."""
@@ -96,7 +100,9 @@ class Explainer:
                 log.exception("defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name)
             codes += search.codes if found is None else ()
         answer = Answer(trace.status, b"", code, str(refusal.get("message", "")), tuple(refusal.get("details", ())))
-        situation = Situation(mender, document, self._rehearsal.copy_of(sandbox), merchant.id, first, answer)
+        situation = Situation(
+            mender, document, self._rehearsal, self._rehearsal.copy_of(sandbox), merchant.id, first, answer
+        )
         operations = {} if situation.routed is None else situation.routed.operations
         operation = operations.get({"HEAD": "GET"}.get(trace.method, trace.method)) or next(
             iter(operations.values()), None
@@ -169,7 +175,7 @@ def _first_attempt(trace: Trace, token: str, document: Document, *, keeps_bodies
     headers["authorization"] = f"Bearer {token}"
     unknown = None
     if not keeps_bodies:
-        unknown = "the journal of this server keeps no bodies (--journal 0)"
+        unknown = "the journal of this server stores no bodies (--journal 0)"
     elif trace.body == LEFT_OUT:
         unknown = "the journal leaves out a large body that may contain secrets"
     elif trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent):
@@ -231,3 +237,73 @@ def _short(value: Any) -> Any:
     except TypeError:  # nested too deep to be written
         return "…"
     return value if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+# -- the place in the contract
+
+
+def place_of(document: Document, operation: Operation, refusal: Answer) -> Body | None:
+    """The pointer and excerpt that a refusal of the contract or of the credential is about; None without one."""
+    code, details = refusal.code, refusal.details
+    base = f"#/paths/{_escaped(operation.path)}/{operation.method.lower()}"
+    if code == "method_not_allowed":
+        item = document.raw["paths"][operation.path]
+        methods = sorted(name for name in item if name in METHODS)
+        return {"pointer": base.rpartition("/")[0], "excerpt": ", ".join(name.upper() for name in methods)}
+    if code in ("insufficient_scope", "scope_escalation"):
+        return _excerpt(base + "/x-scopes", operation.raw.get("x-scopes", []))
+    if code in ("missing_credentials", "invalid_token", "token_expired", "jwt_required"):
+        return _excerpt(base + "/security", operation.raw.get("security", document.raw.get("security", [])))
+    if code in ("unsupported_media_type", "malformed_json"):
+        content = (document.resolve(operation.raw.get("requestBody")) or {}).get("content", {})
+        return _excerpt(base + "/requestBody/content", list(content))
+    if not details:
+        return None
+    entry = details[0]
+    if entry.get("in") == "body":
+        return _in_body(document, operation, base, entry["field"])
+    for number, raw in enumerate(operation.raw.get("parameters", ())):
+        parameter = document.resolve(raw)
+        if parameter["name"].lower() == entry["field"].lower():
+            pointer = raw.get("$ref", f"{base}/parameters/{number}")
+            return _excerpt(pointer + "/schema", parameter["schema"])
+    return None
+
+
+def _in_body(document: Document, operation: Operation, base: str, field: str) -> Body | None:
+    """The schema of a member of the body; of a member that it does not name, the object's."""
+    if operation.body is None:
+        return None
+    pointer, node = f"{base}/requestBody/content/application~1json/schema", operation.body
+    pointer, node = _followed(document, pointer, node)
+    if field == "body":
+        return _excerpt(pointer, node)
+    for index, name in _STEP.findall(field):
+        step = "items" if index else "properties"
+        inner = node.get("items") if index else node.get("properties", {}).get(name)
+        if inner is None and not index and isinstance(node.get("additionalProperties"), dict):
+            step, inner, name = "additionalProperties", node["additionalProperties"], ""
+        if inner is None:
+            break
+        pointer += f"/{step}" + (f"/{_escaped(name)}" if name and not index else "")
+        pointer, node = _followed(document, pointer, inner)
+    return _excerpt(pointer, node)
+
+
+def _followed(document: Document, pointer: str, node: Json) -> tuple[str, Json]:
+    while isinstance(node, dict) and "$ref" in node:
+        pointer, node = node["$ref"], document.resolve({"$ref": node["$ref"]})
+    return pointer, node
+
+
+def _excerpt(pointer: str, node: Any) -> Body:
+    if isinstance(node, dict):
+        node = {name: value for name, value in node.items() if not name.startswith("x-basis")}
+        if "properties" in node:
+            node["properties"] = list(node["properties"])
+    text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
+    return {"pointer": pointer, "excerpt": text if len(text) <= _LONGEST_EXCERPT else text[:_LONGEST_EXCERPT] + "…"}
+
+
+def _escaped(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")

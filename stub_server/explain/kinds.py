@@ -1,4 +1,4 @@
-"""Every kind of refusal that a request to the API can meet: what kind it is, the rule behind it, and its repair."""
+"""Every error code: its kind, the rule behind it, and the repair of a request that was refused with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
 
 _CREDENTIAL = "Every request carries a credential that is valid, may be used from here and has the operation's scopes."
-_STATE = "A record moves between its states as the contract's lifecycle says, and no other way."
+_STATE = "A record changes its state only as the contract's lifecycle allows."
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
@@ -36,16 +36,16 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "missing_credentials": Kind(AUTH, _CREDENTIAL),
         "invalid_token": Kind(AUTH, _CREDENTIAL),
         "token_expired": Kind(AUTH, "A token is valid until its exp, by the machine's clock."),
-        "api_key_inactive": Kind(AUTH, "An API key that is switched off admits nobody."),
+        "api_key_inactive": Kind(AUTH, "An inactive API key is rejected."),
         "insufficient_scope": Kind(AUTH, "The credential must have every scope of the operation."),
         "jwt_required": Kind(AUTH, "API keys are managed with a JWT."),
-        "scope_escalation": Kind(AUTH, "Nobody gives an API key scopes that they do not hold."),
-        "ip_not_allowed": Kind(AUTH, "An API key with allowed_ips is used from those addresses alone."),
-        "project_not_allowed": Kind(AUTH, "An API key with allowed_projects touches those projects alone."),
+        "scope_escalation": Kind(AUTH, "A caller gives API keys only scopes that the caller has."),
+        "ip_not_allowed": Kind(AUTH, "An API key with allowed_ips works from those addresses only."),
+        "project_not_allowed": Kind(AUTH, "An API key with allowed_projects works for those projects only."),
         "host_not_allowed": Kind(AUTH, "On loopback the Host header names this machine."),
-        "delivery_not_allowed": Kind(AUTH, "A webhook's delivery reaches nothing of this server but an inbox."),
+        "delivery_not_allowed": Kind(AUTH, "Webhook deliveries to this server are accepted by inboxes only."),
         # what the contract accepts
-        "malformed_request": Kind(CONTRACT, "Headers and query can be read, and ask for what the operation has."),
+        "malformed_request": Kind(CONTRACT, "Headers and query are readable and ask for what the operation supports."),
         "malformed_json": Kind(CONTRACT, "A body is JSON.", contract.as_json),
         "unsupported_media_type": Kind(CONTRACT, "A body is declared as application/json, in UTF-8.", contract.as_json),
         "validation_error": Kind(CONTRACT, "Query, headers and body fit the operation's schemas.", contract.mended),
@@ -62,65 +62,67 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "merchant_not_found": Kind(REFERENCE, "A public key finds its merchant while it is active."),
         "sandbox_not_found": Kind(REFERENCE, "A path below /s/ names a sandbox that exists."),
         # what the rules allow
-        "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", records.free_document),
+        "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", records.free_value),
         "duplicate_name": Kind(
-            RULE, "Projects of a merchant, and plans of a project, differ in name.", records.free_name
+            RULE, "Projects of a merchant, and plans of a project, differ in name.", records.free_value
         ),
-        "duplicate_sku": Kind(RULE, "Products of a project differ in SKU.", records.free_sku),
-        "duplicate_url": Kind(RULE, "Webhooks of a merchant differ in address and project.", records.free_address),
+        "duplicate_sku": Kind(RULE, "Products of a project differ in SKU.", records.free_value),
+        "duplicate_url": Kind(RULE, "Webhooks of a merchant differ in address and project.", records.free_value),
         "document_type_conflict": Kind(
             RULE, "document_type and type agree with the document.", records.agreeing_type
         ),
         "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", records.later_expiry),
         "invalid_state_transition": Kind(RULE, _STATE, states.possible_move),
         "project_not_active": Kind(RULE, "Only an active project takes orders.", states.active_project),
-        "project_archived": Kind(RULE, "An archived project stays as it is.", states.live_project),
+        "project_archived": Kind(RULE, "An archived project cannot be changed.", states.live_project),
         "project_has_activity": Kind(
             RULE, "A project with paid or open orders or running subscriptions is archived, not deleted."
         ),
         "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", states.activated_plan),
-        "plan_sold_out": Kind(RULE, "A plan has max_subscribers places and no more.", states.roomier_plan),
+        "plan_sold_out": Kind(RULE, "A plan has at most max_subscribers subscribers.", states.roomier_plan),
         "amount_mismatch": Kind(
             RULE, "Where amounts are strict, the items of an order add up to its total.", records.total_of_items
         ),
         "plan_in_use": Kind(
-            RULE, "A plan with subscribers keeps its rhythm; with open orders too it is not deleted.",
+            RULE, "A plan with subscribers keeps its interval; one with open orders too is not deleted.",
             states.unused_plan,
         ),
         "payment_method_not_allowed": Kind(
-            RULE, "An order is paid by one of the plan's payment_methods.", states.possible_method
+            RULE, "An order is paid by one of its plan's payment_methods.", states.possible_method
         ),
         "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", None, False),
-        "webhook_deleted": Kind(RULE, "A delivery is sent to its webhook, while that exists."),
-        "log_not_retryable": Kind(RULE, "A delivery that was called off is not sent any more."),
-        "idempotency_key_reused": Kind(RULE, "An Idempotency-Key stands for one request.", records.another_key),
-        "step_not_kept": Kind(RULE, "A step or an instant is named whose state is kept."),
-        "idempotency_in_progress": Kind(RULE, "The first request with an Idempotency-Key is answered first."),
+        "webhook_deleted": Kind(RULE, "A delivery is sent only while its webhook exists."),
+        "log_not_retryable": Kind(RULE, "A cancelled delivery is not sent again."),
+        "idempotency_key_reused": Kind(RULE, "An Idempotency-Key belongs to one request.", records.another_key),
+        "step_not_kept": Kind(RULE, "Only a step or an instant whose state is stored can be asked for."),
+        "idempotency_in_progress": Kind(RULE, "One request at a time is processed with an Idempotency-Key."),
         # what the control surface does to orders
-        "order_already_paid": Kind(RULE, "An order is paid once.", states.payable_order),
-        "order_not_payable": Kind(RULE, "An open order is paid, in full and in its time.", states.payable_order),
-        "order_not_refundable": Kind(RULE, "A paid order is refunded.", states.refundable_order),
+        "order_already_paid": Kind(RULE, "An order can be paid once.", states.payable_order),
+        "order_not_payable": Kind(
+            RULE, "Only an open order can be paid, in full and before it expires.", states.payable_order
+        ),
+        "order_not_refundable": Kind(RULE, "Only a paid order can be refunded.", states.refundable_order),
         "refund_exceeds_amount": Kind(RULE, "No more is refunded than was paid.", states.smaller_refund),
-        "refund_window_closed": Kind(RULE, "A payment is refunded within 90 days.", states.refundable_order),
+        "refund_window_closed": Kind(RULE, "A payment can be refunded within 90 days.", states.refundable_order),
         "failure_code_not_applicable": Kind(
-            RULE, "A payment fails with a code of its method.", states.failure_of_method
+            RULE, "A payment fails with a code of its payment method.", states.failure_of_method
         ),
         # what was simulated, or is over by now
-        "rate_limited": Kind(FAULT, "A caller has so many requests in a time (--rate-limit). The same again, later."),
+        "rate_limited": Kind(FAULT, "A caller sends a limited number of requests (--rate-limit). Send it again later."),
         "simulated_fault": Kind(FAULT, "The sandbox was asked to fail. Send the same request without the fault."),
-        "request_timeout": Kind(FAULT, "A request arrives in time. The same again."),
-        "too_many_connections": Kind(FAULT, "A server has so many connections at once. The same again, later."),
+        "request_timeout": Kind(FAULT, "A request must arrive in time. Send it again."),
+        "too_many_connections": Kind(FAULT, "A server has a limited number of connections. Send it again later."),
         "internal_error": Kind(FAULT, "A defect: its cause is in the server's log.", None, False),
         # without a repair
-        "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is not kept.", None, False),
-        "uri_too_long": Kind(CONTRACT, "A target has less than 64 KiB. A longer one is not kept.", None, False),
-        "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are not kept.", None, False),
+        "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is not stored.", None, False),
+        "uri_too_long": Kind(CONTRACT, "A target has less than 64 KiB. A longer one is not stored.", None, False),
+        "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are not stored.", None, False),
         "not_implemented": Kind(RULE, "The operation, method or transfer coding is not known here.", None, False),
         "http_version_not_supported": Kind(CONTRACT, "Requests are HTTP/1.1 or HTTP/1.0.", None, False),
-        "sandbox_unavailable": Kind(RULE, "A broken sandbox serves nothing until it is reset.", None, False),
-        "store_unavailable": Kind(RULE, "The store takes no changes: its disk may be full.", None, False),
-        "server_stopping": Kind(RULE, "A server that stops is not ready. The same again, later.", None, False),
-        "admin_key_required": Kind(AUTH, "The control surface asks for the admin key.", None, False),
+        "sandbox_unavailable": Kind(RULE, "A broken sandbox serves no requests until it is reset.", None, False),
+        "store_unavailable": Kind(RULE, "The store cannot be written: its disk may be full.", None, False),
+        "server_stopping": Kind(RULE, "A server that is stopping is not ready. Send it again later.", None, False),
+        "admin_key_required": Kind(AUTH, "The control surface requires the admin key.", None, False),
     }
 )  # fmt: skip
-"""By error code. Of the control surface what is done to orders and subscriptions is repaired, and nothing else."""
+"""By error code. Of the control surface only requests about orders and subscriptions are repaired."""

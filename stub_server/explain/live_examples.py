@@ -22,10 +22,11 @@ from ..calls.server import Server
 from ..contract.document import JSON, Document
 from ..contract.source import METHODS, Json
 from ..engine.sandbox import Sandbox
+from ..http.inside import Question
 from ..store.memory import Store
 from .attempt import NOTHING, TABLES, Attempt
 from .mending import Mender
-from .rehearsal import Question, Rehearsal
+from .rehearsal import Rehearsal
 from .search import Search, values_of
 
 _MOST_TRIED = 32  # other records that a request is aimed at
@@ -127,7 +128,7 @@ class _Filling:
     # -- what reads
 
     async def _read(self, path: str, raw: Json, ids: dict[str, Json], example: Json) -> None:
-        """Have an example be what the sandbox answers."""
+        """Replace an example by the answer of the sandbox."""
         for parameter, of in ids.items():
             fixed = _holding(example["value"], of["value"])
             if fixed is not None and parameter in TABLES:
@@ -141,7 +142,7 @@ class _Filling:
                     return
 
     def _queries(self, raw: Json, value: Json) -> Iterator[str]:
-        """As many records of a list as the example shows, if possible of their one state."""
+        """Queries for as many records as the example shows: first for records in their state, if they share one."""
         named = {self.document.resolve(p)["name"] for p in raw.get("parameters", ())}
         rows = _rows(value)
         limit = {"limit": len(rows)} if rows and "limit" in named else {}

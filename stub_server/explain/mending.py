@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -10,13 +12,26 @@ import orjson
 from ..contract.document import Document
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
+from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
 from ..kernel.text import nearest
-from .values import like, samples
 
 _DEEPEST = 32
 _MOST = 200  # changes that are listed; a body with more of them is mended all the same
 ABSENT = object()
 WHY = "The contract does not accept the value."
+_LONGEST = 100_000  # characters of a text that are looked at
+_DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]{1,9})?))?").match
+_LONE = re.compile("[\ud800-\udfff]")
+NO = ("false", "0", "no")
+_SAMPLES = ("A", "BR", "11", "987654321", "55", "x-header", "value", "1")
+_OF_FORMAT = {
+    "email": "marina@example.com",
+    "uri": "https://example.com/",
+    "uuid": "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55",
+    "document": "52998224725",
+    "ip-network": "203.0.113.0/24",
+    "date": "2026-11-20",
+}
 
 
 class Change(NamedTuple):
@@ -182,3 +197,115 @@ class Mending:
             given = None if given is ABSENT else given
             why = "This field is required." if given is None and why == WHY else why
             self.changes.append(Change(place, given, made, self._reasons.get(place, why)))
+
+
+# -- values of one text, number or truth value that a schema accepts
+
+
+def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
+    """Candidates for a schema's type, made from a value. The schema itself decides which of them it accepts."""
+    options = schema.get("enum")
+    if options:
+        yield from _options([option for option in options if option is not None], value)
+    elif schema.get("type") == "boolean":
+        yield str(value).strip().lower() not in NO
+    elif schema.get("type") in ("integer", "number"):
+        yield from _numbers(schema, value)
+    elif schema.get("type") == "string":
+        yield from _texts(schema, value, now)
+
+
+def samples(schema: Json, now: str) -> Iterator[Any]:
+    """Candidates that are made from the schema alone: its example, its default, and what its limits suggest."""
+    for name in ("example", "default"):
+        if name in schema:
+            yield schema[name]
+    kind = schema.get("type")
+    if schema.get("format") == "date-time":
+        yield now
+    if schema.get("format") in _OF_FORMAT:
+        yield _OF_FORMAT[schema["format"]]
+    if kind == "string":
+        yield from _SAMPLES
+        yield "x" * schema.get("minLength", 1)
+    elif kind in ("integer", "number"):
+        yield from _numbers(schema, 1)
+    elif kind == "boolean":
+        yield True
+
+
+def _options(options: list[Any], value: Any) -> Iterator[Any]:
+    texts = {str(option): option for option in options}
+    similar = nearest(str(value)[:64], list(texts))
+    if similar is not None:
+        yield texts[similar]
+    yield from options
+
+
+def _numbers(schema: Json, value: Any) -> Iterator[int | float]:
+    number = _number(value)
+    bounds = [schema[name] for name in ("minimum", "maximum") if name in schema]
+    for candidate in () if number is None else (number, round(number, 2)):
+        fit = min(max(candidate, schema.get("minimum", candidate)), schema.get("maximum", math.inf))
+        yield int(fit) if schema["type"] == "integer" else fit
+    yield from (*bounds, 1)
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, str):
+        text = value.strip().replace("R$", "").strip()
+        if "," in text:
+            text = text.replace(".", "").replace(",", ".")
+        try:
+            value = float(text[:40])
+        except ValueError:
+            return None
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return value if isinstance(value, int) else None
+
+
+def _texts(schema: Json, value: Any, now: str) -> Iterator[str]:
+    if isinstance(value, int | float):
+        value = str(value)
+    if not isinstance(value, str):
+        return
+    clean = _LONE.sub("", value[:_LONGEST]).replace("\0", "")
+    plain, most, least = clean.strip(), schema.get("maxLength", _LONGEST), schema.get("minLength", 0)
+    spelled = plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain), re.sub(r"[^A-Za-z0-9_.-]", "", plain)
+    for candidate in (clean, plain, *_formatted(schema.get("format"), plain, now), *spelled):
+        if cut := candidate[:most]:
+            yield cut.ljust(least, cut[-1])
+
+
+def _formatted(kind: str | None, text: str, now: str) -> Iterator[str]:
+    if kind == "document":
+        yield from _documents(normalise(text))
+    elif kind == "date-time":
+        found = _DATE(text)
+        if found is not None:
+            clock = found[2] or "00:00:00"
+            clock = clock if clock.count(":") == 2 else clock + ":00"
+            yield f"{found[1]}T{clock}Z"
+            yield f"{found[1]}T00:00:00Z"
+        yield now
+    elif kind == "uri":
+        yield re.sub(r"[\s#@]", "", "https://" + text.rpartition("://")[2])[:2_000]
+    elif kind == "email":
+        name, _, host = re.sub(r"[^A-Za-z0-9@.+_-]", "", text).partition("@")
+        name = name.strip(".")[:60] or "marina"
+        yield from (f"{name}@{host}", f"{name}@example.com")
+
+
+def _documents(plain: str) -> Iterator[str]:
+    """The same document with check digits that hold."""
+    for length, make in ((11, cpf_with_check_digits), (14, cnpj_with_check_digits)):
+        if len(plain) == length:
+            try:
+                yield make(plain[: length - 2])
+            except ValueError:
+                continue
+        elif len(plain) < length:
+            yield plain.zfill(length)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
-from itertools import count, islice
+from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, infer, normalise
 from ..domain.orders import items_cents
+from ..http.inside import Question
 from ..kernel.clock import DAY, iso
 from ..kernel.ids import Cutter
-from ..kernel.record import Row
-from ..store.memory import Store
+from ..kernel.record import Row, UniqueKey
 from ..store.table import Table
 from .attempt import LOOKED_AT, Attempt, Situation
 from .contract_repairs import example_of
 from .mending import Mending, Unmendable
-from .rehearsal import Question
 
 _TRIED = 4  # records
 _CREATING = {
@@ -33,8 +33,6 @@ _CREATING = {
 _ITEM = re.compile(r"([A-Za-z_]+)\[[0-9]+\]").fullmatch
 _REFERENCE = "No such record exists; this one fits."
 _YEAR = 365 * DAY
-_MOST_KEYS = 12_000  # more than are kept
-_MOST = 1_000  # values that are tried
 
 
 def another_reference(s: Situation) -> Iterator[Attempt]:
@@ -144,50 +142,20 @@ def made(s: Situation, table: Table, **given: Any) -> Iterable[tuple[str, Questi
 
 def _unlike_others(s: Situation, table: Table, body: dict[str, Any]) -> dict[str, Any]:
     """The body of a new record with values that no other one has, and without references that it can do without."""
-    store, project_id = s.store, body.get("projectId")
-    if table.name == "projects":
-        return {**body, "status": "active", "name": _unused_name(store, body["name"], None)}
-    if table.name == "plans":
-        return {**body, "name": _unused_name(store, body["name"], project_id)}
-    if table.name == "customers":
-        return {**body, "document": _unused_document(store, body["document"])}
-    if table.name == "webhooks":
-        return {**body, "url": _unused_url(store, body["url"], project_id)}
-    return {name: value for name, value in body.items() if name not in ("planIds", "sku")}
+    made = {name: value for name, value in body.items() if name != "planIds"}
+    for key in s.document.unique.get(table.spec.schema, ()):
+        made |= {key.name: _unused(table, key, made)} if key.name in made else {}
+    return made | ({"status": "active"} if table.name == "projects" else {})
 
 
-def free_document(s: Situation) -> Iterator[Attempt]:
-    """A valid document of the same kind that no customer has."""
-    made = _unused_document(s.store, str(s.attempt.member("document")))
-    if made is not None:
-        yield s.attempt.with_member(["document"], made, "No customer has this document yet.")
-
-
-def free_name(s: Situation) -> Iterator[Attempt]:
-    """The name with a number behind it."""
-    project_id = None
-    if s.operation.id in ("createPlan", "updatePlan"):
-        project_id = str(s.target.public["projectId"] if s.target else s.attempt.member("projectId")).lower()
-    made = _unused_name(s.store, str(s.attempt.member("name")), project_id)
-    if made is not None:
-        yield s.attempt.with_member(["name"], made, "The name is free.")
-
-
-def free_sku(s: Situation) -> Iterator[Attempt]:
-    """The SKU with a number behind it."""
-    sku = str(s.attempt.member("sku"))
-    for number in range(2, 2 + _TRIED):
-        yield s.attempt.with_member(["sku"], f"{sku[:58]}-{number}", "The SKU is free.")
-
-
-def free_address(s: Situation) -> Iterator[Attempt]:
-    """The address with a query behind it."""
-    known = s.target.public if s.target else {"url": "", "projectId": None}
-    project_id = s.attempt.member("projectId") or known["projectId"]
-    url = str(s.attempt.member("url") or known["url"])
-    made = _unused_url(s.store, url, project_id and str(project_id).lower())
-    if made is not None:
-        yield s.attempt.with_member(["url"], made, "No webhook has this address yet.")
+def free_value(s: Situation) -> Iterator[Attempt]:
+    """409 of a unique key: a similar value that no record has."""
+    for table in s.store.tables.values():
+        for key in s.document.unique.get(table.spec.schema, ()):
+            if key.code == s.answer.code and s.operation.id.endswith(table.spec.schema) and key.name in _VARIANTS:
+                known = s.target.public if s.target else {"projectId": None}
+                made = _unused(table, key, known | s.attempt.body)
+                yield s.attempt.with_member([key.name], made, "No other record has this value.")
 
 
 def total_of_items(s: Situation) -> Iterator[Attempt]:
@@ -200,12 +168,9 @@ def another_key(s: Situation) -> Iterator[Attempt]:
     """An Idempotency-Key that was not used for this path."""
     asked = s.attempt.question
     used = asked.headers.get("idempotency-key", "").strip('"')
-    made = (f"{used[:240]}-{number}" for number in range(2, _MOST_KEYS))
-    free = next(
-        (key for key in made if s.copy.replies.get((s.merchant_id, asked.method, asked.path, key)) is None), None
-    )
-    if free is not None:
-        yield s.attempt.with_header("idempotency-key", free, "The key is new.")
+    keys = (f"{used[:240]}-{number}" for number in count(2))
+    free = next(key for key in keys if s.copy.replies.get((s.merchant_id, asked.method, asked.path, key)) is None)
+    yield s.attempt.with_header("idempotency-key", free, "The key is new.")
 
 
 def agreeing_type(s: Situation) -> Iterator[Attempt]:
@@ -227,39 +192,28 @@ def later_expiry(s: Situation) -> Iterator[Attempt]:
     yield s.attempt.with_member(["expires_at"], until, "The key has expired: it needs a later end to be active.")
 
 
-_LONGEST_NAME, _LONGEST_URL = 110, 2_000
+def _unused(table: Table, key: UniqueKey, body: dict[str, Any]) -> str:
+    """A value for the member of a unique key that is like the one in a body, and that no record has."""
+    ids = {key.scope: str(body[key.scope]).lower()} if key.scope and body.get(key.scope) else {}
+    variants = (_VARIANTS[key.name](str(body[key.name]), number) for number in count(2))
+    return next(made for made in variants if table.is_free(key.name, body | ids | {key.name: made}))
 
 
-def _unused_document(store: Store, like: str) -> str | None:
-    """A valid document of the same kind that no customer has."""
+def _document(like: str, number: int) -> str:
+    """A valid document of the same kind."""
     sent = normalise(like)
-    for number in islice(count(), _MOST):
-        digits = f"{int.from_bytes(sha256(f'{sent}/{number}'.encode()).digest()[:8], 'big'):020d}"
-        try:
-            made = cnpj_with_check_digits(digits[:8] + "0001") if len(sent) == 14 else cpf_with_check_digits(digits[:9])
-        except ValueError:
-            continue
-        if len(sent) not in (11, 14):  # a passport
-            made = "X" + digits[:8]
-        if store.customers.holder("document", made) is None:
-            return made
-    return None
+    digits = f"{int.from_bytes(sha256(f'{sent}/{number}'.encode()).digest()[:8], 'big'):020d}"
+    if len(sent) == 14:
+        return cnpj_with_check_digits(digits[:8] + "0001")
+    return cpf_with_check_digits(digits[:9]) if len(sent) == 11 else "X" + digits[:8]
 
 
-def _unused_name(store: Store, like: str, project_id: str | None) -> str | None:
-    """A name with a number behind it: of a plan of a project, or of a project itself."""
-    table = store.projects if project_id is None else store.plans
-    for number in range(2, _MOST):
-        made = f"{like[:_LONGEST_NAME]} {number}"
-        if table.is_free("name", {"name": made, "projectId": project_id}):
-            return made
-    return None
-
-
-def _unused_url(store: Store, like: str, project_id: str | None) -> str | None:
-    """An address with a query behind it that no webhook has for the project."""
-    for number in range(2, _MOST):
-        made = f"{like[:_LONGEST_URL]}{'&' if '?' in like else '?'}receiver={number}"
-        if store.webhooks.is_free("url", {"url": made, "projectId": project_id}):
-            return made
-    return None
+_VARIANTS: Mapping[str, Callable[[str, int], str]] = MappingProxyType(
+    {
+        "document": _document,
+        "name": lambda like, number: f"{like[:110]} {number}",
+        "sku": lambda like, number: f"{like[:58]}-{number}",
+        "url": lambda like, number: f"{like[:2_000]}{'&' if '?' in like else '?'}receiver={number}",
+    }
+)
+"""Values that are like another one, by the member of the unique key."""

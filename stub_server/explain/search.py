@@ -16,9 +16,8 @@ from ..kernel.clock import DAY, iso
 from ..kernel.text import nearest
 from .attempt import Attempt, Situation
 from .kinds import KINDS
-from .mending import Mender
+from .mending import NO, Mender
 from .rehearsal import Answer, Rehearsal
-from .values import NO
 
 MOST = 48  # attempts for one explanation
 DEEPEST = 10  # repairs one after the other
@@ -77,7 +76,7 @@ class Search:
         kind = KINDS.get(answer.code or "")
         if kind is None or kind.repair is None:
             return iter(())
-        situation = Situation(self._mender, self._document, copy, self._merchant, attempt, answer)
+        situation = Situation(self._mender, self._document, self._rehearsal, copy, self._merchant, attempt, answer)
         return kind.repair(situation)
 
     async def _prepared(self, candidate: Attempt, attempt: Attempt, copy: Sandbox) -> Sandbox | None:

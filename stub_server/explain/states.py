@@ -11,11 +11,11 @@ from ..contract.document import Lifecycle
 from ..domain.lifecycle import path as way
 from ..domain.orders import DEFAULT_FAILURE
 from ..domain.payments import can_be_late
+from ..http.inside import Question
 from ..kernel.record import Body, Row
 from .attempt import TABLES, Attempt, Situation
 from .mending import Change
 from .record_repairs import made, sold
-from .rehearsal import Question
 
 _NAMED = 4  # records that are named
 _TRIED = 4  # records that are tried
@@ -91,7 +91,7 @@ def _similar_records(s: Situation) -> Body | None:
         return None
     field = "public_key" if name == "publicKey" else "id"
     rows = [row for row in s.like(table, s.values[name]) if field == "id" or row.public["is_active"]]
-    needed = [row.public[field] for row in rows[:_NAMED]] or ["a record of the caller's: there is none"]
+    needed = [row.public[field] for row in rows[:_NAMED]] or ["a record of the caller, who has none"]
     return _shown(table.spec.schema, s.values[name][:_LONGEST], field, None, needed, [])
 
 
@@ -134,7 +134,7 @@ def project_of(s: Situation) -> Row | None:
 
 
 def active_project(s: Situation) -> Iterator[Attempt]:
-    """An order for a project that sells nothing now: activate it, or order from another one."""
+    """An order for an inactive project: activate it, or order from another one."""
     project = project_of(s)
     if project is not None:
         yield from s.after("Only an active project takes orders.", *_moves(s, project, "active"))
@@ -164,7 +164,7 @@ def _at_offer(attempt: Attempt, project_id: str, plan_id: str) -> Attempt:
 
 
 def live_project(s: Situation) -> Iterator[Attempt]:
-    """What is to belong to an archived project belongs to another one. What belongs to one already cannot change."""
+    """Use a project that is not archived. A record that already belongs to an archived one cannot change."""
     if any(name in TABLES for name in s.values):
         return
     live = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
@@ -177,7 +177,7 @@ def live_project(s: Situation) -> Iterator[Attempt]:
 def _with_project(s: Situation) -> Iterator[Attempt]:
     """The attempt after a call that creates an active project, to which the next repair refers."""
     for _, call in made(s, s.store.projects):
-        yield from s.after("There is no project that it could be about.", call)
+        yield from s.after("There is no project that can be used.", call)
 
 
 def possible_move(s: Situation) -> Iterator[Attempt]:
@@ -191,9 +191,9 @@ def possible_move(s: Situation) -> Iterator[Attempt]:
     is_now = project.public["status"]
     between = way(lifecycle, is_now, str(wanted))[1:-1]
     if between:
-        yield from s.after(f"From {is_now} it goes there in steps.", *_moves(s, project, between[-1]))
+        yield from s.after(f"From {is_now} it needs several moves.", *_moves(s, project, between[-1]))
     if sent is not None:
-        yield s.attempt.with_member(["status"], is_now, "It stays as it is.")
+        yield s.attempt.with_member(["status"], is_now, "The status stays as it is.")
 
 
 def _moves(s: Situation, project: Row, to: str) -> list[Question | None]:
@@ -244,7 +244,7 @@ roomier_plan = changed_plan(lambda s, plan: {"max_subscribers": None}, "All plac
 
 _plan_with_method = changed_plan(
     lambda s, plan: {"payment_methods": [*plan.public["payment_methods"], s.attempt.member("paymentMethod") or "pix"]},
-    "The plan does not take this method yet.",
+    "The plan does not accept this method yet.",
 )
 
 
@@ -253,7 +253,7 @@ def possible_method(s: Situation) -> Iterator[Attempt]:
     plan = s.store.plans.open(_plan_id(s))
     if plan is not None and s.operation.id == "createOrder":
         for method in plan.public["payment_methods"]:
-            yield s.attempt.with_member(["paymentMethod"], method, "The plan takes this method.")
+            yield s.attempt.with_member(["paymentMethod"], method, "The plan accepts this method.")
     yield from _plan_with_method(s)
 
 
@@ -264,7 +264,7 @@ def unused_plan(s: Situation) -> Iterator[Attempt]:
     if not fields or not isinstance(body, dict) or plan is None:
         return
     if body.keys() - set(fields):
-        yield s.attempt.without_members([f for f in fields if f in body], "It stays while there are subscribers.")
+        yield s.attempt.without_members([f for f in fields if f in body], "It is fixed while there are subscribers.")
     kept = {f: plan.public[f] for f in fields if f in body}
     yield s.attempt.with_body({**body, **kept}, *(Change(f"body.{f}", body[f], kept[f], "It stays.") for f in kept))
 

@@ -232,14 +232,14 @@ class Faults:
             self._made = max(self._made, int(digits) - 1)
 
     def get(self, ident: str) -> Fault:
-        """A rule. Raises Missing."""
+        """A rule. Raises NotFound."""
         found = self.rules.get(ident)
         if found is None:
             raise NotFound("There is no fault rule of this id in the sandbox.")
         return found
 
     def drop(self, ident: str) -> None:
-        """Delete a rule. Raises Missing."""
+        """Delete a rule. Raises NotFound."""
         del self.rules[self.get(ident).id]
 
     def copy(self) -> Faults:

@@ -1,4 +1,4 @@
-"""Makes a sandbox of what was read, if all of it fits the served contract; if asked for, of the part that fits."""
+"""Makes a sandbox of data that was read, if it fits the served contract, or with `--drop-unfit` of what fits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LeftOut(NamedTuple):
         return ", ".join([*counts, *(f"the snapshot {name}" for name in self.snapshots)])
 
     def tell(self, where: str) -> None:
-        """Log what was left out at the start, and why."""
+        """Log what was left out, and why."""
         log.warning("%s: left out are %s", where, self)
         for reason in self.reasons:
             log.warning("  %s", reason)
@@ -153,7 +153,7 @@ def _filled(
         build(sandbox, state, secret, clock)
         return list(islice(faults_of(sandbox), most))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
-        message = f"The file is damaged: {where}its records do not go together ({error!r})."
+        message = f"The file is damaged: {where}its records contradict each other ({error!r})."
         raise BadFile("damaged", message) from None
 
 

@@ -1,6 +1,6 @@
-"""The file of a sandbox: written by an export, read by an import; and what becomes of its secrets.
+"""The file of a sandbox, which an export writes and an import reads, and its secrets.
 
-A sandbox that changes hands gets API keys that follow from the server's secret. A file may be without any secrets.
+An imported sandbox gets API keys that are derived from the server's secret. A file may be written without secrets.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def write_sandbox(
     *,
     secrets: bool = True,
 ) -> None:
-    """Write the file of a state that nobody else uses, with its history in the newest steps that led to it.
+    """Write the file of a state, which is used up, with its history in the newest steps that led to it.
 
     Raises BadFile for a sandbox that is too large.
     """
@@ -116,7 +116,7 @@ class SandboxImporter:
             for kind, body in reading:
                 if kind == "snapshot":
                     if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
-                        raise Unreadable(f"a snapshot {body['name']} too many")
+                        raise Unreadable(f"one snapshot too many, {body['name']}")
                     reader = Reader(rewrite, fitting=fitting.afresh())
                     snapshots[body["name"]] = body, reader
                 elif reader is not own and kind in ("step", "use"):
@@ -134,7 +134,7 @@ class SandboxImporter:
 
 
 def resumed(clock: ClockState) -> ClockState:
-    """The clock of a sandbox that was carried: a running one runs on from the instant at which it was packed."""
+    """The clock of an imported sandbox: a running one continues from the instant of the export."""
     return clock if clock.frozen else clock._replace(offset=clock.now - wall_ms())
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from copy import copy
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,11 @@ from ..contract.converting import Fault
 from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json, read
-from ..domain.api_keys import PRIVATE, PRIVATE_LENGTH, PUBLIC, PUBLIC_LENGTH, digest
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
 from ..engine.step import ReplyKey, Saved, Step
 from ..events.log import Event
-from ..events.signing import new_key
 from ..kernel.clock import parse_iso
-from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..kernel.text import counted
 from ..kernel.timers import SENDING, TimerData
@@ -122,7 +118,7 @@ class Fitting:
             if not faults:
                 key, hidden = place(parse_iso(public[spec.created]), record.id), orjson.loads(whole(table, record))
                 if (record.id, record.key) != (public["id"], key):
-                    faults = [Fault("/id", "its id or its time of creation is another inside")]
+                    faults = [Fault("/id", "its id or its time of creation differs from the one inside")]
                 elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
                     faults = [Fault(*f"hidden{fault}".split(": ", 1))]
         if faults:
@@ -198,7 +194,7 @@ def is_job(timer: TimerData) -> bool:
 def faults_of(sandbox: Sandbox) -> Iterator[str]:
     """What is wrong with a sandbox whose records each fit: ids, unique keys, or laws, the first that has faults."""
     clashes = (_clashes(table) for store in sandbox.stores.values() for table in store.tables.values())
-    for found in (chain(_reused_ids(sandbox), _reused_secrets(sandbox)), *clashes, broken(sandbox)):
+    for found in (_reused_ids(sandbox), *clashes, broken(sandbox)):
         first = next(found, None)
         if first is not None:
             yield first
@@ -219,28 +215,6 @@ def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
     for event in sandbox.events:
         if int(event.id.removeprefix("evt_"), 16) in events:
             yield f"event {event.id}: a new event would be given this id"
-
-
-def _reused_secrets(sandbox: Sandbox) -> Iterator[str]:
-    """Keys and webhooks with a secret that the next ones would get, as the position of secrets is too low."""
-    made = [
-        (table, record)
-        for store in sandbox.stores.values()
-        for table in (store.api_keys, store.webhooks)
-        for record in table.rows.values()
-        if record.id not in sandbox.seeded_keys
-    ]
-    if not made:
-        return
-    blocks = list(sandbox.ids.upcoming_secrets(UPCOMING))
-    upcoming = {new_key(block[:32]) for block in blocks}
-    upcoming |= {PUBLIC + derived_text(block, PUBLIC_LENGTH) for block in blocks}
-    upcoming |= {digest(PRIVATE + derived_text(block, PRIVATE_LENGTH)) for block in blocks}
-    for table, record in made:
-        public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
-        own = {public.get("public_key"), hidden.get("digest"), *(key["key"] for key in hidden.get("signing_keys", ()))}
-        if not upcoming.isdisjoint(own):
-            yield f"{table.name} {record.id}: a new one would be given its secret"
 
 
 def _clashes(table: Table) -> Iterator[str]:

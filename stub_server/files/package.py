@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -29,9 +28,6 @@ LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one
 MOST_VALUES = 100_000  # of a line: five of the largest bodies
 DEEPEST = 48  # levels: a request has at most 32, and a line adds at most 10
 _PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are read at once; and those that are kept in memory
-# Goes over each byte once: it is never given back, and a text that does not close reaches to the end of the line.
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_TOO_MANY = "a line holds more values than any of ours"
 _NOTE = "Holds signing keys and saved replies: whoever has this file can sign as this sandbox does."
 _NO_SECRETS = "Holds no keys and no saved replies: whoever imports it gets keys of his own."
 
@@ -46,7 +42,7 @@ class BadFile(ValueError):
 
 def is_readable(line: bytes) -> bool:
     """Whether a line is short enough, whatever it says."""
-    return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES and _brackets(line) <= MOST_VALUES
+    return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES
 
 
 def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secrets: bool, kind: str = FORMAT) -> None:
@@ -65,7 +61,7 @@ def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secr
             if len(line) > LONGEST_LINE:
                 raise BadFile("too_large", f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line.")
             if size > MOST_BYTES:
-                raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the most that a file holds.")
+                raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the most that a file may have.")
             count += 1
             seal.update(line)
             seal.update(b"\n")
@@ -84,9 +80,9 @@ def _naming_no_room() -> Iterator[None]:
 def unpack(
     data: bytes | bytearray, check: Callable[[str, Any], None], expected: Collection[str] = (FORMAT, RECORDING)
 ) -> Iterator[tuple[str, Any]]:
-    """The header and then the lines of a file, (kind, body) each, as they are read; the last one proves them whole.
+    """The header and then the lines of a file as (kind, body); the last line has their checksum.
 
-    `check` holds a line to its schema and raises BadFile; `expected` are the formats that may be read. Raises BadFile.
+    `check` validates a line against its schema; `expected` are the formats that may be read. Raises BadFile.
     """
     if data[:2] != b"\x1f\x8b":
         raise BadFile("foreign", "This is no file of a sandbox: it is not packed with gzip.")
@@ -98,7 +94,7 @@ def unpack(
         check(kind, body)
         if kind == "end":
             if body != {"lines": count, "sha256": seal.hexdigest()}:
-                raise _damaged("its lines are not those that it was made of")
+                raise _damaged("its checksum does not match its lines")
             count = -1
             continue
         if count < 0:
@@ -134,31 +130,19 @@ def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
         )
 
 
-def _brackets(line: bytes) -> int:
-    """How many lists and objects begin in a line: text is looked at only where there may be too many."""
-    count = line.count(b"[") + line.count(b"{")
-    if count > MOST_VALUES:
-        for text in _TEXT.finditer(line):
-            count -= text[0].count(b"[") + text[0].count(b"{")
-    return count
-
-
 def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
-    brackets = _brackets(line)
-    if brackets > MOST_VALUES:  # even reading them would hold up everybody
-        raise _damaged(_TOO_MANY)
     try:
         value = orjson.loads(line)
     except ValueError:
         value = None
     if line.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
-        raise _damaged(_TOO_MANY)
-    if brackets > DEEPEST and is_deeper_than(value, DEEPEST):
+        raise _damaged(f"a line has more than {MOST_VALUES:,} values")
+    if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
         raise _damaged(f"a line is nested deeper than {DEEPEST} levels")
     if not isinstance(value, dict) or len(value) != 1:
         if is_first:
             raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")
-        raise _damaged("a line is not JSON of one member")
+        raise _damaged("a line is not a JSON object of one member")
     kind, body = next(iter(value.items()))
     return _FORMER.get(kind, kind), body
 
@@ -172,7 +156,7 @@ def _lines(data: bytes | bytearray) -> Iterator[bytes]:
             raise BadFile("too_large", f"The file unpacks to more than {_LIMIT}, the most that is read.")
         *lines, rest = (rest + piece).split(b"\n")
         if max(map(len, (rest, *lines))) > LONGEST_LINE:
-            raise _damaged("a line is longer than any of ours")
+            raise _damaged(f"a line is longer than {LONGEST_LINE >> 20} MiB")
         yield from lines
     if not unpacker.eof:
         raise _damaged("it breaks off")
@@ -198,7 +182,7 @@ def _damaged(reason: str) -> BadFile:
 
 
 class Download:
-    """A file that is written at once, and read in pieces: beyond a mebibyte it is not in memory.
+    """A file that is written whole and then read in pieces. Beyond a mebibyte it is on disk.
 
     After `written` this is an asynchronous iterator of its pieces. Its reader closes it.
     """

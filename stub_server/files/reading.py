@@ -106,7 +106,7 @@ class Reader:
 
     def _add(self, table: str, records: list[Record]) -> None:
         if self._owned is None:
-            raise Unreadable("a record that belongs to nobody")
+            raise Unreadable("a record without a merchant")
         self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
         self._shown.extend([record.public for record in records])
 
@@ -144,7 +144,7 @@ class Reader:
         if body["number"] != state.step + 1:
             raise Unreadable(f"step {body['number']} after step {state.step}")
         if any(now < before for now, before in zip(body["position"], state.position, strict=True)):
-            raise Unreadable(f"step {body['number']} gives ids again: its position is before that of the step before")
+            raise Unreadable(f"step {body['number']} uses ids again: its position is lower than the one before")
         opens_store = isinstance(body["merchant"], dict)
         merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
         part = self._part(merchant, body, opens=opens_store, closes=False)

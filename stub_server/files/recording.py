@@ -1,4 +1,4 @@
-"""The file of a recording: a sandbox, the requests that followed, and the answers of receivers of webhooks."""
+"""The file of a recording: a sandbox, the requests to it, and the answers of webhook receivers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_recording(
     *,
     secrets: bool,
 ) -> None:
-    """Write the file of a state that nobody else uses and of what followed. It has no digests of API keys.
+    """Write the file of a state, which is used up, and of what followed. It has no digests of API keys.
 
     `later` are the steps since: an import makes the state after them. Raises BadFile for a recording that is too large.
     """
@@ -78,7 +78,7 @@ def outline(data: bytes, check: Callable[[str, Any], None]) -> Outline:
         elif kind == "request":
             requests.append(body)
     if not about:
-        raise BadFile("damaged", "The file is damaged: it does not say how its server was set.")
+        raise BadFile("damaged", "The file is damaged: it lacks the settings of its server.")
     return Outline(header, about, requests)
 
 
@@ -160,20 +160,14 @@ def step_for(sandbox: Sandbox, body: Body) -> Step:
         at=body["at"],
         cause=Cause(**body["cause"]),
         merchant=store.merchant,
-        opens_store=False,
         puts=tuple(puts),
-        drops=(),
-        events=(),
         events_before=sandbox.events.raised,
-        forgotten_events=(),
         timers_set=tuple(
             (t["due"], t["number"], t["job"], t["merchant"], t["subject"]) for t in body.get("timers", ())
         ),
         timers_before=sandbox.timers.last,
         timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
         used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
-        saved=None,
-        forgotten_replies=(),
         clock=clock if clock.now == body["at"] else sandbox.clock.at(body["at"]),
         clock_before=clock,
         position=sandbox.ids.position,
@@ -228,7 +222,7 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
 
 
 def _keep(trace: Trace, body: Body) -> None:
-    """Have what came and went."""
+    """Add the messages to a trace."""
     names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
     trace.packed = "\n".join((*names, *values)).encode("latin-1")
     trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")

@@ -132,11 +132,11 @@ class HostPolicy:
         """Raises BadRequest, NotBuilt and Forbidden."""
         headers = call.headers
         if b"host" not in headers and scope["http_version"] == "1.1":
-            raise BadRequest("An HTTP/1.1 request has a Host header.", code="malformed_request")
+            raise BadRequest("The Host header is missing. HTTP/1.1 requires one.", code="malformed_request")
         if _coding(headers) not in (b"", b"chunked"):
-            raise NotBuilt("The transfer coding is not known. Send the body whole, or with Transfer-Encoding: chunked.")
+            raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
         if (repeated := _repeated(scope["headers"])) is not None:
-            raise BadRequest(f"The request has more than one {repeated} header.", code="malformed_request")
+            raise BadRequest(f"The request has more than one {repeated} header. Send one.", code="malformed_request")
         path = call.path
         if path.startswith("/s/"):
             path = path[path.find("/", 3) :]
@@ -242,9 +242,9 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
             raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.", code="malformed_request")
         own = "" if sandbox is None else server.sandboxes.control_key(sandbox)
         if not (own and hmac.compare_digest(control_key, own.encode())):
-            raise _closed("This X-Sandbox-Control-Key does not open the controls of this sandbox.")
+            raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
         if not opens(path):
-            raise _closed("A control key does not open this. Send the server's admin key as X-Sandbox-Admin-Key.")
+            raise _closed("A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key.")
         return
     is_inbox = inbox_at(call.method, path) is not None
     if server.admin_key is not None and not (is_inbox and server.loopback):
@@ -256,7 +256,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
     if not server.loopback:
-        raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
+        raise _closed("The control surface is closed: other machines can reach this server. Start it with --admin-key.")
     if not is_local_host(headers.get(b"host")) or is_from_elsewhere(headers):
         raise _closed(_PAGES)
 

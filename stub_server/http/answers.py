@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from http import HTTPStatus
 from typing import TypeAlias
 
 import orjson
-from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from ..calls.call import Answer
@@ -33,14 +31,9 @@ PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 
 
 def as_refusal(error: Exception, trace: Trace) -> Refusal:
-    """Any exception as a refusal. One that is neither a Refusal nor an HTTP error is logged as a defect."""
+    """Any exception as a refusal. One that is no Refusal is logged as a defect."""
     if isinstance(error, Refusal):
         return error
-    if isinstance(error, HTTPException) and error.status_code < 500:
-        status = HTTPStatus(error.status_code)
-        refusal = Refusal(error.detail or status.phrase, code=status.name.lower(), headers=error.headers)
-        refusal.status = error.status_code
-        return refusal
     log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
     return Refusal(
         "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."

@@ -26,7 +26,7 @@ class Application(ConnexionMiddleware):
         self._layers = layers
 
     def serve(self, server: Server) -> None:
-        """Have this server behind the layers. Before the first request alone."""
+        """Set the server behind the layers. It must be called before the first request."""
         self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*self._layers(server)]
 
     def layer(self, kind: type[Layer]) -> Layer:

@@ -1,4 +1,4 @@
-"""RequestContext: what every request begins and ends with: its headers, its trace for the journal, its answer."""
+"""RequestContext, the outermost layer: reads headers, sends answers, writes the journal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_ori
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .peers import HOP, Hops, Word
-from .selection import ABOUT_THE_SERVER, AS_OF, turn_back
+from .selection import ABOUT_THE_SERVER, AS_OF, undo_creation
 
 _OURS = b"x-sandbox"
 _KNOWN = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
@@ -35,7 +35,7 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 
 
 class RequestContext:
-    """The outermost layer. The others raise refusals or leave answers in the call; this one alone sends them."""
+    """The outermost layer. Others raise refusals or leave answers in the call; only this one sends them."""
 
     def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, origins: Origins, hops: Hops | None = None) -> None:
         """`origins` are the pages that may read the API; `hops` recognises requests of other servers of the store."""
@@ -65,7 +65,7 @@ class RequestContext:
             try:
                 await self.app(scope, receive, send)
                 if call.pending is not None:  # the request has not used the sandbox
-                    turn_back(call)
+                    undo_creation(call)
             except Exception as error:
                 await self._refuse(error, call, receive)
             while True:
@@ -93,7 +93,7 @@ class RequestContext:
         if call.stream is not None:
             await call.stream.chunks.aclose()
         asked = call.sandbox.name
-        turn_back(call)
+        undo_creation(call)
         status, headers, body = render(error, call.trace, asked)
         if call.is_kept and not call.path.startswith(CONTROL):
             await _read_late(call, receive)
@@ -194,7 +194,7 @@ class RequestContext:
             call.faults = None  # it refers to the call
         trace.micros = (perf_counter_ns() - trace.began) // 1000
         if call.pending is not None or (call.created is not None and trace.status >= 400):
-            turn_back(call)
+            undo_creation(call)
         if call.is_internal:
             return
         if is_control:
@@ -202,7 +202,7 @@ class RequestContext:
         if call.is_kept and (not is_control or _changes_something(call)):
             self._journal.write(call)
         else:
-            self._journal.pass_by(call)
+            self._journal.skip(call)
         for listener in self._server.listeners:
             listener(trace, trace.warnings)
 
@@ -308,7 +308,7 @@ class JournalWriter:
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
 
-    def pass_by(self, call: Call) -> None:
+    def skip(self, call: Call) -> None:
         """Remove secrets from what the terminal shows of a request that is not stored."""
         trace = call.trace
         if call.warnings:
@@ -322,7 +322,7 @@ class JournalWriter:
         if call.prefix:
             trace.is_prefixed = True
         if not journal.keeps_bodies:
-            self.pass_by(call)
+            self.skip(call)
             trace.answer, trace.sent = None, b""
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
             journal.append(trace)

@@ -23,7 +23,7 @@ from ..calls.reply import Reply, Streamed
 from ..contract.compatibility import success_of
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import ContractViolation, Schemas
-from ..domain.uniqueness import duplicate
+from ..domain.lifecycle import duplicate
 from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
@@ -246,7 +246,7 @@ class Dispatch(SpecMiddleware):
                 raise refusal from None
             if self._shipped is None:
                 raise
-            raise NotBuilt(f"The overlays take this request, but not what it leads to: {error}") from None
+            raise NotBuilt(f"The overlays allow this request, but not its result: {error}") from None
 
 
 def set_answer(call: Call, reply: Reply, body: bytes) -> None:

@@ -218,7 +218,9 @@ class Injection:
             self._place.enter_context(self._call.server.waiting.of(self._call))
             self._has_place = True
         if not await self._wait(delay):
-            raise BadRequest("The client left while the request was delayed: it is not done.", code="malformed_request")
+            raise BadRequest(
+                "The client left during the delay. The request was not processed.", code="malformed_request"
+            )
         if self.effect is not None and self.effect.is_answer:
             raise self._effects.refusal(self.effect, self._operation_id)
 

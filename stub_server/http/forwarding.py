@@ -49,7 +49,7 @@ class Forwarding:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         if HOP in call.headers:
-            message = f"{HOP.decode()} is a header that only servers of one store send. Leave it out."
+            message = f"{HOP.decode()} is a header between servers. Leave it out."
             raise BadRequest(message, code="malformed_request")
         if call.is_hop and self._server.closing.is_set():
             call.is_kept = False
@@ -113,7 +113,7 @@ class Passage:
             if call.method in _SAFE and again is not None:
                 raise NotThere(again)
             raise Unavailable(
-                "The server that has this sandbox ended before its answer. What the sandbox shows is what was done.",
+                "The server that has this sandbox stopped before its answer. Read the sandbox to see what was done.",
                 code="store_unavailable",
                 headers={"Retry-After": "1"},
             )

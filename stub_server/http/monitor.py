@@ -106,7 +106,7 @@ class ConnectionMonitor:
 
     def _make_room(self) -> bool:
         """Close the connection that has been idle longest; if none is idle, one that sends or reads slowly."""
-        for waits in (_IDLE, _SLOW):
+        for waits in (IDLE, _SLOW):
             found = [connection for connection in self._open if connection.waits_for()[0] in waits]
             if found:
                 oldest = min(found, key=lambda connection: connection.rested)
@@ -116,5 +116,5 @@ class ConnectionMonitor:
         return False
 
 
-_IDLE = (Wait.REQUEST, Wait.NEXT, Wait.HEAD, Wait.END)
+IDLE = (Wait.REQUEST, Wait.NEXT, Wait.HEAD, Wait.END)
 _SLOW = (Wait.BODY, Wait.READER)

@@ -19,6 +19,7 @@ from .answers import Headers, not_allowed, options
 from .selection import create_pending
 
 _BODILESS = (204, 205, 304)
+_BELOW = (*CONSOLE, "/guide/")  # what the paths of pages begin with that are not listed
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
 
@@ -41,7 +42,7 @@ class Pages:
     """Answers paths that are not in the contract. The journal stores none of these requests."""
 
     def __init__(self, app: ASGIApp, pages: Mapping[str, Page], console: Forms) -> None:
-        """`console` answers the paths below `CONSOLE`, POST included: the body of a form is in the call."""
+        """`console` answers the paths below `_BELOW`, of `CONSOLE` POST too: the body of a form is in the call."""
         self.app, self._pages, self._console = app, pages, console
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
@@ -49,7 +50,7 @@ class Pages:
         page = self._pages.get(path)
         if page is not None:
             return _show(page, scope[CALL], ALLOW)
-        if path.startswith(CONSOLE):
+        if path.startswith(_BELOW):
             return self._show_console(scope[CALL], receive)
         if path.startswith(INBOX):
             name = inbox_at(scope["method"], path)
@@ -58,10 +59,11 @@ class Pages:
         return self.app(scope, receive, send)
 
     async def _show_console(self, call: Call, receive: Receive) -> None:
-        if call.method == "POST":
+        has_forms = call.path.startswith(CONSOLE)
+        if has_forms and call.method == "POST":
             call.is_kept = False
             call.body_bytes = bytes(await call.read(receive, self._console.most(call)))
-        await _show(self._console, call, ALLOW_FORMS)
+        await _show(self._console, call, ALLOW_FORMS if has_forms else ALLOW)
 
 
 async def _show(page: Page, call: Call, allow: str) -> None:

@@ -30,8 +30,8 @@ LARGEST_HEAD = 65_536
 """The most bytes until a request's headers are complete, and again between two pieces of its body (trailers)."""
 _MOST_DROPPED = 1_048_576  # bytes from a refused client that are read and dropped, so that it receives the response
 _NO_METHOD = (
-    "The request does not begin with a method of HTTP, such as GET or POST in capital letters. "
-    "After a body, that is so when Content-Length is smaller than the body."
+    "The request does not begin with an HTTP method, such as GET or POST in capital letters. "
+    "The Content-Length of the request before it may be too small."
 )
 _NO_TARGET = (
     "The request's target cannot be read. It begins with / or http://, and what is not ASCII in it must be "
@@ -40,7 +40,7 @@ _NO_TARGET = (
 # Messages of the parser that say too little, and ours.
 _UNREADABLE = {
     "Expected HTTP/, RTSP/ or ICE/": "After method and target there must be HTTP/1.1. A space in the target is %20.",
-    "Pause on PRI/Upgrade": "HTTP/2 is not spoken here. Send the request as HTTP/1.1.",
+    "Pause on PRI/Upgrade": "HTTP/2 is not supported. Send the request as HTTP/1.1.",
 }
 _VERSION = "Requests are HTTP/1.1 or HTTP/1.0. Send this one as HTTP/1.1."
 _SPOKEN = frozenset(("1.1", "1.0"))
@@ -51,7 +51,7 @@ _REQUEST_LINES = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r\n]+ HTTP/\d\
 _CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})  # not allowed in the value of a header
 _LINE_END = len(b"\r\n")
 _FRAMING = frozenset((b"connection", b"transfer-encoding"))
-_NO_BODY = "A request with a body cannot ask for another protocol. Send it without the Upgrade header."
+_NO_BODY = "A request with a body cannot change the protocol. Send it without the Upgrade header."
 
 
 def protocol(limits: Limits) -> type[HttpToolsProtocol]:
@@ -142,7 +142,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(refusal)  # whatever comes after it
         elif headers.get(b"upgrade") == b"websocket":
             scope[REFUSED] = BadRequest(  # type: ignore[literal-required]
-                "There are no WebSockets here. Send a plain HTTP request.",
+                "WebSockets are not supported. Send a plain HTTP request.",
                 advice="GET /_sandbox/stream sends events as they happen.",
                 code="malformed_request",
             )
@@ -238,7 +238,7 @@ class HttpProtocol(HttpToolsProtocol):
         if wait in (Wait.HEAD, Wait.BODY):
             what = "headers" if wait is Wait.HEAD else "body"
             limit = self.monitor.limits.allowed(wait)
-            self._refuse(TimedOut(f"The rest of the request's {what} did not come within {limit:g} seconds."))
+            self._refuse(TimedOut(f"The rest of the request's {what} did not arrive within {limit:g} seconds."))
         elif wait in (Wait.REQUEST, Wait.NEXT):
             self.transport.close()
         else:
@@ -290,7 +290,7 @@ def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
     if isinstance(error, HttpParserInvalidMethodError):
         unknown = [method for method in map(bytes.decode, _REQUEST_LINES(data)) if method not in _METHODS]
         if unknown:
-            return NotBuilt(f"The method {unknown[0][:20]} is not known. Methods are written in capital letters.")
+            return NotBuilt(f"Unknown method {unknown[0][:20]}. Methods are written in capital letters.")
         return BadRequest(_NO_METHOD, code="malformed_request")
     if isinstance(error, HttpParserInvalidURLError) or isinstance(error.__context__, HttpParserInvalidURLError):
         return BadRequest(_NO_TARGET, code="malformed_request")

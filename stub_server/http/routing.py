@@ -23,7 +23,7 @@ from .answers import not_allowed, options
 DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
-_SHOWN = 60
+_LONGEST = 300  # characters of a path for which a similar one is looked for
 
 
 class _Node:
@@ -90,7 +90,7 @@ class Routing(SpecMiddleware):
             if node is not None and last:
                 values = (last,)
             else:
-                node, values = _walk(self._root, path.split("/"), 1, ())
+                node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         call: Call = scope[CALL]
         if node is None:
             raise self._no_route(call.method, path)
@@ -113,20 +113,20 @@ class Routing(SpecMiddleware):
         else:
             below = CONTROL if path.startswith(CONTROL) else ""
             message = f"The {'control surface' if below else 'API'} has no path {path[:200]}."
-            guess, rest = self._guess(method, path), f"{below}/openapi.json lists every path."
+            near, rest = self.nearest(method, path), f"{below}/openapi.json lists every path."
+            guess = near and f"{near[0]} {quote(near[1], safe='/{}')}"
         return NotFound(message, advice=f"Did you mean {guess}? {rest}" if guess else rest, code="route_not_found")
 
-    def _guess(self, method: str, path: str) -> str | None:
-        """The nearest method and path."""
+    def nearest(self, method: str, path: str) -> tuple[str, str] | None:
+        """The method and path that are most similar to those of a request without an operation."""
         found = [near for reading in _readings(path) if (near := self._nearest(reading)) is not None]
         if not found:
             return None
         node, spelled = next((near for near in found if method in near[0].methods), found[0])
-        shown = method if method in node.methods else next(iter(node.methods))
-        return f"{shown} /{'/'.join(spelled)}"
+        return method if method in node.methods else next(iter(node.methods)), f"/{'/'.join(spelled)}"
 
     def _nearest(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
-        if len(segments) > _DEEPEST:
+        if len(segments) > _DEEPEST or sum(map(len, segments)) > _LONGEST:
             return None
         is_control = segments[:1] == [CONTROL[1:]]
         rest = segments[1:] if is_control else segments
@@ -158,30 +158,22 @@ def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | Non
         child = node.template if name is None else node.literals[name]
         if child is None:
             return None
-        spelled.append(name or quote(segment[:_SHOWN]) or child.parameter)
+        spelled.append(name or segment or child.parameter)
         node = child
     return (node, spelled) if node.methods else None
 
 
-def _walk(
-    node: _Node, segments: list[str], start: int, values: tuple[str, ...]
-) -> tuple[_Node | None, tuple[str, ...]]:
-    for at in range(start, len(segments)):
-        segment = segments[at]
-        child = node.literals.get(segment)
-        if child is not None:
-            if node.template is not None:  # the literal wins, unless nothing matches below it
-                found = _walk(child, segments, at + 1, values)
-                if found[0] is not None:
-                    return found
-                child = None
-            else:
-                node = child
-        if child is None:
-            if node.template is None or not segment:
-                return None, ()
-            node, values = node.template, (*values, segment)
-    return (node, values) if node.methods else (None, ())
+def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, ...]] | None:
+    """The node of a path, and the values of its parameters; a literal wins, unless nothing matches below it."""
+    if at == len(segments):
+        return (node, ()) if node.methods else None
+    segment = segments[at]
+    literal = node.literals.get(segment)
+    found = None if literal is None else _walk(literal, segments, at + 1)
+    if found is None and node.template is not None and segment:
+        found = _walk(node.template, segments, at + 1)
+        return None if found is None else (found[0], (segment, *found[1]))
+    return found
 
 
 class _Operation(SecurityOperation):

@@ -25,7 +25,7 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.scheduler import pass_on, tick
 from ..kernel.clock import parse_iso
 from ..kernel.problem import BadRequest, NotFound, Unavailable, broken, detail
-from ..sandboxes.names import folded
+from ..sandboxes.entry import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
 from .answers import REFUSED
 from .forwarding import NotThere
@@ -72,10 +72,10 @@ class SandboxSelection:
         return self._go_on(call, scope, receive, send)
 
     def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
-        """The same where a sandbox may be in the store alone, or belong to another server."""
+        """The same with a store, where a sandbox may not be in memory, or be on another server."""
         call: Call = scope[CALL]
         path = call.path if rest is None else rest
-        if path.startswith(_OTHERS):  # the server that has that one answers, whatever sandbox names the request
+        if path.startswith(_OTHERS):  # the server that has this sandbox answers, whichever one the request names
             return self._open(name, rest, scope, receive, send, path[len(_OTHERS) :].partition("/")[0])
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is not None and (name is not None or b"authorization" not in call.headers):
@@ -132,10 +132,10 @@ class SandboxSelection:
         return None if key is None else self._sandboxes.keyring.sandbox_of(key)
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request to a sandbox that does not exist. Raises NotFound for what only reads the control surface."""
+        """Serve the first request to a sandbox. Raises NotFound for one that only reads the control surface."""
         call: Call = scope[CALL]
         headers = call.headers
-        # A page from elsewhere must not create sandboxes in a developer's server: their number is limited.
+        # A foreign page must not create sandboxes in a developer's server: their number is limited.
         if self._loopback and (is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
             raise NotFound("There is no such sandbox.", code="sandbox_not_found")
         path = call.path if rest is None else rest
@@ -230,9 +230,9 @@ class TimeTravel:
     async def _go_back(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
         if scope["extensions"][ROUTING_CONTEXT]["api_base_path"]:
-            raise _impossible(f"it is for the API, and {call.trace.path[:60]} shows the sandbox as it is now")
+            raise _impossible(f"it is for the API only, and {call.trace.path[:60]} always shows the present")
         if call.method not in ("GET", "HEAD"):
-            raise _impossible(f"it is for GET only, and this is {call.method[:20]}: the past cannot be changed")
+            raise _impossible(f"it is for GET only, not {call.method[:20]}: the past cannot be changed")
         sandbox = call.sandbox
         step, instant = _asked(call.headers[AS_OF].decode("latin-1").strip())
         number = step_at(sandbox, instant, NAME) if step is None else step
@@ -294,7 +294,7 @@ async def create_pending(call: Call) -> None:
     pending, sandboxes = call.pending, call.server.sandboxes
     if pending is None:
         return
-    sandbox = await sandboxes.let_in(pending)
+    sandbox = await sandboxes.register(pending)
     if sandbox is pending:
         call.created = sandboxes.entry(sandbox.name)
     else:  # another request created it first
@@ -309,7 +309,7 @@ async def create_pending(call: Call) -> None:
     call.pending = None
 
 
-def turn_back(call: Call) -> None:
+def undo_creation(call: Call) -> None:
     """Delete the sandbox that a failed request created, if any, unless others have used it meanwhile.
 
     A request whose sandbox does not exist is in the default one's journal, with its whole path and an id of the

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from time import perf_counter_ns
 from typing import Any
-from urllib.parse import parse_qsl, unquote_plus
+from urllib.parse import unquote_plus
 
 import orjson
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
@@ -20,6 +20,7 @@ from jsonschema_rs import Draft4Validator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
+from ..contract.compatibility import relied_on
 from ..contract.document import Document, Operation
 from ..contract.formats import READ, is_uuid
 from ..contract.schema import LONGEST_KEY, Schemas, Validator, prune
@@ -28,8 +29,8 @@ from ..domain.documents import checks_digits
 from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
-from ..resolver import Takes, relied_on, takes_of
-from .violations import MOST_GUESSED, SHOWN, details_of, did_you_mean, schema_of, shown, unread
+from ..resolver import Takes, takes_of
+from .violations import MOST_GUESSED, details_of, did_you_mean, schema_of, shown, unread
 
 # Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
@@ -37,6 +38,7 @@ DEEPEST = 32
 # Of a body with more commas only the first violation is listed: finding all would delay other requests.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
+_MOST_KNOWN, _LONGEST_KNOWN = 64, 512  # queries of an operation that are remembered, and bytes of one
 _UNCHECKED = " A sandbox that was started with --check-digits off accepts any."
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
@@ -45,8 +47,7 @@ _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
 _READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
-# Larger integers of a query are read as this, which is refused as they would be: no maximum is that large.
-_LARGEST = 10**18
+_LONGEST_INTEGER = 4_000  # digits: Python reads no more
 CODE = "metadata_key_invalid"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
 _DEEPEST_MAP = 8
@@ -152,12 +153,13 @@ class OperationRequests:
         ]
         self._has_one_uuid = [is_id for _, is_id, _ in self._ids] == [True]
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
-        self._casts = {name: _cast_of(schema) for name, schema in query.items()}
+        self._casts = {name: cast_of(schema) for name, schema in query.items()}
         self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
         self._gives_query = takes.query or (takes.anything and bool(query))
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
         self._takes_nothing = not self._shape["properties"]
+        self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
         self._maps = tuple(kept_maps(operation, resolve))
         not_found = operation.responses.get(404)
         self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
@@ -181,23 +183,35 @@ class OperationRequests:
         arguments: dict[str, Any] = {}
         value = _EMPTY
         if not self._takes_nothing or call.query_string:
-            value = self._value(call)
-            if not self._takes_nothing and not self.validator.is_valid(value):
-                self._refuse(call, value)
-                call.suspect_maps = self._maps  # nothing else is wrong with it
-            if self._relied_on is not None:
-                _check_known(self._relied_on, value)
+            known = None
+            if not self.has_body:
+                known = self._known.get((call.query_string, call.sandbox.settings.check_digits))
+            value = known or self._checked(call)
         if self._gives_query:
             arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
         if self._gives_body:
             body = value.get("body")
             if body is None and self._takes.body_needed:
-                raise NotBuilt("This sandbox has no behaviour for the operation without a body.")
+                raise NotBuilt("This sandbox cannot process the operation without a body. Send one.")
             if self._body_schema is not None and body is not None:
                 body = prune(body, self._body_schema, self._resolve)
             arguments["body"] = body
         values = call.path_values
         return (self._checked_ids(values) if values else values), arguments
+
+    def _checked(self, call: Call) -> dict[str, Any]:
+        """Query, headers and body, which the contract accepts; a query is remembered for requests with the same one."""
+        value, query = self._value(call), call.query_string
+        if not self._takes_nothing and not self.validator.is_valid(value):
+            self._refuse(call, value)
+            call.suspect_maps = self._maps  # nothing else is wrong with it
+        if self._relied_on is not None:
+            _check_known(self._relied_on, value)
+        if value.keys() == {"query"} and len(query) <= _LONGEST_KNOWN and _has_all(value["query"], query):
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[query, call.sandbox.settings.check_digits] = value
+        return value
 
     def _value(self, call: Call) -> dict[str, Any]:
         value: dict[str, Any] = {}
@@ -271,7 +285,7 @@ class OperationRequests:
             errors = self.validator.iter_errors(value)
         unchecked = _UNCHECKED if call.server.loopback else ""
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked, value)]
-        details = [_as_sent(entry, call.query_string) for entry in {tuple(d.values()): d for d in found}.values()]
+        details = [*{tuple(entry.values()): entry for entry in found}.values()]
         if details:
             raise _invalid(details)
 
@@ -285,11 +299,11 @@ class OperationRequests:
         for value, (name, is_id, pattern) in zip(values, self._ids, strict=True):
             if is_id:
                 if is_uuid(value) is None:
-                    raise NotFound("The path's id is not a UUID, so nothing can have it.", code=self._not_found_code)
+                    raise NotFound("The id in the path is not a UUID, so no record has it.", code=self._not_found_code)
                 checked.append(value.lower())
             elif pattern.search(value) is None:
                 sent = shown(value.encode(errors="replace").decode())
-                message = f"Nothing is called {sent}: every {name} matches {pattern.pattern}"
+                message = f"{sent} cannot exist: every {name} matches {pattern.pattern}"
                 raise NotFound(message, code=self._not_found_code)
             else:
                 checked.append(value)
@@ -297,6 +311,11 @@ class OperationRequests:
 
 
 _EMPTY: dict[str, Any] = {}
+
+
+def _has_all(found: dict[str, Any], query: bytes) -> bool:
+    """Whether every member of a query was found; others cause a warning each time."""
+    return len(found) == (len(query.split(b"&")) if query else 0)
 
 
 def _check_known(relied_on: Draft4Validator, value: dict[str, Any]) -> None:
@@ -352,7 +371,7 @@ def _check_coding(call: Call) -> None:
         raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
 
 
-def _cast_of(schema: Json) -> Callable[[str], Any] | None:
+def cast_of(schema: Json) -> Callable[[str], Any] | None:
     """How to convert a query text to its schema's type. Text that cannot be converted is kept, and refused later."""
     kind = schema.get("type")
     if kind == "integer":
@@ -365,20 +384,7 @@ def _cast_of(schema: Json) -> Callable[[str], Any] | None:
 
 
 def _integer(text: str) -> int | str:
-    if _INTEGER(text) is None:
-        return text
-    if len(text) > 18:
-        return -_LARGEST if text[0] == "-" else _LARGEST
-    return int(text)
-
-
-def _as_sent(entry: Detail, query: bytes) -> Detail:
-    """A violation that repeats a number as the query has it, if it was read as another."""
-    number, _, rest = entry["message"].partition(" ")
-    if entry["in"] != "query" or number not in (str(_LARGEST), str(-_LARGEST)):
-        return entry
-    sent = dict(parse_qsl(query.decode("latin-1"))).get(entry["field"], number)
-    return entry | {"message": f"{sent if len(sent) <= SHOWN else sent[:SHOWN] + '…'} {rest}"}
+    return text if _INTEGER(text) is None or len(text) > _LONGEST_INTEGER else int(text)
 
 
 def kept_maps(operation: Operation, resolve: Callable[[Json], Json]) -> Iterator[Place]:

@@ -207,6 +207,9 @@ def _message(error: Any, kind: str) -> str:
             return f"{value} {_FORMATS.get(name, f'is no valid {name}.')}"
         case "Enum":
             return f"{value} is not one of {_options(error.instance, list(error.kind.options))}"
+        case "Minimum" | "Maximum":
+            side = "less" if kind == "Minimum" else "greater"
+            return f"{value} is {side} than the {kind.lower()} of {error.kind.limit}."
         case "ExclusiveMinimum":
             return f"{value} must be greater than {error.kind.limit}."
         case "ExclusiveMaximum":
@@ -226,7 +229,7 @@ def _message(error: Any, kind: str) -> str:
 
 def shown(value: Any) -> str:
     """A value as JSON, cut short. Of a large one only the beginning is written."""
-    text = orjson.dumps(_beginning(value)).decode()
+    text = str(value) if type(value) is int else orjson.dumps(_beginning(value)).decode()
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 

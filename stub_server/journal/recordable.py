@@ -10,7 +10,7 @@ import orjson
 
 from ..calls.call import Caller
 from ..contract.secrets import LEFT_OUT
-from ..engine.history import unkept
+from ..engine.history import not_stored
 from ..engine.journal import LONGEST, Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
@@ -108,7 +108,7 @@ def chosen(sandbox: Sandbox) -> Chosen:
     """The newest requests of a sandbox before which its state is kept. Raises Conflict where there are none."""
     journal, log = sandbox.journal, sandbox.log
     if not journal.keeps_bodies:
-        raise unkept(
+        raise not_stored(
             "The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests", "query"
         )
     every = list(journal)
@@ -124,12 +124,12 @@ def chosen(sandbox: Sandbox) -> Chosen:
     left_out = len(ordered) - len(found)
     if left_out and not found:
         message = "The state before the requests that are kept is not kept any more: start with a larger --history."
-        raise unkept(message, "requests", "query")
+        raise not_stored(message, "requests", "query")
     found.reverse()
     begun = recording_start(_asked(trace) for trace in found)
     if begun and begun == len(found):
         message = "The newest request went back to a snapshot or request that is not kept: send others, then record."
-        raise unkept(message, "requests", "query")
+        raise not_stored(message, "requests", "query")
     found, left_out = found[begun:], left_out + begun
     start = found[0].before if found else log.number
     later = [step for step in log if step.number > start]

@@ -1,4 +1,5 @@
-"""Floor 0: clock, ids, timers, money, refusals and records: basics that every other floor uses.
+"""Basics that every other room uses: clock, ids, timers, money, records and refusals.
 
-It imports the standard library only. Begin with `record.py` and `problem.py`.
+Imports the standard library alone. Begin with `record.py` (what is stored) and `problem.py` (how a request is refused);
+then `timers.py` and `clock.py` (when something happens), `ids.py`, and `slices.py` (long work).
 """

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, date, datetime, timedelta
+from copy import copy
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from time import time_ns
 from typing import Any, NamedTuple
@@ -20,15 +21,11 @@ EARLIEST_START = 0  # 1970: leaves room before it for the history that a sandbox
 LATEST_START = 221_845_392_000_000
 _FOUR_YEARS = 1_461 * DAY
 _LAST_SECOND = DAY - SECOND
-_LENGTH = len("2026-11-20T14:32:05.123Z")
 
 # The parts of a date-time after the date: looking them up is faster than writing numbers with leading zeros.
 _MINUTES = tuple(f"T{hour:02d}:{minute:02d}" for hour in range(24) for minute in range(60))
 _SECONDS = tuple(f":{second:02d}" for second in range(60))
 _THOUSANDTHS = tuple(f".{rest:03d}Z" for rest in range(1_000))
-_MS_OF_MINUTE = {text: number * MINUTE for number, text in enumerate(_MINUTES)}
-_MS_OF_SECOND = {text: number * SECOND for number, text in enumerate(_SECONDS)}
-_MS_OF_REST = {text: number for number, text in enumerate(_THOUSANDTHS)}
 
 
 _source: ContextVar[Callable[[], int] | None] = ContextVar("_source", default=None)
@@ -41,13 +38,13 @@ def wall_ms() -> int:
 
 
 def wall_seconds() -> float:
-    """The same in seconds, as tokens have it."""
+    """The machine's time in seconds since 1970, as tokens have it."""
     return wall_ms() / 1000
 
 
 @contextmanager
 def wall_from(source: Callable[[], int]) -> Iterator[None]:
-    """Have another source for the machine's time in what is done here: a recording is replayed at its own time."""
+    """Take the machine's time from another source within the block: a recording is replayed at its own time."""
     token = _source.set(source)
     try:
         yield
@@ -74,11 +71,6 @@ def parse_iso(text: str) -> int:
     Instants outside the years 1 to 9999 of UTC become the first or the last instant of those years, a leap second the
     second after it. Raises ValueError for text that is not a date-time or has no offset.
     """
-    if len(text) == _LENGTH and text[0] != "0":  # mostly as `iso` writes it
-        minutes, seconds = _MS_OF_MINUTE.get(text[10:16]), _MS_OF_SECOND.get(text[16:19])
-        rest = _MS_OF_REST.get(text[19:])
-        if minutes is not None and seconds is not None and rest is not None:
-            return _day(text[:10]) * DAY + minutes + seconds + rest
     text, added = text.upper(), 0
     if text[:5] == "0000-":  # Python has no year 0; year 4 has the same days
         text, added = "0004-" + text[5:], -_FOUR_YEARS
@@ -93,11 +85,6 @@ def parse_iso(text: str) -> int:
         raise ValueError("a leap second is the last one of a day in UTC")
     ms = since.days * DAY + since.seconds * SECOND + since.microseconds // 1_000 + added
     return min(max(ms, EARLIEST), LATEST)
-
-
-@lru_cache(maxsize=4096)
-def _day(text: str) -> int:
-    return (date.fromisoformat(text) - EPOCH.date()).days
 
 
 class ClockState(NamedTuple):
@@ -130,9 +117,9 @@ class Clock:
         return self.now if self.frozen else max(self.now, min(self.wall() + self._offset, LATEST_START))
 
     def latch(self, jobs: Sequence[tuple[Any, ...]], *, stands: bool) -> bool:
-        """Set `now` to the time of what begins now; False where the first of the jobs is due before.
+        """Set `now` to the present time; returns False, and sets nothing, if the first of the jobs is due by then.
 
-        A clock that `stands` is one that advances from delivery to delivery.
+        A clock that advances from delivery to delivery `stands` in between.
         """
         now = self.now if stands else self.read()
         if jobs and jobs[0][0] <= now:
@@ -167,7 +154,7 @@ class Clock:
         return ClockState(self.now, self.now - self.wall(), False)
 
     def again(self, then: ClockState) -> ClockState:
-        """The state of an earlier instant; a clock that ran then runs on from there."""
+        """The state to return to an earlier instant; a clock that ran then runs on from there."""
         return then if then.frozen else ClockState(then.now, then.now - self.wall(), False)
 
     @property
@@ -177,6 +164,4 @@ class Clock:
 
     def copy(self) -> "Clock":
         """An independent copy that shows the same time."""
-        twin = Clock.__new__(Clock)
-        twin.wall, twin._offset, twin.frozen, twin.now = self.wall, self._offset, self.frozen, self.now
-        return twin
+        return copy(self)

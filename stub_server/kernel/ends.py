@@ -1,4 +1,4 @@
-"""Two lists that have a stretch in common, the older of which lose items at the front: how their ends differ."""
+"""How the ends of two lists differ that have a stretch in common, such as a log at two times: it drops old items."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -18,12 +18,12 @@ class Ends(NamedTuple):
 
     @property
     def mirrored(self) -> "Ends":
-        """The way back."""
+        """The difference from the second list to the first."""
         return Ends(self.oldest_after, self.oldest_before, self.newest_after, self.newest_before)
 
 
 def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> Ends:
-    """How two lists differ at their ends; where they have no stretch in common, in all."""
+    """How two lists differ at their ends; without a stretch in common, all their items do."""
     first, second = _beginning(before, after, same)
     rest = zip(before[first:], after[second:], strict=False)
     length = next((place for place, (one, other) in enumerate(rest) if not same(one, other)), None)
@@ -51,5 +51,5 @@ def _beginning(before: Sequence[Any], after: Sequence[Any], same: Same) -> tuple
 
 
 def size_of(ends: Ends, size: Callable[[Any], int]) -> int:
-    """The sizes of all items in them."""
+    """The sum of the sizes of all items."""
     return sum(map(size, chain(*ends)))

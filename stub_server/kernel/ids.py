@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterator
+from copy import copy
 from hashlib import blake2b
 from random import Random
 from typing import TypeAlias
@@ -20,7 +20,7 @@ _RECORD, _CODE, _EVENT = 128, 96, 104  # bits
 
 
 def _places(size: int) -> tuple[int, ...]:
-    """Where in a block a value of so many bits can begin: behind any others that were cut before it."""
+    """Where in a block a value of so many bits can begin, after any values that were cut before it."""
     found = {0}
     for _ in range(BLOCK // _CODE):
         found |= {place + other for place in found for other in (_RECORD, _CODE, _EVENT)}
@@ -29,7 +29,6 @@ def _places(size: int) -> tuple[int, ...]:
 
 _RECORDS, _EVENTS = _places(_RECORD), _places(_EVENT)
 
-_PAIRS_OF_62 = tuple(first + second for second in BASE62 for first in BASE62)
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
 _HALF = (1 << 48) - 1
 
@@ -57,7 +56,7 @@ def derived_text(secret: bytes, length: int, *names: str) -> str:
 
 
 def luck(*names: str) -> float:
-    """A number from 0 up to 1 that depends on its names alone."""
+    """A number from 0 up to 1 that is derived from the names."""
     return int.from_bytes(blake2b("\x00".join(names).encode(), digest_size=8).digest(), "big") / (1 << 64)
 
 
@@ -88,7 +87,7 @@ class Ids:
         self._requests = Random(f"{root}/requests/{sandbox}")
 
     def salt_events(self, sandbox: str) -> None:
-        """Give event ids that no other sandbox gives: receivers take two deliveries of one id for one event."""
+        """Make event ids that no other sandbox makes: receivers take two deliveries of one id for one event."""
         self.event_salt = int.from_bytes(hashlib.sha256(sandbox.encode()).digest()[:13], "big")
 
     def secret_block(self, position: int) -> bytes:
@@ -104,32 +103,24 @@ class Ids:
             events.update([bits >> place & _LOW_104 ^ self.event_salt for place in _EVENTS])
         return records, events
 
-    def upcoming_secrets(self, blocks: int) -> Iterator[bytes]:
-        """The next blocks that credentials are made from."""
-        at = self.position[1]
-        return map(self.secret_block, range(at, at + blocks))
-
     def request(self) -> str:
         """A new request id. Request ids are not part of a sandbox's state."""
         return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
 
     def requests_from(self, source: Random) -> None:
-        """Make request ids of other numbers, such as those of a recording."""
+        """Take the numbers of request ids from another source, such as a recording."""
         self._requests = source
 
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""
-        twin = Ids.__new__(Ids)
-        twin.key, twin._root = hashlib.sha256(self.key + b"/before").digest(), self._root
-        twin.position, twin.event_salt = (0, 0), 0
+        twin = copy(self)
+        twin.key, twin.position, twin.event_salt = hashlib.sha256(self.key + b"/before").digest(), (0, 0), 0
         twin._name("", twin.key.hex())
         return twin
 
     def copy(self, sandbox: str) -> "Ids":
         """The same ids from the same position on, with the secrets and request ids of another sandbox."""
-        twin = Ids.__new__(Ids)
-        twin.key, twin._root, twin.position = self.key, self._root, self.position
-        twin.event_salt = self.event_salt
+        twin = copy(self)
         twin._name(sandbox, self.key.hex())
         return twin
 
@@ -144,34 +135,27 @@ class Cutter:
         self.position = ids.position  # after the values that were cut
         self._bits = self._left = 0
 
-    def _next_block(self) -> None:
-        """The 512 bits at the next position, from which ids are cut."""
-        at, secrets_at = self.position
-        digest = blake2b(self._ids.key + at.to_bytes(8, "big")).digest()
-        self._bits, self._left = int.from_bytes(digest, "big"), BLOCK
-        self.position = at + 1, secrets_at
-
-    # Each of these is called several times in a step: the reading of bits is written out for speed.
+    def _take(self, size: int) -> int:
+        """The next bits, the lowest `size` of which belong to the value."""
+        if self._left < size:
+            at, secrets_at = self.position
+            self._bits = int.from_bytes(blake2b(self._ids.key + at.to_bytes(8, "big")).digest(), "big")
+            self._left, self.position = BLOCK, (at + 1, secrets_at)
+        bits = self._bits
+        self._bits = bits >> size
+        self._left -= size
+        return bits
 
     def uuid(self) -> str:
         """A record's id."""
-        if self._left < 128:
-            self._next_block()
-        bits = self._bits
-        self._bits = bits >> 128
-        self._left -= 128
-        return uuid_text(bits)
+        return uuid_text(self._take(_RECORD))
 
     def code(self) -> str:
-        """Ten characters of 0-9A-Z, as orders and subscriptions carry them.
+        """Ten characters of 0-9A-Z, as orders and subscriptions have them.
 
-        They come of 96 bits: with so many the bias of the remainder is negligible.
+        They are made of 96 bits: with so many the bias of the remainder is negligible.
         """
-        if self._left < 96:
-            self._next_block()
-        bits = self._bits
-        self._bits = bits >> 96
-        self._left -= 96
+        bits = self._take(_CODE)
         last, first = bits >> 48 & _HALF, bits & _HALF  # smaller numbers divide faster
         return (
             f"{_PAIRS[first % 1296]}{_PAIRS[first // 1296 % 1296]}{_PAIRS[first // 1679616 % 1296]}"
@@ -180,24 +164,15 @@ class Cutter:
 
     def event(self) -> str:
         """An event's id, which is also its webhook-id."""
-        if self._left < 104:
-            self._next_block()
-        bits = self._bits
-        self._bits = bits >> 104
-        self._left -= 104
-        return f"evt_{bits & _LOW_104 ^ self._ids.event_salt:026x}"
+        return f"evt_{self._take(_EVENT) & _LOW_104 ^ self._ids.event_salt:026x}"
 
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z, at most seventeen."""
-        if self._left < 128:
-            self._next_block()
-        bits, text = self._bits & _LOW_104, ""
-        self._bits >>= 128
-        self._left -= 128
-        for _ in range(length // 2):
-            bits, pair = divmod(bits, 62 * 62)
-            text += _PAIRS_OF_62[pair]
-        return text + BASE62[bits % 62] if length % 2 else text
+        bits, text = self._take(_RECORD) & _LOW_104, ""
+        for _ in range(length):
+            bits, place = divmod(bits, 62)
+            text += BASE62[place]
+        return text
 
     def secret_bytes(self) -> bytes:
         """32 bytes for a signing key."""

@@ -1,7 +1,8 @@
-"""The exceptions that refuse a request. Nothing else refuses one; `http/refusals.py` renders them."""
+"""The exceptions that refuse a request. Nothing else refuses one; `http/answers.py` renders them."""
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 Detail = dict[str, str]
 _A_PATH = re.compile(r"(?<![^ (])/")
@@ -10,8 +11,8 @@ _A_PATH = re.compile(r"(?<![^ (])/")
 class Refusal(Exception):
     """A refusal: `message` for people, `code` for programs, one of `details` for each violation.
 
-    `advice` is added to the message: what to ask next, with plain paths such as `POST /_sandbox/reset`, which are shown
-    as those of the sandbox that the request was for.
+    `advice` is added to the message: what to call next, with plain paths such as `POST /_sandbox/reset`. They are shown
+    with the prefix of the request's sandbox.
     """
 
     status = 500
@@ -34,6 +35,11 @@ class Refusal(Exception):
         self.code = code or self.code
         self.details = tuple(details)
         self.headers = dict(headers or {})
+
+    @classmethod
+    def at(cls, field: str, message: str, code: str | None = None, *, where: str = "body", advice: str = "") -> Self:
+        """A refusal of one field. Without a `code` it has that of its class, and the violation `not_allowed`."""
+        return cls(message, advice=advice, code=code, details=[detail(field, code or "not_allowed", message, where)])
 
     def shown(self, prefix: str) -> str:
         """The message with its advice; `prefix` is put before each path of it."""
@@ -128,4 +134,4 @@ def detail(field: str, code: str, message: str, where: str = "body") -> Detail:
 def reference_not_found(field: str, what: str) -> Conflict:
     """409 for an id in the body that no record has: 404 is the target in the path."""
     message = f"No {what} of this merchant has this {field}."
-    return Conflict(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])
+    return Conflict.at(field, message, "reference_not_found")

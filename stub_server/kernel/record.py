@@ -1,4 +1,4 @@
-"""Records: how they are stored, how rules get them, what events carry beside them, and how large a body is."""
+"""Records, stored and parsed; the members that events add to them; and how large a body is."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ class Row(NamedTuple):
         return self.record.id
 
     def equals(self, public: Body, hidden: Body) -> bool:
-        """Whether another version says the same, `updatedAt` aside."""
+        """Whether another version has the same values, except for `updatedAt`."""
         return hidden == self.hidden and public | {"updatedAt": None} == self.public | {"updatedAt": None}
 
 
@@ -84,7 +84,7 @@ def moved_from(previous: str | None, *names: str) -> Extras:
 
 
 def has_more_values(value: Any, most: int) -> bool:
-    """Whether a body is made of more values: to hold half a million to a schema takes a second."""
+    """Whether a body has more than so many values: validating half a million takes a second."""
     count = 0
     pending: list[Any] = [[value]]
     while pending:
@@ -98,7 +98,7 @@ def has_more_values(value: Any, most: int) -> bool:
 
 
 def is_deeper_than(value: Any, levels: int) -> bool:
-    """Whether lists and objects stand in each other for more than so many levels."""
+    """Whether lists and objects are nested more than so many levels deep."""
     layer = [value]
     for _ in range(levels):
         layer = [

@@ -26,9 +26,9 @@ class BackgroundWorker:
         self._thread: threading.Thread | None = None
 
     async def in_slices(self, work: Generator[None, None, T]) -> T:
-        """Run a generator to its end; where it yields, others may be served. Answers what it returns.
+        """Run a generator to its end; where it yields, others may be served. Returns its result.
 
-        After a slice it is the turn of other long work, and of requests.
+        After each slice, other long work and requests have their turn.
         """
         try:
             while True:
@@ -41,29 +41,29 @@ class BackgroundWorker:
             result: T = end.value
             return result
         finally:
-            work.close()  # it may have been given up
+            work.close()  # its caller may have been cancelled
 
     async def in_line(self, work: Generator[None, None, T]) -> T:
-        """The same for work on a copy of a sandbox, one after the other: each copy takes memory."""
+        """The same for work on copies of sandboxes, one after the other: each copy takes memory."""
         async with self._line:
             return await self.in_slices(work)
 
     async def beside(self, work: Callable[[], T]) -> T:
-        """Run a function in a thread, after those that came before: for work on what nobody else can reach yet."""
-        if self._thread is None:  # one for all, for whoever starts a thread waits for it
-            # A daemon: a server that is told to stop does not wait for a sandbox that nobody will see.
+        """Run a function in a thread, after earlier ones: for work on data that nobody else can reach yet."""
+        if self._thread is None:  # one for all: starting a thread takes a while
+            # A daemon: a server that stops does not wait for a sandbox that nobody will use.
             self._thread = threading.Thread(target=_serve, args=(self._work,), name="long work", daemon=True)
             self._thread.start()
             finalize(self, self._work.put, None)
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        # An error holds the frames that it went through. What it comes in is emptied, for if those held it too, nothing
-        # but the collector of cycles would free what the work was given, such as an upload.
+        # An error refers to the frames that it went through. If `failed` kept it, this would be a cycle, and what the
+        # work was given, such as an upload, would be freed by the garbage collector only.
         made: list[T] = []
         failed: list[BaseException] = []
 
         def settle() -> None:
-            if not done.done():  # else nobody waits any more
+            if not done.done():  # else the caller was cancelled
                 done.set_result(None)
 
         def run() -> None:
@@ -94,4 +94,4 @@ def at_once(work: Generator[None, None, T]) -> T:
 def _serve(work: SimpleQueue[Callable[[], None] | None]) -> None:
     while (task := work.get()) is not None:
         task()
-        del task  # what it has made is not to be held until the next one comes
+        del task  # frees its result before the next one comes

@@ -1,12 +1,12 @@
-"""The timers of a sandbox: jobs that the clock will run, in the order of their time."""
+"""The timers of a sandbox: jobs that the clock will run, and attempts to send, in the order of their time."""
 
-from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
-from itertools import chain
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from math import inf
 from typing import NamedTuple, TypeAlias
 
 SENDING = "webhook.attempt"
-"""The one job that waits for another machine. It is claimed by whoever sends; the clock does not do it by itself."""
+"""The one job that waits for another machine. The courier claims it; the clock does not do it by itself."""
 
 
 class Timer(NamedTuple):
@@ -29,8 +29,9 @@ class Timers:
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in its heap until it is the first; what is not in `_live` is not there.
     `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
-    Attempts are claimed from their heap. `claimed` ones are under way or wait for
-    their turn, those `on_hold` wait for `unhold`, and `parked` ones, by merchant and webhook, for an earlier one there.
+    Only the courier claims attempts. `claimed` ones are under way or wait for their turn, those `on_hold` wait for
+    `unhold`, and `parked` ones, by merchant and webhook, for an earlier one there. Timers that are `skipped` had
+    nothing to do: the next step removes them.
     """
 
     __slots__ = ("_attempts", "_live", "claimed", "jobs", "last", "on_hold", "parked", "skipped")
@@ -42,7 +43,7 @@ class Timers:
         self.on_hold: dict[int, TimerData] = {}
         self.parked: dict[tuple[str, str], dict[int, TimerData]] = {}
         self._live: dict[int, TimerData] = {}
-        self.skipped: dict[int, Timer] = {}  # skipped, and not yet removed by a step
+        self.skipped: dict[int, TimerData] = {}
         self.last = 0  # the number of the newest timer ever set
 
     def put(self, timer: TimerData) -> None:
@@ -57,48 +58,44 @@ class Timers:
     def discard(self, timer: TimerData) -> None:
         """Remove a timer, if it is there."""
         self._live.pop(timer[1], None)
-        self.skipped.pop(timer[1], None)
-        self.claimed.pop(timer[1], None)
-        self.on_hold.pop(timer[1], None)
-        for group in self.parked.values():
+        for group in self._outside():
             group.pop(timer[1], None)
 
-    def first(self) -> TimerData | None:
-        """The job that is due first, None without jobs."""
-        jobs, live = self.jobs, self._live
-        while jobs:
-            if live.get(jobs[0][1]) == jobs[0]:
-                return jobs[0]
-            heappop(jobs)
-        return None
+    def _outside(self) -> tuple[dict[int, TimerData], ...]:
+        """The timers that are in no heap."""
+        return (self.claimed, self.on_hold, self.skipped, *self.parked.values())
+
+    # -- jobs
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms; None without jobs."""
-        first = self.first()
-        return None if first is None else first[0]
+        jobs, live = self.jobs, self._live
+        while jobs:
+            if live.get(jobs[0][1]) == jobs[0]:
+                return jobs[0][0]
+            heappop(jobs)
+        return None
 
     def next(self, until: int) -> Timer | None:
-        """The next timer that is due at `until` or before."""
-        first = self.first()
-        return Timer._make(first) if first is not None and first[0] <= until else None
-
-    # -- timers whose job had nothing to do are skipped until a step records that they were removed
+        """The next job, if it is due at `until` or before."""
+        due = self.next_due()
+        return Timer._make(self.jobs[0]) if due is not None and due <= until else None
 
     def skip(self, timer: Timer) -> None:
-        """Skip the next timer."""
+        """Skip the next job, which had nothing to do, until a step records that it was removed."""
         heappop(self.jobs)
         self.skipped[timer.seq] = timer
 
     def put_back(self) -> None:
-        """Put the skipped timers back."""
+        """Make the skipped timers due again."""
         for timer in self.skipped.values():
-            heappush(self._attempts if timer.job == SENDING else self.jobs, timer)
+            heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
         self.skipped.clear()
 
     # -- attempts to send
 
     def next_attempt(self) -> int | None:
-        """When the next attempt is due that nobody has claimed, in ms."""
+        """When the next attempt is due that is not claimed, in ms."""
         heap = self._attempts
         while heap:
             if self._is_waiting(heap[0]):
@@ -107,14 +104,12 @@ class Timers:
         return None
 
     def _is_waiting(self, timer: TimerData) -> bool:
-        """Whether an attempt in the heap is one: a timer that was taken out and put back stands there twice."""
+        """Whether an attempt in the heap is one: a timer that was taken out and put back is in it twice."""
         number = timer[1]
-        if number in self.claimed or number in self.on_hold or number in self.skipped:
-            return False
-        return self._live.get(number) == timer and not any(number in group for group in self.parked.values())
+        return self._live.get(number) == timer and not any(number in group for group in self._outside())
 
     def claim(self, until: int) -> Timer | None:
-        """The attempt that is due first, if it is at `until` or before; nobody else is given it."""
+        """The attempt that is due first, if it is at `until` or before; it is returned once."""
         due = self.next_attempt()
         if due is None or due > until:
             return None
@@ -131,7 +126,7 @@ class Timers:
         return self._live.get(timer.seq) == timer
 
     def release(self, timer: Timer) -> None:
-        """Have a claimed attempt due again, unless a step has taken it."""
+        """Make a claimed attempt due again, unless a step has taken it."""
         if self.is_claimed(timer):
             heappush(self._attempts, self.claimed.pop(timer.seq))
 
@@ -140,13 +135,10 @@ class Timers:
         if self.is_claimed(timer):
             self.on_hold[timer.seq] = self.claimed.pop(timer.seq)
 
-    def unhold(self) -> int:
-        """Have the attempts due again that were kept back; answers how many."""
-        for timer in self.on_hold.values():
-            heappush(self._attempts, timer)
-        count = len(self.on_hold)
+    def unhold(self) -> None:
+        """Make the attempts due again that were kept back."""
+        self._return(self.on_hold.values())
         self.on_hold.clear()
-        return count
 
     def park(self, timer: Timer, webhook: str) -> None:
         """Have a claimed attempt wait until `unpark`."""
@@ -155,12 +147,15 @@ class Timers:
             group[timer.seq] = self.claimed.pop(timer.seq)
 
     def unpark(self, merchant_id: str, webhook: str) -> None:
-        """Have the attempts of a webhook due again that were parked."""
-        for timer in self.parked.pop((merchant_id, webhook), {}).values():
+        """Make the attempts of a webhook due again that were parked."""
+        self._return(self.parked.pop((merchant_id, webhook), {}).values())
+
+    def _return(self, attempts: Iterable[TimerData]) -> None:
+        for timer in attempts:
             heappush(self._attempts, timer)
 
     def pass_over(self, timer: Timer) -> None:
-        """Nothing is to be sent: the next step takes a claimed attempt along."""
+        """Skip a claimed attempt: nothing is to be sent."""
         if self.is_claimed(timer):
             del self.claimed[timer.seq]
             self.skipped[timer.seq] = timer
@@ -170,6 +165,8 @@ class Timers:
         due = {timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)}
         return len(self.claimed) + len(due)
 
+    # -- all of them
+
     def beyond(self, other: "Timers") -> tuple[TimerData, ...]:
         """The timers that others do not have, in the order of time."""
         return tuple(sorted([timer for _, timer in self._live.items() - other._live.items()]))
@@ -177,31 +174,20 @@ class Timers:
     def __len__(self) -> int:
         return len(self._live)
 
-    def pending(self) -> list[Timer]:
-        """Every timer, in the order of time."""
-        return [Timer(*timer) for timer in sorted(self._live.values())]
-
-    def every(self) -> list[TimerData]:
-        """Every timer, in no order."""
-        return list(self._live.values())
-
     def by_number(self) -> dict[int, TimerData]:
         """Every timer by its number."""
         return dict(self._live)
 
-    def due_by(self, until: int) -> Iterator[Timer]:
-        """The timers that are due at an instant or before, in no order."""
-        return (Timer(*timer) for timer in self._live.values() if timer[0] <= until)
+    def pending(self, until: float = inf) -> list[Timer]:
+        """The timers that are due at an instant or before, in the order of time."""
+        return [Timer(*timer) for timer in sorted(self._live.values()) if timer[0] <= until]
 
     def copy(self) -> "Timers":
-        """An independent copy."""
+        """An independent copy, in which no attempt is claimed, on hold or parked."""
         twin = Timers()
-        twin.jobs = self.jobs.copy()
-        twin.last = self.last
-        twin._live = dict(self._live)
-        parked = chain.from_iterable(group.values() for group in self.parked.values())
-        twin._attempts = [*self._attempts, *self.claimed.values(), *self.on_hold.values(), *parked]
-        heapify(twin._attempts)
-        for timer in self.skipped.values():
-            heappush(twin._attempts if timer.job == SENDING else twin.jobs, timer)
+        twin.last, twin._live = self.last, self.by_number()
+        twin.jobs, twin._attempts = self.jobs.copy(), self._attempts.copy()
+        for group in self._outside():
+            for timer in group.values():
+                heappush(twin._attempts if timer[2] == SENDING else twin.jobs, timer)
         return twin

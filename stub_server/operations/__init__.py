@@ -1,1 +1,7 @@
-"""Floor 8: one module per tag, one plain function per operationId: (call, path ids, query, body) -> Reply."""
+"""The API: one module for each tag of the contract, one function for each operationId, which `resolver.py` finds.
+
+Floor 8: imports `calls/`, `engine/`, `domain/` and below. A function gets the call, the ids of the path and, if its
+signature names them, `query` and `body`, all validated. It reads `call.store`, applies rules of `domain/`, writes to
+`call.draft` and returns a `Reply`. Begin with `plans.py`, then `orders.py`. `control/` has the operations of
+`/_sandbox`.
+"""

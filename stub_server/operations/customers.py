@@ -4,6 +4,7 @@ from ..calls import reply
 from ..calls.call import Call
 from ..calls.reply import Reply, list_reply
 from ..domain import customers as rules
+from ..domain.places import warnings_for
 from ..engine import resources
 from ..kernel.record import Body, Record
 from ..store.memory import restriction
@@ -21,7 +22,7 @@ def create_customer(call: Call, body: Body) -> Reply:
     projects = call.who.projects
     made_by = None if projects is None else restriction(projects)
     record = resources.add_customer(call.draft, public, made_by=made_by)
-    call.warn(*rules.warnings(public))
+    call.warn(*warnings_for(public["phones"], public["address"]))
     answer = reply.enveloped("Customer created.", "customer", record.public, 201)
     return answer.located(f"{call.prefix}/v2/customers/{ident}")
 
@@ -38,12 +39,12 @@ def update_customer(call: Call, ident: str, body: Body) -> Reply:
     public = rules.changed_customer(row.public, body, call.now_text)
     record = resources.change(call.draft, call.store.customers, row, public)
     if "phones" in body or "address" in body:
-        call.warn(*rules.warnings(public))
+        call.warn(*warnings_for(public["phones"], public["address"]))
     return reply.enveloped("Customer updated.", "customer", record.public)
 
 
 def _found(call: Call, ident: str) -> Record:
-    """The customer, if the caller sees it. Raises Missing."""
+    """The customer, if the caller sees it. Raises NotFound."""
     record = call.find(call.store.customers, ident, "customer")
     if not call.sees_customer(ident):
         raise call.not_found("customer")

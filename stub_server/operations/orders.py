@@ -8,7 +8,6 @@ from ..domain import orders as rules
 from ..domain.documents import normalise
 from ..domain.places import warnings_for
 from ..engine import billing, resources
-from ..kernel.problem import reference_not_found
 from ..kernel.record import Body
 
 SIMULATED = b"x-sandbox-simulated"
@@ -31,19 +30,13 @@ def create_pix_order(call: Call, body: Body) -> Reply:
 
 def get_order(call: Call, ident: str) -> Reply:
     """200 with the order."""
-    record = call.find(call.store.orders, ident, "order")
-    if call.who.projects is not None:
-        call.allow_project(call.store.orders.parse(record).hidden["projectId"])
-    return reply.bare(record.public)
+    return reply.bare(call.find_allowed(call.store.orders, ident, "order").public)
 
 
 def _create(call: Call, body: Body, method: str) -> Reply:
     store = call.store
     project_id = body["projectId"].lower()
-    call.allow_project(project_id)
-    project = store.projects.peek(project_id)
-    if project is None:
-        raise reference_not_found("projectId", "project")
+    project = call.project_named(project_id)
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
     draft = call.draft
@@ -63,7 +56,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     record = billing.buy(draft, body, customer, customer_id, method, copy_only=copy_only)
     answer = reply.bare(record.public, 201).located(f"{call.prefix}/v2/orders/{record.id}")
     behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
-    simulated = rules.simulated_by(customer["email"], behaviour)
+    simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"
     if simulated is not None:
         answer.headers = (*answer.headers, (SIMULATED, simulated.encode()))
     return answer

@@ -3,11 +3,8 @@
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.reply import Reply, list_reply
-from ..domain import plans as rules
-from ..domain.products import without_plan
-from ..domain.projects import check_open
+from ..domain import projects as rules
 from ..engine import resources
-from ..kernel.problem import reference_not_found
 from ..kernel.record import Body, Row
 
 
@@ -20,12 +17,8 @@ def create_plan(call: Call, body: Body) -> Reply:
     """201 with the plan; 409 for an unknown or archived project, or a name that is taken."""
     store = call.store
     public = rules.new_plan(body, call.defaults("Plan"), call.now_text)
-    call.warn(*rules.warnings(body))
-    call.allow_project(public["projectId"])
-    project = store.projects.open(public["projectId"])
-    if project is None:
-        raise reference_not_found("projectId", "project")
-    check_open(project.public, "projectId")
+    call.warn(*rules.plan_warnings(body))
+    rules.check_open(call.project_named(public["projectId"]), "projectId")
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add_plan(call.draft, public)
     answer = reply.enveloped("Plan created.", "plan", call.draft.shown(store.plans, record), 201)
@@ -35,10 +28,7 @@ def create_plan(call: Call, body: Body) -> Reply:
 def get_plan(call: Call, ident: str) -> Reply:
     """200 with the plan and its present number of subscribers."""
     table = call.store.plans
-    record = call.find(table, ident, "plan")
-    if call.who.projects is not None:
-        call.allow_project(table.parse(record).public["projectId"])
-    return reply.enveloped("Plan retrieved.", "plan", call.store.shown(table, record))
+    return reply.enveloped("Plan retrieved.", "plan", call.store.shown(table, call.find_allowed(table, ident, "plan")))
 
 
 def update_plan(call: Call, ident: str, body: Body) -> Reply:
@@ -47,7 +37,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
     record = resources.change(call.draft, store.plans, row, public, project=public["projectId"])
-    call.warn(*rules.warnings(row.public | body))
+    call.warn(*rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", call.draft.shown(store.plans, record))
 
 
@@ -62,17 +52,14 @@ def delete_plan(call: Call, ident: str) -> Reply:
     call.draft.emit_change(store.plans, row.record, "deleted", project_id)
     call.draft.drop(store.plans, row)
     for product in store.products.rows_of("projectId", project_id):
-        left = without_plan(product.public, ident, call.now_text)
+        left = rules.without_plan(product.public, ident, call.now_text)
         if left is not None:
             call.draft.update(store.products, product, left)
     return reply.message("Plan deleted.")
 
 
 def _changeable(call: Call, ident: str) -> Row:
-    """The plan. Raises Missing, Forbidden, or Conflict if its project is archived."""
-    row = call.open(call.store.plans, ident, "plan")
-    call.allow_project(row.public["projectId"])
-    project = call.store.projects.open(row.public["projectId"])
-    assert project is not None
-    check_open(project.public, "projectId")
+    """The plan. Raises NotFound, Forbidden, or Conflict if its project is archived."""
+    row = call.open_allowed(call.store.plans, ident, "plan")
+    rules.check_open(call.project_named(row.public["projectId"]), "projectId")
     return row

@@ -5,11 +5,9 @@ from functools import partial
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.reply import Reply, list_reply, listed, page_of, query_of
-from ..domain import products as rules
-from ..domain.projects import check_open
+from ..domain import projects as rules
 from ..engine import resources
-from ..kernel.problem import reference_not_found
-from ..kernel.record import Body, Row
+from ..kernel.record import Body
 
 
 def list_products(call: Call, query: Body) -> Reply:
@@ -30,14 +28,10 @@ def list_products(call: Call, query: Body) -> Reply:
 
 def create_product(call: Call, body: Body) -> Reply:
     """201 with the product; 409 for an unknown or archived project, an unknown plan, or a SKU that is taken."""
-    store = call.store
     public = rules.new_product(body, call.defaults("Product"), call.now_text)
-    call.allow_project(public["projectId"])
-    project = store.projects.open(public["projectId"])
-    if project is None:
-        raise reference_not_found("projectId", "project")
+    project = call.project_named(public["projectId"])
     public["planIds"] = _plans(call, public)
-    check_open(project.public, "projectId")
+    rules.check_open(project, "projectId")
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add_product(call.draft, public)
     answer = reply.enveloped("Product created.", "product", record.public, 201)
@@ -46,51 +40,34 @@ def create_product(call: Call, body: Body) -> Reply:
 
 def get_product(call: Call, ident: str) -> Reply:
     """200 with the product."""
-    table = call.store.products
-    record = call.find(table, ident, "product")
-    if call.who.projects is not None:
-        call.allow_project(table.parse(record).public["projectId"])
+    record = call.find_allowed(call.store.products, ident, "product")
     return reply.enveloped("Product retrieved.", "product", record.public)
 
 
 def update_product(call: Call, ident: str, body: Body) -> Reply:
     """200 with the product as it is now; 409 for an unknown plan, and when the SKU is taken."""
-    row = _allowed(call, ident)
+    row = call.open_allowed(call.store.products, ident, "product")
     public = rules.changed_product(row.public, body, call.now_text)
     if "planIds" in body:
         public["planIds"] = _plans(call, public)
-    _check_project_open(call, row)
+    rules.check_open(call.project_named(public["projectId"]), "projectId")
     record = resources.change(call.draft, call.store.products, row, public, project=public["projectId"])
     return reply.enveloped("Product updated.", "product", record.public)
 
 
 def delete_product(call: Call, ident: str) -> Reply:
     """200; no other record refers to a product."""
-    row = _allowed(call, ident)
-    _check_project_open(call, row)
+    row = call.open_allowed(call.store.products, ident, "product")
+    rules.check_open(call.project_named(row.public["projectId"]), "projectId")
     call.draft.emit_change(call.store.products, row.record, "deleted", row.public["projectId"])
     call.draft.drop(call.store.products, row)
     return reply.message("Product deleted.")
 
 
-def _allowed(call: Call, ident: str) -> Row:
-    """The product. Raises Missing or Forbidden."""
-    row = call.open(call.store.products, ident, "product")
-    call.allow_project(row.public["projectId"])
-    return row
-
-
-def _check_project_open(call: Call, row: Row) -> None:
-    project = call.store.projects.open(row.public["projectId"])
-    assert project is not None
-    check_open(project.public, "projectId")
-
-
 def _plans(call: Call, public: Body) -> list[str]:
-    of_plan = partial(_project_of_plan, call)
-    return rules.known_plans(public["planIds"], public["projectId"], of_plan)
+    return rules.known_plans(public["planIds"], public["projectId"], partial(_project_of_plan, call))
 
 
 def _project_of_plan(call: Call, ident: str) -> str | None:
-    row = call.store.plans.open(ident)
-    return None if row is None else row.public["projectId"]
+    plan = call.store.plans.peek(ident)
+    return None if plan is None else plan["projectId"]

@@ -12,7 +12,7 @@ from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
 from ..engine import resources
 from ..kernel.clock import iso
-from ..kernel.problem import Forbidden, detail
+from ..kernel.problem import Forbidden
 from ..kernel.record import Body, Record, Row, moved_from
 from ..kernel.slices import at_once
 from ..store.memory import Store
@@ -32,8 +32,7 @@ def create_project(call: Call, body: Body) -> Reply:
     """201 with the project."""
     if call.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
-        details = [detail("allowed_projects", "project_not_allowed", message, "header")]
-        raise Forbidden(message, code="project_not_allowed", details=details)
+        raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
     ident = call.draft.ids.uuid()
     public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
     record = resources.add_project(call.draft, public, hidden)

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of what, with which key, and how each delivery went."""
+"""Webhooks: which events they receive, the keys that sign, and how each delivery went."""
 
 from ..calls import reply
 from ..calls.call import Call
@@ -13,7 +13,6 @@ from ..engine.samples import nothing_happened, sample
 from ..engine.scheduler import caught_up
 from ..events.signing import new_key
 from ..kernel.clock import SECOND, iso
-from ..kernel.problem import reference_not_found
 from ..kernel.record import NO_EXTRAS, Body, Row
 
 WARNING = "Store the signing key now. It is not shown again."
@@ -157,7 +156,7 @@ async def retry_webhook(call: Call, ident: str) -> Reply:
 
 
 async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
-    """Post once and write down what came of it. Other requests run meanwhile: everything is read anew afterwards."""
+    """Send once and record the result. Other requests run meanwhile, so everything is read again afterwards."""
     begun, url = call.now, webhook.public["url"]
     outcome = simulated(call.sandbox, webhook, log, begun)
     if outcome is None:
@@ -172,21 +171,16 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
 
 
 def _open(call: Call, ident: str) -> Row:
-    """A webhook that the caller may touch. Raises Missing, Forbidden."""
-    row = call.open(call.store.webhooks, ident, "webhook")
-    call.allow_project(row.public["projectId"])
-    return row
+    return call.open_allowed(call.store.webhooks, ident, "webhook")
 
 
 def _open_log(call: Call, ident: str) -> Row:
-    """A delivery that the caller may see. Raises Missing, Forbidden."""
-    row = call.open(call.store.webhook_logs, ident, "delivery")
-    call.allow_project(row.hidden.get("projectId"))
-    return row
+    return call.open_allowed(call.store.webhook_logs, ident, "delivery")
 
 
 def _check_project(call: Call, project_id: str | None) -> None:
-    """The project that a body names. Raises Forbidden for a key without it, and `reference_missing`."""
-    call.allow_project(project_id)
-    if project_id is not None and project_id not in call.store.projects.keys:
-        raise reference_not_found("projectId", "project")
+    """The project that a webhook is limited to, if any. Raises Forbidden, Conflict."""
+    if project_id is None:
+        call.allow_project(None)
+    else:
+        call.project_named(project_id)

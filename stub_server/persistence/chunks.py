@@ -17,7 +17,7 @@ from ..files.writing import columns, event_row, merchant_line, reply_line, sandb
 GROUP = 64  # events or timers of a line, and about so many records
 MOST_GROUP = 512  # records
 LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is compressed
-_ENDS = 8  # one lot in so many begins a chunk
+_ENDS = 8  # one line of records in so many begins a chunk
 
 
 def chunks_of(state: SandboxState) -> Iterator[bytes]:
@@ -26,7 +26,7 @@ def chunks_of(state: SandboxState) -> Iterator[bytes]:
 
 
 def grouped(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as chunks, wherever these end."""
+    """Lines as chunks, which may end anywhere."""
     return _grouped(item for line in lines for item in (LEAST, line))
 
 

@@ -1,4 +1,4 @@
-"""Stores steps: each is committed before anybody is told of it, or undone.
+"""Stores steps: each is committed before an answer or a delivery shows it, or it is undone.
 
 One commit is in flight at a time. What is recorded meanwhile is the next one. An answer waits for the steps of its own
 sandbox alone.
@@ -26,7 +26,7 @@ from .rows import Kept, KeptState, chained, line_of, place_of
 from .store import Batch, Head, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
-PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
+PAUSE = 0.5  # seconds between two attempts to write to a store that failed
 _GONE = "the sandbox is no more, or another server has it"
 R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Pending:
 class Commits:
     """What is to be committed, and what becomes of it."""
 
-    store: Store  # unless nothing is stored
+    store: Store  # set if there is one
 
     def __init__(self, store: Store | None, contract: str, worker: BackgroundWorker) -> None:
         self.has_store, self.contract, self.worker = store is not None, contract, worker
@@ -99,19 +99,19 @@ class Commits:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
-        self._changes: list[Pending] = []  # and changes, each by itself
-        self._flying: list[Pending] = []  # what is being committed, first the steps
+        self._changes: list[Pending] = []  # changes to be committed, each by itself
+        self._flying: list[Pending] = []  # being committed, steps first
         self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
-        self.unknown: dict[int, Stored] = {}  # sandboxes of which the store has not told what it has
-        self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
-        self._session: Session | None = None  # of long work beside the requests, which takes turns
+        self.unknown: dict[int, Stored] = {}  # sandboxes of which is not known what the store has
+        self._untidy: set[int] = set()  # sandboxes that may have steps or states that are no longer needed
+        self._session: Session | None = None  # for long work beside the requests, one at a time
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
         self._committing: asyncio.Task[None] | None = None
 
     def _follow(self, stored: Stored) -> None:
-        """Have every step of a sandbox stored from now on."""
+        """Store every further step of a sandbox."""
         sandbox = stored.entry.sandbox
         self._stored[sandbox.name] = stored
 
@@ -135,7 +135,7 @@ class Commits:
         kept = Kept(
             entry.sandbox.name,
             entry.parent,
-            int(entry.mentioned),
+            int(entry.created_on_first_use),
             entry.created_at,
             entry.expires_at,
             stored.contract,
@@ -168,14 +168,14 @@ class Commits:
             self._committing = asyncio.create_task(self._commit())
 
     async def _commit(self) -> None:
-        """Commit until there is nothing more to: what steps have touched, then each change by itself."""
+        """Commit until nothing is left: what steps have touched, then each change by itself."""
         while self._pending.touched or self._changes:
             self._flying, self._pending, self._changes = [self._pending, *self._changes], Pending(), []
             try:
                 for pending in self._flying:
                     if pending.touched or pending.is_one:
                         await self._commit_one(pending)
-            except Exception as error:  # a defect in it is no reason to say that something was stored
+            except Exception as error:  # a defect must not look like a commit
                 await self._fail(error)
         self._committing, self._flying = None, []
         self.is_behind = False
@@ -205,7 +205,7 @@ class Commits:
             self._lose(stored)
 
     def _lose(self, stored: Stored) -> None:
-        """Another process has a sandbox, or it is no more: it is none of ours any more."""
+        """Unload a sandbox that another process has, or that was deleted."""
         self._untidy.add(stored.number)
         if self._stored.get(stored.entry.sandbox.name) is stored:
             del self._stored[stored.entry.sandbox.name]
@@ -231,7 +231,7 @@ class Commits:
         return not change.is_duplicate
 
     def _check_written(self) -> None:
-        """Refuse what is to be stored while the store cannot be written. Raises Unavailable."""
+        """Check that the store can be written. Raises Unavailable."""
         if self.failure is not None:
             raise again(self.failure)
 
@@ -261,7 +261,7 @@ class Commits:
             raise again(self.failure or unwritten("it could not be for a moment"))
 
     def note(self, name: str) -> Stored | None:
-        """Store what no step says of a sandbox with the next commit, for which nobody waits."""
+        """Store the row of a sandbox with the next commit, without waiting for it."""
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
@@ -276,13 +276,13 @@ class Commits:
 
     @property
     def lag(self) -> float:
-        """For how many seconds the oldest change has waited that is not stored yet."""
+        """How many seconds the oldest change has waited to be stored."""
         return monotonic() - (*self._flying, self._pending)[0].begun if self.is_behind else 0.0
 
     # -- what could not be stored
 
     async def _fail(self, error: Exception) -> None:
-        """Have sandboxes be as the store has them, and wait until it can be written.
+        """Undo in memory what the store does not have, and wait until it can be written.
 
         Until then changes are refused, and time and deliveries stand in all sandboxes.
         """
@@ -333,12 +333,12 @@ class Commits:
         self.unknown = {}
 
     def check(self, sandbox: Sandbox) -> None:
-        """Refuse requests to a sandbox of which nobody knows what the store has. Raises Unavailable."""
+        """Check that it is known what the store has of a sandbox. Raises Unavailable."""
         if self.failure is not None and any(stored.entry.sandbox is sandbox for stored in self.unknown.values()):
             raise again(self.failure)
 
     def _with_session(self, work: Callable[[Session], T]) -> T:
-        """Run work on the connection for what goes on beside the requests. Raises Unavailable."""
+        """Run work on the connection for long work beside the requests. Raises Unavailable."""
         try:
             if self._session is None:
                 self._session = self.store.session()
@@ -355,7 +355,7 @@ class Commits:
 
 
 def _next_due(sandbox: Sandbox) -> int | None:
-    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock stands."""
+    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock is frozen."""
     timers, clock = sandbox.timers, sandbox.clock
     if clock.frozen or sandbox.held_before == SILENT:
         return None
@@ -372,7 +372,7 @@ def records_of(sandbox: Sandbox) -> int:
 
 
 def keys_of(sandbox: Sandbox) -> Iterator[str]:
-    """What the API keys of a sandbox are found by: digests of private keys, and public keys."""
+    """The keys by which a sandbox is found: digests of private keys, and public keys."""
     for store in sandbox.stores.values():
         for name in ("digest", "public_key"):
             yield from map(str, store.api_keys.unique[name])
@@ -390,7 +390,7 @@ def _summary(sandbox: Sandbox) -> str:
 
 
 def unwritten(reason: str) -> Unavailable:
-    """503 for what is not done because the store cannot be written."""
+    """503 because the store cannot be written."""
     return unavailable(
         f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered."
     )

@@ -1,4 +1,4 @@
-"""Makes sandboxes and their snapshots of what an earlier process has stored."""
+"""Reads sandboxes and their snapshots from a store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Opener:
     """Opens sandboxes of one store on one server."""
 
     def __init__(self, factory: SandboxFactory, contract: str) -> None:
-        """What is of another contract than `contract` is held to the one that is served, and converted."""
+        """Records of another contract than `contract` are converted to it and validated."""
         self._factory, self._origin, self._contract = factory, factory.origin, contract
         self._shapes = Shapes(factory.origin.seeding.fixtures)
 
@@ -85,7 +85,7 @@ class Opener:
     def _begin_anew(
         self, session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
     ) -> KeptState:
-        """Have a sandbox of which something was left out be stored as it is now, without history."""
+        """Store a sandbox from which something was left out as it is now, without history."""
         now = capture(sandbox)
         state = store.write_state(session, number, now.step, kept.chain, chunks_of(now))
         changes = store.state_replaced(kept.state, state.id)
@@ -106,7 +106,7 @@ class Opener:
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:
-    """Read lines; answers how many bytes they have. Raises Damage."""
+    """Read lines; returns how many bytes they have. Raises Damage."""
     size = 0
     try:
         for line in lines:

@@ -1,4 +1,4 @@
-"""Stores the sandboxes of a server: those that come and go, their snapshots, and a whole state now and then."""
+"""Stores the sandboxes of a server: creates and deletes them, keeps their snapshots, and rewrites long states."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from ..files.state import SandboxState, Snapshot, capture
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import BackgroundWorker
-from ..sandboxes.entry import Entry
-from ..sandboxes.names import too_many
+from ..sandboxes.entry import Entry, too_many
 from . import store as sql
 from .chunks import chunks_of
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
@@ -25,7 +24,7 @@ from .rows import Damage, KeptSnapshot, KeptState, StoreError
 from .store import Batch, Session, Statement, Store
 
 MOST = 100_000  # sandboxes of a store
-CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
+CLOSING = 1.0  # seconds that running long work gets when the server stops
 _DONE = object()
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
@@ -35,24 +34,24 @@ Written: TypeAlias = tuple[int, Sequence[KeptState]]
 
 
 class Persistence(Commits):
-    """One per server. Without a store it does nothing, and nothing is asked of it for a step."""
+    """One per server. Without a store it does nothing, and steps do not call it."""
 
     def __init__(self, store: Store | None, contract: str, worker: BackgroundWorker) -> None:
         """`contract` is the digest of the served contract: records that were stored under another are validated again.
 
-        What takes long is done beside the requests, in `worker`.
+        Long work runs beside the requests, in `worker`.
         """
         super().__init__(store, contract, worker)
-        self.changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
-        self._writing: list[int] = []  # sandboxes of which states are written to which nothing refers yet
-        self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
+        self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
+        self._writing: list[int] = []  # sandboxes with states being written, to which nothing refers yet
+        self._ends: list[int] = []  # deleted sandboxes, which the store still has
         self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
         self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
 
     def read(self, opener: Opener, most: int) -> Iterator[Entry]:
-        """At most so many sandboxes of the store as they were; of a shared one the default alone. Raises StoreError."""
+        """At most `most` sandboxes of the store; only the default one if the store is shared. Raises StoreError."""
         if not self.has_store:
             return
         with closing(self.store.session()) as session:
@@ -105,7 +104,8 @@ class Persistence(Commits):
     async def written(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> AsyncIterator[Written | None]:
         """Write the state of a sandbox that nobody can reach yet, beside the requests. Raises Unavailable.
 
-        It goes again after the block, unless the sandbox has entered. Nothing else comes or goes meanwhile.
+        After the block the state is deleted, unless the sandbox has entered. Within it, no other sandbox is created or
+        deleted.
         """
         writing = self._written(_states(sandbox, snapshots)) if self.has_store else nullcontext()
         async with writing as written, self.changing:
@@ -128,7 +128,7 @@ class Persistence(Commits):
         return True
 
     def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> None:
-        """Store the sandbox that a new store begins with, while nobody is served yet. Raises Unavailable."""
+        """Store the first sandbox of a new store, before any request is served. Raises Unavailable."""
         if self.has_store:
             states, holder = _states(entry.sandbox, snapshots), self.store.holder
             number = self._with_session(lambda session: sql.reserve(session, states[0].step, holder))
@@ -153,20 +153,20 @@ class Persistence(Commits):
         return KeptSnapshot(snapshot.name, description, snapshot.now, snapshot.created_at, self.contract, state.id)
 
     async def leave(self, name: str) -> None:
-        """Have the store know that a sandbox is no more. Raises Unavailable."""
+        """Delete a sandbox from the store. Raises Unavailable."""
         stored = self._stored.get(name)
         if stored is not None:
             await self._changed(ends=[stored])
 
     def leave_soon(self, name: str) -> None:
-        """Store a sandbox no longer; nobody waits until the store knows."""
+        """The same without waiting."""
         stored = self._stored.pop(name, None)
         if stored is not None:
             self._ends.append(stored.number)
             self._wake.set()
 
     async def _end(self) -> None:
-        """Have the store know of sandboxes that are no more: their names are free. Raises Unavailable."""
+        """Delete from the store what `leave_soon` named, so that the names are free. Raises Unavailable."""
         if ends := self._ends[:]:
             await self._changed(self._ended())
             self._ends = [number for number in self._ends if number not in ends]
@@ -176,14 +176,14 @@ class Persistence(Commits):
         return [sql.ended(number, self.store.holder) for number in self._ends]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
-        """Store with the next commit by which API keys a sandbox is found from now on."""
+        """Store with the next commit the API keys by which a sandbox is found."""
         stored = self.note(name)
         if stored is not None:
             self._pending.statements += [sql.key_entered(key, stored.number) for key in keys]
 
     @property
     def lease(self) -> float | None:
-        """For how many seconds this process may answer, None where no other one uses the store."""
+        """For how many seconds this process may answer; None where no other process uses the store."""
         return self.store.lease_left if self.has_store else None
 
     def check_lease(self) -> None:
@@ -199,20 +199,20 @@ class Persistence(Commits):
         return stored is not None and all(stored.number not in pending.touched for pending in every)
 
     async def release(self, name: str) -> None:
-        """Have a sandbox be nobody's that is wholly stored and that nobody uses any more. Raises Unavailable."""
+        """Give up a sandbox that is wholly stored and unused: any server may open it. Raises Unavailable."""
         stored = self._stored.pop(name, None)
         if stored is not None:
             await self._changed([sql.released(stored.number, self.store.holder)])
 
     async def ask(self, question: Callable[[Session], T]) -> T:
-        """Ask the store, beside the requests. It knows of all sandboxes that are no more. Raises Unavailable."""
+        """Read the store, beside the requests, once deleted sandboxes have left it. Raises Unavailable."""
         await self._end()
         return await self._beside(question)
 
     # -- snapshots
 
     async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
-        """Keep a snapshot in place of the one of its name; False when the sandbox is gone by then.
+        """Store a snapshot in place of the one of its name; False when the sandbox was deleted meanwhile.
 
         Raises Conflict where there is no room, and Unavailable.
         """
@@ -229,23 +229,23 @@ class Persistence(Commits):
             return True
 
     async def leave_snapshot(self, entry: Entry, name: str) -> None:
-        """Store a snapshot no longer. Raises Unavailable."""
+        """Delete a snapshot from the store. Raises Unavailable."""
         stored = self._stored.get(entry.sandbox.name)
         if stored is not None:
             await self._changed(sql.snapshot_ended(stored.number, name), stored)
             self._tidy_soon(stored.number)
 
-    # -- beside the requests: whole states, and what nobody needs any more
+    # -- beside the requests: whole states, and deleting what is no longer needed
 
     def start(self) -> None:
-        """Begin to tidy beside the requests, on the event loop that runs."""
+        """Start to tidy beside the requests, on the running event loop."""
         if self.has_store:
             self.store.start(self._lose_all)
             self._tending = asyncio.create_task(self._tend())
             self._wake.set()
 
     async def stop(self) -> None:
-        """Let the store go, with everything in it."""
+        """Store everything and close the store."""
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
@@ -265,7 +265,7 @@ class Persistence(Commits):
         self.close()
 
     def close(self) -> None:
-        """Let the store go as it is."""
+        """Close the store as it is."""
         if self.has_store:
             self.has_store = False
             for stored in self._stored.values():
@@ -299,7 +299,7 @@ class Persistence(Commits):
                 self._wake.set()
 
     async def _rewrite(self, stored: Stored) -> None:
-        """Have a sandbox be opened from the state that it has now."""
+        """Write the present state of a sandbox, from which it is opened next time, in place of the earlier one."""
         sandbox, size, undone_at = stored.entry.sandbox, stored.size, stored.entry.sandbox.undone_at
         async with self._written([capture(sandbox)], stored) as (_, (state,)):
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
@@ -314,9 +314,9 @@ class Persistence(Commits):
 
     @asynccontextmanager
     async def _written(self, states: Sequence[SandboxState], stored: Stored | None = None) -> AsyncIterator[Written]:
-        """Write states of a sandbox beside the requests, by default of one that is about to come.
+        """Write states of a sandbox beside the requests, by default of one that is being created.
 
-        What nothing refers to after the block goes again.
+        States to which nothing refers after the block are deleted.
         """
         begun: list[int] = []
         chain, holder = 0 if stored is None else stored.chain, self.store.holder

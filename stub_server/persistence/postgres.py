@@ -1,8 +1,8 @@
 """A PostgreSQL database, which many servers use at once: each sandbox is held by one of them.
 
-A process has a lease of ten seconds, which it renews. Who holds a sandbox stands in the sandbox's row: a commit changes
-that row only where it is still the holder's, so that no history can fork. A sandbox whose holder has no lease any more
-is taken over by the first process that is asked for it.
+A process has a lease of ten seconds, which it renews. The row of a sandbox names its holder: a commit changes that row
+only while this process is the holder, so that no history can fork. When the lease of the holder has ended, the first
+process that is asked for the sandbox takes it over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .store import Batch, Session
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LEASE, RENEWAL = 10.0, 2.0  # seconds
-_MIGRATIONS = 0x73747562  # names the lock of those who make or change the tables
+_MIGRATIONS = 0x73747562  # the lock of processes that create or change the tables
 _OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
 _PATIENCE = 5  # seconds for a connection
 _CONNECTING: dict[str, Any] = {"autocommit": True, "connect_timeout": _PATIENCE, "options": _OPTIONS}
@@ -72,7 +72,7 @@ class _AsyncConnection(psycopg.AsyncConnection[Any]):
 
 
 def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Generator[Any, Any, T]:
-    """What psycopg does, which it looks at ten times a second. A database that does not answer may never close."""
+    """Waits for psycopg in steps of a tenth of a second: a database that does not answer may never close."""
     until = time.monotonic() + _LONGEST
     try:
         wants = next(work)
@@ -94,7 +94,7 @@ class PostgresSession:
         self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement; answers its rows."""
+        """Run a statement; returns its rows."""
         cursor = self._connection.execute(statement.replace("?", "%s"), values or None)
         return cursor.fetchall() if cursor.description else []
 
@@ -116,7 +116,7 @@ class PostgresSession:
             return str(end.getsockname()[0])
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._connection.close()
 
 
@@ -150,7 +150,7 @@ class PostgresStore:
         self._thread.start()
 
     def _begin(self, session: PostgresSession) -> None:
-        """Make the tables of a new store, or look whether they are ours. Raises StoreError."""
+        """Create the tables of a new store, or check the present ones. Raises StoreError."""
         with session.transaction():
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
@@ -168,12 +168,12 @@ class PostgresStore:
         return isinstance(error, psycopg.errors.UniqueViolation)
 
     def reason(self, error: Exception) -> str:
-        """What clients are told of an error: what says why there is no connection names hosts and users."""
+        """The text of an error for clients, without the reason for a lost connection, which names hosts and users."""
         message = error.diag.message_primary if isinstance(error, psycopg.Error) else None
         return message or "the database cannot be reached"
 
     def start(self, lost: Callable[[], None]) -> None:
-        """Have all sandboxes of this process be let go where its lease ends."""
+        """Start to renew the lease; `lost` is called when it ends."""
         self._loop, self._lost = asyncio.get_running_loop(), lost
 
     async def commit(self, batch: Batch) -> Collection[int]:
@@ -184,7 +184,7 @@ class PostgresStore:
         if connection is None or connection.closed:
             how = _CONNECTING | {"application_name": self._committer}
             connection = self._commits = await _AsyncConnection.connect(self._url, **how)
-        if not batch.rows:  # nothing but the question whether it can be written
+        if not batch.rows:  # only a test whether it can be written
             async with connection.transaction(force_rollback=True):
                 await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))
             return ()
@@ -200,7 +200,7 @@ class PostgresStore:
             return store.commit(session, batch, self.holder)
 
     async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
-        """The newest step of each sandbox that is this process's, its sum, and the state."""
+        """The newest step of each sandbox of this process, its sum, and the state."""
         wanted, commits, self._commits = list(numbers), self._commits, None
         if commits is not None:
             await commits.close()
@@ -214,7 +214,7 @@ class PostgresStore:
             return store.known(session, numbers, self.holder)
 
     def claim(self, session: Session, name: str) -> int | str | None:
-        """Have a sandbox be this process's; answers its number, or the address of the process that lives and has it.
+        """Take a sandbox for this process; returns its number, or the address of the running process that has it.
 
         None where there is no such sandbox.
         """
@@ -234,7 +234,7 @@ class PostgresStore:
 
     @property
     def lease_left(self) -> float:
-        """For how many seconds no other process takes sandboxes of this one over."""
+        """For how many seconds no other process takes over sandboxes of this one."""
         return max(0.0, self._until - _now())
 
     @property
@@ -243,17 +243,17 @@ class PostgresStore:
         return _now() >= self._until
 
     def close(self) -> None:
-        """Let the sandboxes and the lease go."""
+        """Give up the sandboxes and the lease."""
         if self._commits is not None:
             self._commits.pgconn.finish()  # the event loop that it was opened on may be gone
         self._until = 0.0
         self._done.set()
         self._thread.join(_PATIENCE)
 
-    # -- the lease: for how long this process may answer, by a clock that goes on while the machine sleeps
+    # -- the lease: for how long this process may answer, by a clock that also counts while the machine sleeps
 
     def _take_lease(self, session: PostgresSession) -> None:
-        """Be a process that never had a sandbox."""
+        """Begin as a process without sandboxes."""
         before, host = _now(), session.host if self._host in EVERYWHERE else self._host
         host = f"[{host}]" if ":" in host else host
         ((self.holder,),) = session.run(
@@ -294,7 +294,7 @@ class PostgresStore:
             session.close()
 
     def _let_go(self) -> None:
-        """Have the event loop let go of all sandboxes: under a new lease it would answer for them."""
+        """Unload all sandboxes, on the event loop, before a new lease begins."""
         done = threading.Event()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._lost)

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from zlib import crc32
 
-FORMAT = 5  # of the tables and of what stands in them; up to 4 it was a directory with files of its own
+FORMAT = 5  # of the tables and their content; up to 4 it was a directory with files of its own
 SALVAGE = (
     "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
 )
@@ -100,7 +100,7 @@ class KeptState(NamedTuple):
 
 
 def line_of(error: Exception) -> str:
-    """What an error says, in one line: it may quote a database."""
+    """The text of an error in one line: it may quote a database."""
     return " ".join(str(error).split())
 
 
@@ -125,7 +125,7 @@ def sum_of_state(sandbox: int, step: int, chain: int, size: int, digests: Iterab
 
 
 def place_of(sandbox: int, number: int) -> int:
-    """Where a step stands among all: after the earlier ones of its sandbox."""
+    """The place of a step among all: after the earlier ones of its sandbox."""
     return sandbox << STEPS | number
 
 

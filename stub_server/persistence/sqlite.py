@@ -38,20 +38,20 @@ class SqliteSession:
     """A connection to a database file."""
 
     def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False, wait: float = BUSY) -> None:
-        """`always` has each commit on the disk before it returns. What `reads_only` leaves every file as it is.
+        """With `always` each commit is on the disk before it returns. With `reads_only` no file changes.
 
         A write waits so many seconds for another one.
         """
         mode = "ro" if reads_only else "rw"
         uri = f"file:{quote(str(file))}?mode={mode}"
         self._database = sqlite3.connect(uri, wait, isolation_level=None, check_same_thread=False, uri=True)
-        self._database.text_factory = lambda text: text.decode(errors="replace")  # its row's sum tells what is damaged
+        self._database.text_factory = lambda text: text.decode(errors="replace")  # the sum of the row shows the damage
         self.run(f"pragma synchronous={'full' if always else 'normal'}")
         self.run("pragma wal_autocheckpoint=0")
         self.run("pragma foreign_keys=on")
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement; answers its rows."""
+        """Run a statement; returns its rows."""
         try:
             return self._database.execute(statement, values).fetchall()
         except UnicodeDecodeError:  # of an error that quotes the database
@@ -78,7 +78,7 @@ class SqliteSession:
             raise
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._database.close()
 
 
@@ -97,7 +97,7 @@ class SqliteStore:
         self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
         self._thread: threading.Thread | None = None
-        self._has_failed = False  # whether what was written last could not be brought to the disk
+        self._has_failed = False  # whether the last write did not reach the disk
         with opening(self.name):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.stat().st_mode & 0o077:
@@ -111,7 +111,7 @@ class SqliteStore:
                 raise
 
     def _begin(self, path: Path) -> int:
-        """Open the database, or make it; answers how many commits it has."""
+        """Open or create the database; returns how many commits it has."""
         if not self._file.exists():
             if (path / NEWEST).exists():
                 raise Damage(f"its database {DATABASE!r} is not there")
@@ -133,16 +133,16 @@ class SqliteStore:
         return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
     def reason(self, error: Exception) -> str:
-        """What clients are told of an error: SQLite's own words name no place."""
+        """The text of an error for clients: SQLite's own, which names no place."""
         return str(error)
 
     def start(self, lost: Callable[[], None]) -> None:
-        """Begin to bring what is written to the disk."""
+        """Start to sync what is written to the disk."""
         self._thread = threading.Thread(target=self._sync, name="syncing", daemon=True)
         self._thread.start()
 
     async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit. It takes no longer than a request does: nobody waits for another thread."""
+        """Commit, in the thread of the event loop: it takes no longer than a request."""
         commits = self._commits + 1
         count = str(commits)
         counted = "update settings set value = ?, sum = ? where name = 'commits'", (count, sum_of("commits", count))
@@ -164,12 +164,12 @@ class SqliteStore:
         return store.known(self._main, numbers, self.holder)
 
     def claim(self, session: Session, name: str) -> int | None:
-        """The number of a sandbox, if it is there: nobody else uses the directory."""
+        """The number of a sandbox, if it is there: no other process uses the directory."""
         found = session.run("select id from sandboxes where name = ?", name)
         return int(found[0][0]) if found else None
 
     def close(self) -> None:
-        """Have everything on the disk, and let the directory go."""
+        """Sync everything to the disk, and close the directory."""
         self._done.set()
         if self._thread is not None:
             self._thread.join(BUSY)
@@ -179,7 +179,7 @@ class SqliteStore:
         self._lock.close()
 
     def _sync(self) -> None:
-        """Bring what was written to the disk beside the requests, and keep SQLite's log short."""
+        """Sync to the disk beside the requests, and keep SQLite's log short."""
         with closing(sqlite3.connect(self._file, BUSY, isolation_level=None)) as database:
             while not self._done.wait(EVERY):
                 self._look(database)
@@ -194,7 +194,7 @@ class SqliteStore:
                 os.fsync(file.fileno())
             write_newest(self._file.parent, commits)
             size = self._wal.stat().st_size
-            if size > LONG:  # does not hold up who writes, and mostly brings the whole log over
+            if size > LONG:  # does not delay writers, and mostly copies the whole log
                 database.execute("pragma wal_checkpoint(passive)").fetchall()
             if size > VERY_LONG:
                 database.execute("pragma wal_checkpoint(truncate)").fetchall()
@@ -207,7 +207,7 @@ class SqliteStore:
 
 @contextmanager
 def made(file: Path) -> Iterator[SqliteSession]:
-    """A new database. It is there when the block has ended, or not at all."""
+    """A new database, which exists when the block has ended, or not at all."""
     fresh = file.with_name(f"{file.name}.new")
     files = [fresh.with_name(fresh.name + rest) for rest in ("", "-wal", "-shm")]
     try:
@@ -229,7 +229,7 @@ def made(file: Path) -> Iterator[SqliteSession]:
 
 
 def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
-    """Look at the database of a directory as a whole; answers what stands in `settings`. Raises StoreError."""
+    """Check the database of a directory as a whole; returns the rows of `settings`. Raises StoreError."""
     facts = store.facts(session)
     store.check_format(facts, f"--store {path}")
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
@@ -245,7 +245,7 @@ def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
 
 @contextmanager
 def opening(name: str) -> Iterator[None]:
-    """Have what goes wrong in a directory that is being opened be a StoreError of one line that names it."""
+    """Within it, errors of a directory that is being opened become a StoreError of one line that names it."""
     try:
         yield
     except OSError as error:
@@ -261,7 +261,7 @@ def opening(name: str) -> Iterator[None]:
 
 
 def locked(path: Path) -> sqlite3.Connection:
-    """A lock that the system takes back when the process ends, however it does. Raises StoreError."""
+    """A lock that the system releases when the process ends, however that happens. Raises StoreError."""
     (path / LOCK).touch(0o600)
     lock = sqlite3.connect(path / LOCK, 0, isolation_level=None, check_same_thread=False)
     try:
@@ -276,7 +276,7 @@ def locked(path: Path) -> sqlite3.Connection:
 
 
 def write_newest(path: Path, commits: int) -> None:
-    """Say how many commits are on the disk: SQLite takes a log that was cut for one that ends there."""
+    """Write how many commits are on the disk, since a log that was cut looks complete to SQLite."""
     file = os.open(path / NEWEST, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         os.pwrite(file, b"%016x %08x\n" % (commits, sum_of(commits)), 0)
@@ -285,7 +285,7 @@ def write_newest(path: Path, commits: int) -> None:
 
 
 def read_newest(path: Path, commits: int) -> int:
-    """How many commits there were at least; nothing says so before the first of `commits`. Raises Damage."""
+    """How many commits there were at least, of which there is no file before the first. Raises Damage."""
     if not commits and not (path / NEWEST).exists():
         return 0
     try:

@@ -83,7 +83,7 @@ class _Lost(Exception):
 
 
 def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
-    """Make the tables of a new store, and its `own`; `columns` says what types are called."""
+    """Create the tables of a new store, and its `own`; `columns` names the types."""
     for statement in (TABLES.format(**columns) + own).split(";\n"):
         if statement.strip():
             session.run(statement)
@@ -92,7 +92,7 @@ def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
 
 
 def facts(session: Session) -> dict[str, str]:
-    """What stands in `settings`. Raises Damage."""
+    """The rows of `settings`. Raises Damage."""
     rows = session.run("select name, value, sum from settings order by name")
     return dict(checked("a row of settings", row) for row in rows)
 
@@ -140,7 +140,7 @@ def strangers(session: Session) -> Iterator[str]:
 
 
 def count(session: Session) -> int:
-    """How many sandboxes there are, those included that are about to come or to go."""
+    """How many sandboxes there are, with those that are being created or deleted."""
     ((number,),) = session.run("select count(*) from sandboxes where name is not null")
     return int(number)
 
@@ -151,7 +151,7 @@ def listed(session: Session) -> list[Kept]:
 
 
 def due(session: Session, store: Store, now: int) -> list[str]:
-    """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
+    """Names of sandboxes that no other process has and whose deliveries or expiry are due at an instant (ms)."""
     found = (
         "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?) "  # noqa: S608 - no values
         f"and (holder = ? or holder not in ({store.living})) limit 10"
@@ -172,13 +172,13 @@ def has(session: Session, name: str) -> bool:
 
 
 def sandbox_with(session: Session, key: str) -> str | None:
-    """The name of the sandbox that an API key is of."""
+    """The name of the sandbox that an API key belongs to."""
     found = "select name from sandboxes where id = (select sandbox from credentials where credential = ?)"
     return next((name for (name,) in session.run(found, key)), None)
 
 
 def untidy(session: Session, holder: int) -> set[int]:
-    """The sandboxes of which there may be something that nobody needs: those that are no more, and `holder`'s."""
+    """The sandboxes with data that may no longer be needed: deleted ones, and those of `holder`."""
     found = session.run("select id from sandboxes where name is null or holder = ?", holder)
     return {number for (number,) in found}
 
@@ -281,7 +281,7 @@ def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tu
 
 
 def reserve(session: Session, step: int, holder: int) -> int:
-    """A number for a sandbox that is about to come with a state: it has a row, and no name until its head is stored."""
+    """A number for a sandbox that is being created: it has a row, and no name until its head is stored."""
     nobody = (*Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, ""), 0, holder)
     places = ", ".join("?" * len(nobody))
     ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id", *nobody)  # noqa: S608 - no values
@@ -295,7 +295,7 @@ def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: I
     size, digests = 0, []
     for place, chunk in enumerate(chunks):
         digest = digest_of(chunk)
-        # Outside of the transaction: nobody waits for a whole chunk to be compressed.
+        # Outside of the transaction, which must not wait until a whole chunk is compressed.
         body = None if session.run("select 1 from chunks where digest = ?", digest) else zlib.compress(chunk, _SPEED)
         with session.transaction():  # a chunk that nothing refers to may be deleted at any time
             if body is not None or not session.run("select 1 from chunks where digest = ?", digest):
@@ -310,7 +310,7 @@ def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: I
 
 
 def commit(session: Session, batch: Batch, holder: int) -> set[int]:
-    """Commit a batch; answers the numbers of sandboxes that are not `holder`'s, or not as he left them."""
+    """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with that newest step."""
     whose = "id = ? and name is not null and newest = ? and holder = ?"
     head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608 - no values
     lost = set()
@@ -333,13 +333,13 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
 
 
 def ended(number: int, holder: int) -> Statement:
-    """A sandbox is no more, if it is `holder`'s. What it had is deleted later, by `tidying`."""
+    """Delete a sandbox, if `holder` has it. Its data is deleted later, by `tidying`."""
     whose = "id = ? and name is not null and holder = ?"
     return f"update sandboxes set name = null, sum = 0 where {whose} returning id", (number, holder)  # noqa: S608 - no values
 
 
 def entered(number: int, name: str, state: int) -> list[Statement]:
-    """A sandbox has a name, unless one has it that has not expired, and a state. Its head follows."""
+    """Give a sandbox a name, unless one that has not expired has it, and a state. Its head follows."""
     expired = "update sandboxes set name = null, sum = 0 where name = ? and expires_at <= ?"
     return [
         (expired, (name, wall_ms())),
@@ -349,12 +349,12 @@ def entered(number: int, name: str, state: int) -> list[Statement]:
 
 
 def released(number: int, holder: int) -> Statement:
-    """A sandbox is nobody's: the next process that is asked for it has it at once."""
+    """No process has a sandbox: the next one that is asked for it opens it at once."""
     return "update sandboxes set holder = 0 where id = ? and holder = ?", (number, holder)
 
 
 def key_entered(key: str, sandbox: int) -> Statement:
-    """An API key is of a sandbox, unless an earlier one has it that is there: a copy takes no keys from its parent."""
+    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its parent."""
     statement = (
         "insert into credentials values (?, ?) on conflict (credential) do update set sandbox = excluded.sandbox "
         "where not exists (select 1 from sandboxes where id = credentials.sandbox and name is not null)"
@@ -368,12 +368,12 @@ def state_used(number: int) -> Statement:
 
 
 def state_replaced(before: int, number: int) -> list[Statement]:
-    """What referred to a state refers to another one."""
+    """Replace a state by another one."""
     return [("update states set is_used = 0 where id = ?", (before,)), state_used(number)]
 
 
 def snapshot_ended(sandbox: int, name: str) -> list[Statement]:
-    """A snapshot is no more, if it is there."""
+    """Delete a snapshot, if it is there."""
     which = "sandbox = ? and name = ?"
     return [
         (f"update states set is_used = 0 where id in (select state from snapshots where {which})", (sandbox, name)),  # noqa: S608 - no values
@@ -392,15 +392,15 @@ def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
     ]
 
 
-# -- what nobody needs any more
+# -- deleting what is no longer needed
 
 
 def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
-    """Delete what some sandboxes do not refer to any more, with a pause after each lot of it.
+    """Delete what some sandboxes no longer refer to, with a pause after each part.
 
     Of those that are among `writing`, states are written to which nothing refers yet. Other processes do so for theirs.
     """
-    # One that has no name is nobody's from now on: a process that reserved it and was stopped since cannot enter it.
+    # No process has one without a name from now on: a process that reserved it and was stopped cannot enter it.
     ours = (
         "update sandboxes set holder = case when name is null then -1 else holder end "  # noqa: S608 - no values
         f"where id = ? and (holder = ? or name is null and holder not in ({store.living})) returning name, state"

@@ -1,5 +1,8 @@
-"""Floor 12: sends the requests of a recording again, to a server of this process, and compares the answers.
+"""Sends the requests of a recording again, to a server of this process, and compares the answers.
 
-It may import every room. Begin with `replaying.py`; `skipped.py` decides what is not sent, `inputs.py` supplies time,
-ids and credentials, `receivers.py` answers deliveries as recorded, `differences.py` compares.
+A recording has a sandbox, the requests that followed, and what receivers of webhooks answered. A replay supplies what
+came from outside: the machine's time, request ids, credentials, and the attempts to deliver, each at its recorded step.
+
+It may import every room. Begin with `replaying.py`; `recorded.py` has a request and decides which are skipped,
+`inputs.py` supplies time, ids and credentials, `receivers.py` the attempts, `differences.py` compares.
 """

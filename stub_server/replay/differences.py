@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from difflib import unified_diff
 from typing import Any
 
 import orjson
 
+from ..contract.converting import Converter
 from ..contract.secrets import REDACTED
-from ..kernel.record import Body
+from .recorded import CONTROL, Recorded
 
 _NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
 # Times of the machine in answers of the control surface.
 _MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
 _RUNNING = frozenset(("now", "resumed"))  # the instant that a running clock shows, and how many deliveries are due then
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
-_CONTROL = "/_sandbox"
 
 
 class Comparing:
@@ -29,7 +28,7 @@ class Comparing:
     def __init__(self, *, other_secret: bool, other_file: bool) -> None:
         self._other_secret, self._not_compared = other_secret, _MACHINES | {"scenario"} if other_file else _MACHINES
 
-    def difference(self, recorded: Body, replayed: Body, *, is_running: bool) -> str:
+    def difference(self, recorded: Recorded, replayed: Recorded, *, is_running: bool) -> str:
         """What differs, as a diff; empty where nothing does.
 
         A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
@@ -42,20 +41,18 @@ class Comparing:
         lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=2)
         return "\n".join(lines)
 
-    def _lines(self, request: Body, is_running: bool) -> list[str]:
+    def _lines(self, request: Recorded, is_running: bool) -> list[str]:
         """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
-        answer, control = request["answer"] or "", request["path"].startswith(_CONTROL)
-        parsed: Any = None
-        with suppress(ValueError):
-            parsed = orjson.loads(answer.encode("latin-1"))
+        answer, control = request.answer or "", request.is_control
+        parsed = request.json()
         if control and parsed is not None:
             parsed = _without(parsed, self._not_compared | _RUNNING if is_running else self._not_compared)
             answer = orjson.dumps(parsed).decode()
-        headers = [(name, value) for name, value in request["answer_headers"] if name not in _NOT_COMPARED]
+        headers = [(name, value) for name, value in request.answer_headers if name not in _NOT_COMPARED]
         if REDACTED in answer or control:  # the length of a secret does not matter
             headers = [(name, value) for name, value in headers if name != "content-length"]
-        step = "none" if request["after"] is None else f"{request['before']} to {request['after']}"
-        lines = [f"status {request['status']}", f"steps {step}"]
+        step = "none" if request.after is None else f"{request.before} to {request.after}"
+        lines = [f"status {request.status}", f"steps {step}"]
         lines += [f"{name}: {value}" for name, value in sorted(headers)]
         if parsed is not None and not answer[:1].isspace():
             try:
@@ -69,15 +66,28 @@ class Comparing:
         return [_DERIVED.sub("[derived]", line) for line in lines] if self._other_secret else lines
 
 
-def _less_secrets(recorded: Body, replayed: Body) -> Body:
+def converted(request: Recorded, api: Converter, control: Converter) -> Recorded | None:
+    """A request with its answer as the served contract has it; None where that has no JSON answer to it."""
+    converter = control if request.is_control else api
+    path = request.path.removeprefix(CONTROL) if request.is_control else request.path
+    schema, value = converter.answer(request.method, path, request.status), request.json()
+    if schema is None or value is None:
+        return None
+    answer = orjson.dumps(converter.converted(schema, value))
+    headers = [
+        [name, str(len(answer)) if name == "content-length" else value] for name, value in request.answer_headers
+    ]
+    return request._replace(answer=answer.decode("latin-1"), answer_headers=headers)
+
+
+def _less_secrets(recorded: Recorded, replayed: Recorded) -> Recorded:
     """The recorded request without what its answer repeats of secrets: the replayed one was not sent them."""
-    if REDACTED not in (replayed["answer"] or ""):
+    if REDACTED not in (replayed.answer or ""):
         return recorded
-    try:
-        before, after = (orjson.loads((request["answer"] or "").encode("latin-1")) for request in (recorded, replayed))
-    except ValueError:
+    before, after = recorded.json(), replayed.json()
+    if before is None or after is None:
         return recorded
-    return recorded | {"answer": orjson.dumps(_left_out(before, after)).decode("latin-1")}
+    return recorded._replace(answer=orjson.dumps(_left_out(before, after)).decode("latin-1"))
 
 
 def _left_out(before: Any, after: Any) -> Any:

@@ -12,7 +12,7 @@ from ..calls.credentials import Tokens
 from ..engine.sandbox import Sandbox
 from ..files.recording import private_key
 from ..kernel.clock import EARLIEST_START, LATEST_START
-from ..kernel.record import Body
+from .recorded import Recorded
 
 # Credentials that are rejected, each with another message: one of them has that of the recorded answer.
 _STRANGERS = (
@@ -65,9 +65,9 @@ class Callers:
         self._tokens, self._secret, self._name = tokens, secret, name
         self._made: dict[str, str] = {}
 
-    def credentials(self, sandbox: Sandbox, request: Body) -> Iterator[str]:
+    def credentials(self, sandbox: Sandbox, request: Recorded) -> Iterator[str]:
         """Values of Authorization to try, the next one while the answer is a 401 that differs from the recorded one."""
-        caller = request["caller"]
+        caller = request.caller
         if caller is None:
             yield from _STRANGERS
         elif caller["claims"] is not None:

@@ -10,8 +10,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import orjson
-
 from ..app import create_app, data_dir
 from ..contract.converting import Converter
 from ..contract.formats import NO_FORMATS
@@ -30,16 +28,14 @@ from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
-from ..version import __version__
-from .differences import Comparing
+from .differences import Comparing, converted
 from .inputs import Callers, RequestIds, Timepiece
-from .receivers import Diverged, Receivers, SilentCourier, SilentSender
-from .skipped import brief, is_sent, reasons
+from .receivers import Diverged, RecordedDeliveries
+from .recorded import Recorded, is_sent, reasons
 
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
-_CONTROL = "/_sandbox"
 _SECRET = b"replay"
 _MOST_STEPS = 1_000_000
 
@@ -103,9 +99,10 @@ class Session:
 
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
-        header, about, self._requests = outline(data, shapes.check)
+        header, about, requests = outline(data, shapes.check)
+        self._requests = [Recorded(**request) for request in requests]
         self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
-        self.timepiece.now = self._requests[0]["wall"] if self._requests else 0
+        self.timepiece.now = self._requests[0].wall if self._requests else 0
         self._settings = settings_of(about, len(self._requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
@@ -115,21 +112,18 @@ class Session:
         self._reader, self.name = reader, reader.state.name
         self._skipped = reasons(self._requests, self.name)
         control = self._app.server.control
-        self._converters = {"": rules.converter, _CONTROL: Converter(control, Schemas(control.raw, NO_FORMATS))}
+        self._converters = rules.converter, Converter(control, Schemas(control.raw, NO_FORMATS))
         self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
-        self._receivers = Receivers(outside, self.timepiece, self._sandbox)
-        sender = SilentSender(__version__, self._receivers)
-        courier = SilentCourier(sender, self._receivers)
+        self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox)
         server = dataclasses.replace(
             self._app.server,
-            courier=courier,
-            sender_abroad=sender,
+            courier=self._deliveries,
+            sender_abroad=self._deliveries.sender,
             rate_limit=None if rate is None else tuple(rate),
             waits=False,
         )
         self._app.serve(server)
-        self._courier = courier
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
         self._comparing = Comparing(
@@ -155,19 +149,19 @@ class Session:
         compared, skipped = 0, defaultdict[str, list[str]](list)
         first: tuple[Body | None, str] = (None, "")
         for request in self._requests:
-            reason, diff, goes_on = self._skipped.get(request["id"]), "", self._fitting.is_other
+            reason, diff, goes_on = self._skipped.get(request.id), "", self._fitting.is_other
             try:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_skipped=reason is not None)
                 else:  # a later rewind may name it
-                    self._sandbox().journal.append(_unsent(request, self.name))
+                    self._sandbox().journal.append(request.trace(self.name))
             except Diverged as error:
                 diff, reason, goes_on = f"--- recorded\n+++ replayed\n{error}", None, False
             if reason is not None:
-                skipped[reason].append(request["id"])
+                skipped[reason].append(request.id)
             elif diff:
-                first = first if first[0] else (request, diff)
-                self._differing[_operation(request)].append(request["id"])
+                first = first if first[0] else (request._asdict(), diff)
+                self._differing[request.name].append(request.id)
                 if not goes_on:
                     break
             else:
@@ -178,61 +172,43 @@ class Session:
             return outcome
         return outcome._replace(contract=self._contract, converted=self._converted, differing=self._differing)
 
-    async def _compare(self, request: Body, *, is_skipped: bool) -> str:
+    async def _compare(self, request: Recorded, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
-        self._receivers.until(_seen(request))
-        sent = [value for name, value in request["headers"] if name == "authorization"]
-        credentials = [""] if not sent else list(self._callers.credentials(self._sandbox(), request))
+        self._deliveries.until(request.seen)
+        is_authorised = any(name == "authorization" for name, _ in request.headers)
+        credentials = list(self._callers.credentials(self._sandbox(), request)) if is_authorised else [""]
         first: str | None = None
         for credential in credentials:
             answered = await self._send(request, credential)
             if is_skipped:
                 return ""
-            diff = self._comparing.difference(request, answered, is_running=not self._sandbox().clock.frozen)
-            if diff and self._fitting.is_other and self._is_same_converted(request, answered):
-                self._converted[_operation(request)].append(request["id"])
+            is_running = not self._sandbox().clock.frozen
+            diff = self._comparing.difference(request, answered, is_running=is_running)
+            was = converted(request, *self._converters) if diff and self._fitting.is_other else None
+            if was is not None and not self._comparing.difference(was, answered, is_running=is_running):
+                self._converted[request.name].append(request.id)
                 diff = ""
             if not diff:
-                self._ended[-1].before = request["before"]  # for a rewind to it: attempts may have been taken earlier
+                self._ended[-1].before = request.before  # for a rewind to it: attempts may have been taken earlier
                 return ""
             first = first or diff
-            if answered["status"] != 401:
+            if answered.status != 401:
                 break
         return first or ""
 
-    def _is_same_converted(self, request: Body, answered: Body) -> bool:
-        """Whether the recorded answer is the same once it is as the served contract has it."""
-        base = _CONTROL if request["path"].startswith(_CONTROL) else ""
-        converter, path = self._converters[base], request["path"].removeprefix(base)
-        schema = converter.answer(request["method"], path, request["status"])
-        if schema is None:
-            return False
-        try:
-            value = orjson.loads((request["answer"] or "").encode("latin-1"))
-        except ValueError:
-            return False
-        answer = orjson.dumps(converter.converted(schema, value))
-        headers = [
-            [name, str(len(answer)) if name == "content-length" else value] for name, value in request["answer_headers"]
-        ]
-        was = request | {"answer": answer.decode("latin-1"), "answer_headers": headers}
-        return not self._comparing.difference(was, answered, is_running=not self._sandbox().clock.frozen)
-
-    async def _send(self, request: Body, credential: str) -> Body:
-        """Send a request; answers it as the journal has it."""
+    async def _send(self, request: Recorded, credential: str) -> Recorded:
+        """Send a request; returns it as the journal has it."""
         sandbox = self._sandbox()
         sandbox.ids.requests_from(self._ids)
-        self._ids.use(request["id"])
-        self._receivers.begin(request)
-        self.timepiece.show(sandbox, request["at"], request["wall"])
-        self._courier.keep_back(sandbox)
-        is_control = request["path"].startswith(_CONTROL)
+        self._ids.use(request.id)
+        self._deliveries.begin(request)
+        self.timepiece.show(sandbox, request.at, request.wall)
         rules = sandbox.faults
-        if request["operation"] == "createFault":
-            rules.number_from(brief(request).answered("fault").get("id"))
-        if not is_control:  # what they did then is not known; answers that they made are not compared
+        if request.operation == "createFault":
+            rules.number_from(request.asked.answered("fault").get("id"))
+        if not request.is_control:  # what they did then is not known; answers that they made are not compared
             sandbox.faults = Faults(sandbox.seed)
-        body = _named(request).encode("latin-1")
+        body = request.content()
         parts: list[bytes] = []
 
         async def receive() -> Body:
@@ -250,70 +226,36 @@ class Session:
         finally:
             sandbox.faults = rules
         self._callers.learn(b"".join(parts))
-        return line(self._ended[-1])
+        return Recorded(**line(self._ended[-1]))
 
-    def _scope(self, request: Body, body: bytes, credential: str) -> dict[str, Any]:
+    def _scope(self, request: Recorded, body: bytes, credential: str) -> dict[str, Any]:
         headers = []
-        for name, value in request["headers"]:
+        for name, value in request.headers:
             sent = value.encode("latin-1")
             if name == "authorization":
                 sent = credential.encode("latin-1")
             elif name == "content-length":
                 sent = b"%d" % len(body)
             elif name.encode() == CONTROL_KEY and value == REDACTED:
-                is_right = request["code"] != "admin_key_required" or not opens(request["path"])
+                is_right = request.code != "admin_key_required" or not opens(request.path)
                 sent = (self._app.server.sandboxes.control_key(self.name) if is_right else "another").encode()
             elif name.encode() == _ADMIN and value == REDACTED:
-                sent = (_KEY if request["code"] != "admin_key_required" else "another").encode()
+                sent = (_KEY if request.code != "admin_key_required" else "another").encode()
             headers.append((name.encode("latin-1"), sent))
-        prefix = f"/s/{self.name}" if request["prefixed"] else ""
+        prefix = f"/s/{self.name}" if request.prefixed else ""
         if not prefix and self.name != DEFAULT and all(name != b"x-sandbox" for name, _ in headers):
             headers.append((b"x-sandbox", self.name.encode()))  # then its credential named it
-        path = prefix + request["path"]
+        path = prefix + request.path
         return {
             "type": "http",
             "http_version": "1.1",
-            "method": request["method"],
+            "method": request.method,
             "scheme": "http",
             "path": path,
             "raw_path": path.encode("utf-8", "surrogatepass"),
-            "query_string": request["query"].encode("latin-1"),
+            "query_string": request.query.encode("latin-1"),
             "root_path": "",
             "headers": headers,
             "client": _PEER,
             "extensions": {},
         }
-
-
-def _seen(request: Body) -> int:
-    """The step that a request found. Snapshots and forks wait for their turn, while attempts to deliver end."""
-    number: int = request["before"]
-    made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(request["operation"] or "")
-    if made is None or request["status"] != 201:
-        return number
-    step = brief(request).answered(made).get("step")
-    return max(number, step) if isinstance(step, int) else number
-
-
-def _operation(request: Body) -> str:
-    return request["operation"] or f"{request['method']} {request['path']}"
-
-
-def _unsent(request: Body, sandbox: str) -> Trace:
-    """A request that is not sent, as far as a journal finds it."""
-    return Trace(request["id"], request["at"], request["method"], request["path"], b"", sandbox, request["before"])
-
-
-def _named(request: Body) -> str:
-    """The body of a request; where the server made a sandbox's name up, it is asked for now."""
-    body: str = request["body"]
-    if request["operation"] not in ("forkSandbox", "createSandbox") or request["status"] != 201:
-        return body
-    try:
-        asked = orjson.loads(body.encode("latin-1")) if body else {}
-    except ValueError:
-        return body
-    name = brief(request).answered("sandbox").get("name")
-    if not isinstance(asked, dict) or "name" in asked or not isinstance(name, str):
-        return body
-    return orjson.dumps(asked | {"name": name}).decode("latin-1")

@@ -1,1 +1,6 @@
-"""Floor 6: the sandboxes of one server: made from scenarios, found by name, reset and forgotten."""
+"""The sandboxes of one server: created, forked, found by name, reset, replaced by a file, and deleted.
+
+Floor 6: imports `persistence/`, `files/`, `seeding/`, `delivery/`, `engine/` and below. Begin with `sandboxes.py`,
+which has what requests do; `entries.py` has the sandboxes by name, `making.py` makes one, `residence.py` decides which
+of a store are in memory.
+"""

@@ -1,4 +1,4 @@
-"""The sandboxes that there are: found by name, used, listed and dropped."""
+"""The sandboxes of a server by name: find, list, add and remove them; and which API key belongs to which."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Conflict, NotFound, detail
+from ..kernel.problem import Conflict, NotFound
 from ..kernel.text import glob
 from ..persistence.commits import keys_of
 from ..persistence.persistence import Persistence
-from .entry import Entry
-from .names import folded, too_many
+from .entry import Entry, folded, too_many
 
 MOST, MOST_KEYS = 1_000, 100_000
 
 
 class Entries:
-    """Sandboxes by name, and never more than fit."""
+    """Sandboxes by name, at most `MOST`."""
 
     def __init__(self, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
         self._on_due, self.persistence, self.keyring = on_due, persistence, Keyring()
@@ -57,7 +56,7 @@ class Entries:
         return [entry for name, entry in reversed(self._entries.items()) if glob(pattern, name)]
 
     def seeded_owner(self, unique: str, value: str) -> str | None:
-        """The sandbox that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
+        """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
         sandbox = self.find(self.keyring.sandbox_of(value) or "")
         if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
             return None
@@ -75,7 +74,7 @@ class Entries:
     # -- coming and going
 
     def put(self, entry: Entry) -> None:
-        """Have a sandbox, in place of the one of its name."""
+        """Add a sandbox, in place of the one of its name."""
         sandbox = entry.sandbox
         before = self._entries.get(sandbox.name)
         self._entries[sandbox.name] = entry
@@ -88,7 +87,7 @@ class Entries:
         self._on_due(sandbox)
 
     def take_back(self, entry: Entry) -> bool:
-        """Drop a sandbox that a request created which failed; one that others have used since stays."""
+        """Delete the sandbox of a request that failed after it created it, unless others have used it since."""
         current = self._entries.get(entry.sandbox.name)
         if current is None or (current.born, current.turn) != (entry.born, entry.born):
             return False
@@ -96,19 +95,19 @@ class Entries:
         return True
 
     def forget(self, name: str) -> None:
-        """Drop a sandbox, if it is there; the next mention of its name makes it anew. The default one stays."""
+        """Delete a sandbox, if it is there and not the default one; the next use of its name creates another."""
         if name != DEFAULT and name in self._entries:
             self.persistence.leave_soon(name)
             self._leave(self._entries.pop(name))
 
-    def let_go(self, sandbox: Sandbox) -> None:
-        """Have a sandbox in memory no longer; the store has it."""
+    def unload(self, sandbox: Sandbox) -> None:
+        """Remove a sandbox from memory; the store keeps it."""
         entry = self._entries.get(sandbox.name)
         if entry is not None and entry.sandbox is sandbox:
             self._leave(self._entries.pop(sandbox.name))
 
     def _leave(self, entry: Entry) -> None:
-        """Let go of a sandbox: what it still had to do is not done any more."""
+        """Free what a removed sandbox held; its pending jobs are not done."""
         entry.sandbox.is_gone = True
         entry.sandbox.log.close()
         entry.sandbox.journal.clear()
@@ -118,21 +117,20 @@ class Entries:
         self.keyring.forget(entry.sandbox.name)
 
     def _has_expired(self, entry: Entry) -> bool:
-        """Whether a sandbox's time is over; it is dropped then."""
+        """Whether a sandbox has expired; if so, it is deleted."""
         if entry.expires_at is None or entry.expires_at > wall_ms():
             return False
         self.forget(entry.sandbox.name)
         return True
 
     def make_room(self) -> None:
-        """Past the limit the longest unused of those that a mention made goes. Raises Conflict when there is none."""
-        entries = self.entries()  # whose time is over gives its memory back to the next one
-        if len(entries) < MOST:
-            return
-        mentioned = [entry for entry in entries if entry.mentioned]
-        if not mentioned:
-            raise too_many(MOST, "server")
-        self.forget(min(mentioned, key=lambda entry: entry.turn).sandbox.name)
+        """At the limit, delete the one idle longest of those created on first use. Raises Conflict if there is none."""
+        entries = self.entries()  # deletes those that have expired
+        if len(entries) >= MOST:
+            unnamed = [entry for entry in entries if entry.created_on_first_use]
+            if not unnamed:
+                raise too_many(MOST, "server")
+            self.forget(min(unnamed, key=lambda entry: entry.turn).sandbox.name)
 
 
 class Keyring:
@@ -165,7 +163,7 @@ class Keyring:
             own.add(key)
 
     def forget(self, sandbox: str) -> None:
-        """A sandbox has gone, and its keys with it."""
+        """Forget the keys of a deleted sandbox."""
         for key in self._keys.pop(sandbox, ()):
             del self._sandboxes[key]
 
@@ -175,9 +173,6 @@ class Keyring:
 
 def duplicate_name(name: str) -> Conflict:
     """409 for a name that a sandbox has."""
-    message = f"There is a sandbox {name} already. "
-    if name == DEFAULT:
-        message += "It stays: choose another name."
-    else:
-        message += f"DELETE /_sandbox/sandboxes/{name} drops it."
-    return Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
+    advice = "Choose another name." if name == DEFAULT else f"DELETE /_sandbox/sandboxes/{name} deletes it."
+    message = f"There is a sandbox {name} already. {advice}"
+    return Conflict.at("name", message, "duplicate_sandbox")

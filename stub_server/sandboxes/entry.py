@@ -1,12 +1,38 @@
-"""What all sandboxes of a server begin with, and what the server knows of each."""
+"""Names of sandboxes, what all sandboxes of a server begin with, and what the server knows of each."""
 
+import re
 from dataclasses import dataclass, field
 
 from ..delivery.inbox import Inbox
 from ..engine.sandbox import Rules, Sandbox
+from ..kernel.ids import named_uuid
+from ..kernel.problem import Conflict
 from ..seeding.filling import Seeding
 from ..settings import Settings
 from .snapshots import Snapshots
+
+NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
+is_name = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
+
+
+def folded(name: str) -> str:
+    """A sandbox's name in lower case. Other alphabets stay, since some of their capitals become ASCII letters."""
+    return name.lower() if name.isascii() else name
+
+
+def too_many(most: int, who: str) -> Conflict:
+    """409 where there are as many sandboxes as a server or a store keeps."""
+    message = (
+        f"There are {most} sandboxes, the most that a {who} keeps. DELETE /_sandbox/sandboxes/NAME deletes one; those "
+        "that are created with ttl_seconds expire."
+    )
+    return Conflict.at("name", message, "too_many_sandboxes")
+
+
+def made_up(prefix: str, number: int) -> str:
+    """A generated name: the prefix and eight letters."""
+    digits = named_uuid(prefix, str(number))[:8]
+    return f"{prefix}-{digits.translate(str.maketrans('0123456789', 'ghijklmnop'))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +53,14 @@ class Origin:
 class Entry:
     """A sandbox and what the server knows of it. Times are the machine's, in ms.
 
-    `mentioned`: it was created on first use of its name, and makes room for others. `inbox` and `snapshots` are not
-    part of its state. `incarnation` changes with a reset or a rewind, since event ids then begin again;
+    One that was `created_on_first_use` of its name makes room for others. `inbox` and `snapshots` are not part of its
+    state. `incarnation` changes with a reset or a rewind, since event ids then begin again;
     `origin_events` is how many events it began with.
     """
 
     sandbox: Sandbox
     parent: str | None
-    mentioned: bool
+    created_on_first_use: bool
     created_at: int
     last_used_at: int
     expires_at: int | None

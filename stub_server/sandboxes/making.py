@@ -1,4 +1,4 @@
-"""Makes sandboxes of scenarios: at once at the server's start, later beside the requests of others."""
+"""Makes sandboxes from scenarios, empty ones, and what each has beside its state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SandboxFactory:
         self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
-        """What a sandbox has beside its state, empty."""
+        """An empty inbox and no snapshots, for a new sandbox."""
         return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
 
     def empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
@@ -58,10 +58,9 @@ class SandboxFactory:
         return self._own(sandbox)
 
     async def begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
-        """`make` for a request, beside those of others, who go on being served.
+        """`make` for a request, in a thread, while others are served.
 
-        A scenario that cannot be used, or not any more, is refused; why, the log says alone, for it quotes the file.
-        Raises NotFound.
+        Raises NotFound for a scenario that cannot be used; only the log says why, since the reason quotes the file.
         """
         try:
             sandbox = self.empty(name, scenario, seed, now)

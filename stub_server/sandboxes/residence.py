@@ -1,4 +1,4 @@
-"""Which sandboxes of a store are in memory: opened when they are asked for, let go when others need the room."""
+"""Which sandboxes of a store are in memory: opened on request, unloaded when others need the room."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from ..kernel.problem import Refusal, Unavailable
 from ..persistence import store as sql
 from ..persistence.commits import unwritten
 from ..persistence.rows import StoreError
-from .entry import Entry
-from .names import folded
+from .entry import Entry, folded
 
 if TYPE_CHECKING:
     from .sandboxes import Sandboxes
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
 MOST = 10_000  # sandboxes of which that is remembered
-IDLE = 100  # ms for which a sandbox is unused before it is let go
-SCAN = 1.0  # seconds between two looks for deliveries that are due in sandboxes that nobody has
+IDLE = 100  # ms for which a sandbox must be unused before it is unloaded
+SCAN = 1.0  # seconds between two searches for deliveries that are due in sandboxes that no server has in memory
 log = logging.getLogger("stub_server")
 
 
@@ -32,10 +31,10 @@ class Residence:
     """One per server with a store that has more sandboxes than are in memory, or more servers than this one."""
 
     def __init__(self, sandboxes: Sandboxes, most: int, is_used: Callable[[Entry], bool]) -> None:
-        """At most so many are in memory; `is_used` tells those that somebody follows or that send: they stay."""
+        """At most `most` are in memory. One that `is_used`, since it has readers or sends, is not unloaded."""
         self._sandboxes, self._most, self._is_used = sandboxes, most, is_used
         self._persistence = sandboxes.persistence
-        self._persistence.on_lost = sandboxes.let_go
+        self._persistence.on_lost = sandboxes.unload
         self._elsewhere: dict[str, tuple[str, float]] = {}
         self._keys: dict[str, tuple[str | None, float]] = {}
         self.known = len(sandboxes.sandboxes())  # sandboxes of the store, as of the last look
@@ -88,13 +87,13 @@ class Residence:
             return sandboxes.choose(name)
 
     def forget(self, name: str, said: float) -> None:
-        """The server that was said, at a moment of the monotonic clock, to have a sandbox does not have it."""
+        """Forget which server has a sandbox, if that was learnt by a moment of the monotonic clock."""
         if self._elsewhere.get(folded(name), ("", said))[1] <= said + REMEMBERED:
             self._elsewhere.pop(folded(name), None)
 
     async def make_room(self) -> None:
-        """Let the longest unused sandboxes go, so that one more has room in memory. Raises Unavailable."""
-        async with self._opening:  # one that is let go must not be opened before it is nobody's
+        """Unload the sandboxes idle longest, so that one more has room in memory. Raises Unavailable."""
+        async with self._opening:  # one that is unloaded must not be opened before it is released
             await self._make_room()
 
     async def _make_room(self) -> None:
@@ -106,7 +105,7 @@ class Residence:
         idle = [entry for entry in entries if entry.last_used_at < before and entry.sandbox.name != DEFAULT]
         for entry in sorted(idle, key=lambda entry: entry.turn):
             if self._persistence.is_settled(entry.sandbox) and not self._is_used(entry):
-                sandboxes.let_go(entry.sandbox)
+                sandboxes.unload(entry.sandbox)
                 await self._persistence.release(entry.sandbox.name)
                 surplus -= 1
                 if not surplus:
@@ -119,11 +118,11 @@ class Residence:
             )
 
     def start(self) -> None:
-        """Begin to look for what is due in sandboxes that no server has in memory."""
+        """Start to search for deliveries that are due in sandboxes that no server has in memory."""
         self._scanning = asyncio.create_task(self._scan())
 
     def stop(self) -> None:
-        """End that."""
+        """Stop that."""
         if self._scanning is not None:
             self._scanning.cancel()
 

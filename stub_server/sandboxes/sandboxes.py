@@ -20,7 +20,7 @@ from ..files.package import BadFile
 from ..files.recording import traces_of
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
-from ..kernel.problem import Conflict, NotFound, Refusal, detail, gone
+from ..kernel.problem import Conflict, NotFound, Refusal, gone
 from ..kernel.record import Body
 from ..kernel.slices import at_once
 from ..kernel.text import glob, nearest
@@ -32,9 +32,8 @@ from ..persistence.rows import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
 from .entries import MOST, Entries, duplicate_name
-from .entry import Entry, Origin
+from .entry import NAMING, Entry, Origin, folded, is_name, made_up
 from .making import SandboxFactory
-from .names import NAMING, folded, is_name, made_up
 from .residence import Residence
 from .snapshots import Snapshots, measured
 
@@ -51,10 +50,10 @@ class Sandboxes(Entries):
         persistence: Persistence,
         restored: Callable[[], bytes] | None,
     ) -> None:
-        """`on_due` is rung for a sandbox that is new or gone, and when something is due in one.
+        """`on_due` is called with a sandbox that is new or gone, and when something falls due in one.
 
-        `persistence` has the sandboxes of an earlier process; `restored` reads a file that the default one begins with,
-        unless it is there from earlier. Raises StoreError, BadFile, ScenarioError.
+        `persistence` has the sandboxes of an earlier process; `restored` reads a file with which the default one
+        begins, unless it is stored. Raises StoreError, BadFile, ScenarioError.
         """
         super().__init__(on_due, persistence)
         self.origin, self.settings, self.worker = origin, origin.settings, persistence.worker
@@ -80,9 +79,8 @@ class Sandboxes(Entries):
             sandbox, snapshots = self.factory.make(DEFAULT, self.scenario, self.seed, None), []
         entry = self._entry(sandbox, None)
         if DEFAULT in self.persistence.elsewhere:
-            self.default = (
-                sandbox  # here it is a stand-in: what is refused before a sandbox is chosen is journaled in it
-            )
+            # A stand-in: what is refused before a sandbox is chosen is journaled in it.
+            self.default = sandbox
             return
         self.persistence.begin(entry, snapshots)
         self.put(entry)
@@ -115,13 +113,13 @@ class Sandboxes(Entries):
     # -- making
 
     async def open_at_first_use(self, name: str) -> Sandbox:
-        """The sandbox of this name, which its first mention makes where names are open. Raises NotFound."""
-        return await self.let_in(await self.pending_sandbox(name))
+        """The sandbox of this name, created on first use where the server allows that. Raises NotFound."""
+        return await self.register(await self.pending_sandbox(name))
 
     async def pending_sandbox(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
-        """The same, but a new sandbox is not registered before `let_in`. Raises NotFound.
+        """The same, but a new sandbox does not exist before `register`. Raises NotFound.
 
-        Without `creates` it must exist. Whom it `suggests` may learn which name was probably meant.
+        Without `creates` it must exist. With `suggests` the refusal names a similar sandbox.
         """
         sandbox = self.choose(name)
         if sandbox is not None:
@@ -132,18 +130,14 @@ class Sandboxes(Entries):
         if not (self.settings.loopback and creates):
             similar = nearest(name, [*self._entries]) if suggests else None
             hint = f" Did you mean {similar}?" if similar else ""
-            how = (
-                f"GET /s/{name}/_sandbox/credentials creates it."
-                if self.settings.loopback
-                else "POST /_sandbox/sandboxes makes one."
-            )
-            raise NotFound(f"There is no sandbox {name}.{hint} {how}", code="sandbox_not_found")
+            call = f"GET /s/{name}/_sandbox/credentials" if self.settings.loopback else "POST /_sandbox/sandboxes"
+            raise NotFound(f"There is no sandbox {name}.{hint} {call} creates it.", code="sandbox_not_found")
         try:
             return await self.factory.begin(name, self.scenario, self.seed, None)
         except NotFound as error:
             raise _none(name, error) from None
 
-    async def let_in(self, pending: Sandbox) -> Sandbox:
+    async def register(self, pending: Sandbox) -> Sandbox:
         """A pending sandbox, or the one of its name that another request has created meanwhile. Raises NotFound."""
         sandbox = self.choose(pending.name)
         if sandbox is not None:
@@ -151,7 +145,7 @@ class Sandboxes(Entries):
         try:
             await self.ensure_room()
             async with self.persistence.written(pending) as written:
-                entry = self._entry(pending, None, mentioned=True)
+                entry = self._entry(pending, None, on_first_use=True)
                 return self.choose(pending.name) or (await self._enter(entry, written)).sandbox
         except Conflict as error:
             raise _none(pending.name, error) from None
@@ -165,7 +159,7 @@ class Sandboxes(Entries):
         ttl: int | None,
         settings: Body | None = None,
     ) -> Entry:
-        """A new sandbox by request; without a name one is made. `ttl` is seconds. Raises Conflict, NotFound.
+        """A new sandbox, with a generated name if it has none. `ttl` is seconds. Raises Conflict, NotFound.
 
         `settings` are those that differ from the server's.
         """
@@ -177,9 +171,9 @@ class Sandboxes(Entries):
     async def fork(
         self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False
     ) -> Entry:
-        """A sandbox with the past of another, up to one of its kept steps if asked. Raises NotFound, Conflict.
+        """A sandbox with the past of another, up to a step if one is given. Raises NotFound, Conflict.
 
-        What happens in it is delivered if `deliver` says so; what happened before never is.
+        With `deliver` new events are delivered; earlier ones never are.
         """
         origin = (await self._present(parent)).sandbox
         name = await self._new_name(name, "fork")
@@ -195,20 +189,20 @@ class Sandboxes(Entries):
         return await self._admit(sandbox, origin.name, ttl)
 
     async def _present(self, name: str) -> Entry:
-        """A sandbox that may have been dropped, let go or lost while this waited. Raises NotFound, Unavailable."""
+        """A sandbox that may have been deleted or unloaded while this waited. Raises NotFound, Unavailable."""
         if self.residence is not None and isinstance(await self.residence.locate(name), str):
             raise gone()  # another server has it
         return self.entry(name)
 
     async def ensure_room(self) -> None:
-        """Have one more sandbox fit. Raises Conflict, Unavailable."""
+        """Make room for one more sandbox. Raises Conflict, Unavailable."""
         if self.residence is not None:
             await self.residence.make_room()
         else:
             self.make_room()
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
-        """A name as it was asked for, or a new one, and room for it. Raises Conflict, also for a name that is taken."""
+        """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
         free = made_up(prefix, next(self._named)) if name is None else folded(name)
         while name is None and free in self._entries:
             free = made_up(prefix, next(self._named))
@@ -219,7 +213,7 @@ class Sandboxes(Entries):
         return free
 
     async def _admit(self, sandbox: Sandbox, parent: str | None, ttl: int | None) -> Entry:
-        """Let a sandbox in for which there was a name and room, and may be still. Raises Conflict."""
+        """Register a sandbox for which there was a name and room, if there still is. Raises Conflict."""
         async with self.persistence.written(sandbox) as written:
             if self.find(sandbox.name) is not None:
                 raise duplicate_name(sandbox.name)
@@ -235,10 +229,10 @@ class Sandboxes(Entries):
         now: int | None = None,
         settings: Body | None = None,
     ) -> Sandbox:
-        """Throw a sandbox away and seed it anew; without scenario or seed with what it was seeded with last.
+        """Seed a sandbox again, with its present scenario and seed unless others are given.
 
         `now` freezes the clock at that instant; without it the clock is as at the server's start. `settings` are those
-        that differ from the ones that it began with last. Raises NotFound.
+        that differ from the ones that it began with. Raises NotFound.
         """
         old = self.entry(name).sandbox
         sandbox = await self.factory.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
@@ -248,10 +242,10 @@ class Sandboxes(Entries):
     async def import_(
         self, name: str, file: bytes | bytearray, *, deliver: bool = False, drop_unfit: bool = False
     ) -> tuple[Entry, Body, LeftOut | None]:
-        """Put the sandbox of a file in the place of another; what happens in it is delivered if `deliver` says so.
+        """Replace a sandbox by that of a file. With `deliver` its new events are delivered.
 
-        Its journal is that of the file, or the one that was here if the file has no requests. With `drop_unfit` what
-        does not fit the contract is left out. Answers what was replaced, too, and whether the journal stays.
+        The journal is that of the file, or the present one if the file has no requests. With `drop_unfit` what does not
+        fit the contract is left out. Returns the entry, what was replaced, and what was left out.
 
         Raises NotFound, and BadFile for a file that cannot be used.
         """
@@ -267,7 +261,7 @@ class Sandboxes(Entries):
         return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced, left_out
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
-        """Have a sandbox that `fill` makes of one without records, in the place of another, if there is one."""
+        """Create or replace a sandbox: `fill` fills an empty one."""
         if self.find(name) is None:
             await self.create(name, None, None, None, None)
         sandbox = self.factory.carried(name, scenario, seed)
@@ -277,7 +271,7 @@ class Sandboxes(Entries):
     async def _replace(
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
-        """Have another sandbox of the same name, with the snapshots that it brings. Raises NotFound, BadFile."""
+        """Replace the sandbox of a name, with the snapshots of the new one. Raises NotFound, BadFile."""
         async with self.persistence.written(sandbox, brought) as written:
             before = await self._present(name)
             _check_room(before.snapshots, brought)
@@ -295,11 +289,10 @@ class Sandboxes(Entries):
             return entry
 
     async def delete(self, name: str) -> None:
-        """Drop a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
+        """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
         if folded(name) == DEFAULT:
-            message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
-            details = [detail("sandboxName", "sandbox_protected", message, "path")]
-            raise Conflict(message, code="sandbox_protected", details=details)
+            message = f"The default sandbox cannot be deleted. POST /s/{DEFAULT}/_sandbox/reset seeds it again."
+            raise Conflict.at("sandboxName", message, "sandbox_protected", where="path")
         async with self.persistence.changing:
             name = (await self._present(name)).sandbox.name
             await self.persistence.leave(name)
@@ -308,9 +301,9 @@ class Sandboxes(Entries):
     # -- time
 
     async def go_back(self, sandbox: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
-        """Do what has a sandbox be in an earlier state, in slices; whoever follows its events is row.
+        """Restore an earlier state of a sandbox by `work`, in slices; readers of its events begin again.
 
-        Answers its entry, and what the work answers.
+        Returns its entry, and what the work returns.
         """
         entry = self.entry(sandbox.name)
         done = await self.worker.in_line(work)
@@ -323,7 +316,7 @@ class Sandboxes(Entries):
     async def catch_up(self, closing: Event) -> None:
         """Do what fell due while no server ran, each job at its own instant, until this one is `closing`.
 
-        Attempts to deliver are the courier's.
+        The courier makes the attempts to deliver.
         """
 
         def work() -> Generator[None, None, None]:
@@ -348,7 +341,7 @@ class Sandboxes(Entries):
     def _admitted(
         self, name: str, file: bytes | bytearray, *, drop_unfit: bool
     ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
-        """Read and judge a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
+        """Read and check a file, in any thread: a sandbox that delivers nothing, and its snapshots."""
         found = self._importer.admit(
             file, name, self.settings.history, partial(self.factory.carried, name), drop_unfit=drop_unfit
         )
@@ -363,17 +356,20 @@ class Sandboxes(Entries):
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()
         if not await self.persistence.enter(entry, written):
-            raise gone() if entry.mentioned else duplicate_name(entry.sandbox.name)  # another server was faster
+            # Another server was faster.
+            raise gone() if entry.created_on_first_use else duplicate_name(entry.sandbox.name)
         self.put(entry)
         return entry
 
-    def _entry(self, sandbox: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
+    def _entry(
+        self, sandbox: Sandbox, parent: str | None, *, ttl: int | None = None, on_first_use: bool = False
+    ) -> Entry:
         now, turn = wall_ms(), next(self._turns)
         expires_at = None if ttl is None else now + ttl * SECOND
         return Entry(
             sandbox,
             parent,
-            mentioned,
+            on_first_use,
             now,
             now,
             expires_at,
@@ -396,12 +392,12 @@ def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | Non
 
 
 def _none(name: str, error: Refusal) -> NotFound:
-    """No operation was asked to make a sandbox: there is none of this name."""
+    """404 instead of the refusal to create a sandbox, which the request did not ask for."""
     return NotFound(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found")
 
 
 def _check_room(before: Snapshots, brought: Sequence[Snapshot]) -> None:
-    """Refuse a file whose snapshots do not fit in the place of those that were there. Raises BadFile."""
+    """Check that the snapshots of a file fit in the place of the present ones. Raises BadFile."""
     try:
         before.check_room_instead(brought)
     except Conflict as error:

@@ -1,4 +1,4 @@
-"""The snapshots of a sandbox: states with a name, kept whatever the log forgets, bounded in number and in bytes."""
+"""The snapshots of a sandbox: states with a name, which stay when the log drops steps; bounded in number and bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..engine.sandbox import Sandbox
 from ..files.exports import MOST_SNAPSHOTS
 from ..files.state import Snapshot
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Conflict, NotFound, detail
+from ..kernel.problem import Conflict, NotFound
 
 MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
 MOST_BYTES = 256 * 1024 * 1024
@@ -37,19 +37,19 @@ class Snapshots:
             raise NotFound(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")
         return found
 
-    def oldest(self) -> list[Snapshot]:
+    def all(self) -> list[Snapshot]:
         """All of them, in the order in which they were made."""
         return list(self._snapshots.values())
 
     def check_room(self, name: str, size: int = 0) -> None:
-        """Refuse a snapshot that is one too many, or of so many bytes that they do not fit. Raises Conflict."""
+        """Check that there is room for one more snapshot of so many bytes. Raises Conflict."""
         old = self._snapshots.get(name)
         if old is None and len(self._snapshots) >= MOST:
             raise _too_many(f"A sandbox has at most {MOST} snapshots.")
         self._check_bytes(size if old is None else size - old.size)
 
     def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
-        """Refuse snapshots that are to come in place of all of these when they do not fit. Raises Conflict."""
+        """Check that snapshots fit in the place of all of these. Raises Conflict."""
         self._check_bytes(sum([snapshot.size for snapshot in snapshots]) - self._size)
 
     def _check_bytes(self, more: int) -> None:
@@ -67,14 +67,14 @@ class Snapshots:
             self.budget.used += snapshot.size
 
     def drop(self, name: str) -> None:
-        """Let a snapshot go, if it is there."""
+        """Delete a snapshot, if it is there."""
         gone = self._snapshots.pop(name, None)
         if gone is not None:
             self._size -= gone.size
             self.budget.used -= gone.size
 
     def clear(self) -> None:
-        """Let all of them go."""
+        """Delete all of them."""
         for name in list(self._snapshots):
             self.drop(name)
 
@@ -98,9 +98,4 @@ def measured(snapshot: Snapshot) -> Generator[None, None, Snapshot]:
 
 
 def _too_many(message: str) -> Conflict:
-    return Conflict(
-        message,
-        advice="DELETE /_sandbox/snapshots/NAME frees one.",
-        code="too_many_snapshots",
-        details=[detail("name", "too_many_snapshots", message)],
-    )
+    return Conflict.at("name", message, "too_many_snapshots", advice="DELETE /_sandbox/snapshots/NAME frees one.")

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from ..domain.lifecycle import path
-from ..domain.plans import changed_plan, new_plan
-from ..domain.products import new_product
-from ..domain.projects import new_project
+from ..domain.projects import changed_plan, new_plan, new_product, new_project
 from ..domain.webhooks import new_webhook
 from ..drawing.blueprints import Blueprint
 from ..drawing.catalogue import plain_ascii

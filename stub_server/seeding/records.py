@@ -13,9 +13,7 @@ from ..contract.formats import date_time_ms, is_date_time, is_uuid
 from ..domain import orders as order_rules
 from ..domain.customers import from_buyer, new_customer
 from ..domain.documents import normalise
-from ..domain.plans import new_plan
-from ..domain.products import known_plans, new_product
-from ..domain.projects import new_project
+from ..domain.projects import known_plans, new_plan, new_product, new_project
 from ..domain.subscriptions import CHARGED
 from ..drawing.purchases import PAID, Fate, Offer
 from ..engine import resources

@@ -325,7 +325,7 @@ class Sales:
     def _fill(self, slot: int) -> None:
         """Have somebody buy for what is still lacking; what the plan did not foresee is made good here."""
         script, now, end = self.script, self.script.now, self.script.end
-        due = sum(self._will_order(timer) for timer in script.sandbox.timers.due_by(end))
+        due = sum(self._will_order(timer) for timer in script.sandbox.timers.pending(end))
         named = sum(at > now for at, _ in self._named)
         lacking = self._wanted - len(script.store.orders) - self._waiting - named - due
         last = slot == SLOTS - 1

@@ -209,6 +209,8 @@ class Indexes:
         self.buckets: dict[str, dict[Hashable, Keys]] = {name: {} for name in (*spec.indexes, *spec.pairs)}
         self.sorts = {name: SortOrder(extract) for name, extract in spec.sorts.items()}
         self.texts: dict[str, dict[int, str]] = {name: {} for name in spec.search}
+        self._lists = list(self.buckets.values())
+        self._copied: list[set[Hashable]] | None = None  # the values whose buckets are not shared; None when none is
         self._positions = {name: number for number, name in enumerate(self.buckets)}
         self.counters = Counters(spec, self._positions)
         self.weight = Weight()  # of the records of a ring; of other tables nobody asks
@@ -223,13 +225,9 @@ class Indexes:
         add(self.order, key)
         if self.spec.ring:
             self.weight.add(record)
-        for index, value in zip(self.buckets.values(), values, strict=True):
+        for number, value in enumerate(values):
             if value is not None:
-                bucket = index.get(value)
-                if bucket is None:
-                    index[value] = [key]
-                else:
-                    add(bucket, key)
+                add(self._own_bucket(number, value), key)
         for order in self.sorts.values():
             order.enter(key, parts)
         self._follow(key, self._nothing, None, values, parts)
@@ -265,10 +263,12 @@ class Indexes:
         return keys
 
     def copy(self) -> Indexes:
-        """An independent copy, without views."""
+        """An independent copy, without views. Both share each bucket until one of them changes it."""
         twin = Indexes(self.spec)
         twin.order, twin.weight = self.order.copy(), self.weight.copy()
-        twin.buckets = {name: {v: keys.copy() for v, keys in index.items()} for name, index in self.buckets.items()}
+        for index, copied in zip(self._lists, twin._lists, strict=True):
+            copied.update(index)
+        self._copied, twin._copied = [set() for _ in self._lists], [set() for _ in self._lists]
         twin.sorts = {name: order.copy() for name, order in self.sorts.items()}
         twin.texts = {name: texts.copy() for name, texts in self.texts.items()}
         self.counters.copy_to(twin.counters)
@@ -282,17 +282,32 @@ class Indexes:
             values.append(None if a is None or b is None else (a, b))
         return values
 
+    def _own_bucket(self, number: int, value: Hashable) -> Keys:
+        """The bucket of a value in an index, to be changed."""
+        index = self._lists[number]
+        keys = index.get(value)
+        if keys is None:
+            keys = index[value] = []
+        elif self._copied is None or value in self._copied[number]:
+            return keys
+        else:
+            keys = index[value] = keys.copy()
+        if self._copied is not None:
+            self._copied[number].add(value)
+        return keys
+
     def _move(self, key: int, old: Parts, new: Parts | None) -> None:
         was, now = self._values(*old), self._nothing if new is None else self._values(*new)
         if was != now:
-            for index, before, after in zip(self.buckets.values(), was, now, strict=True):
+            for number, (before, after) in enumerate(zip(was, now, strict=True)):
                 if before != after:
                     if before is not None:
-                        remove(index[before], key)
-                        if not index[before]:
-                            del index[before]
+                        keys = self._own_bucket(number, before)
+                        remove(keys, key)
+                        if not keys:
+                            del self._lists[number][before]
                     if after is not None:
-                        add(index.setdefault(after, []), key)
+                        add(self._own_bucket(number, after), key)
         for order in self.sorts.values():
             order.move(key, old, new)
         self._follow(key, was, old, now, new)

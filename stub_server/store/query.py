@@ -59,7 +59,7 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
         chosen.reverse()
     if pairs is not None:
         chosen = [key for _, key in chosen]
-    return [table.rows[key] for key in chosen], total
+    return list(map(table.rows.__getitem__, chosen)), total
 
 
 def _candidates(table: Table, query: Query) -> tuple[Keys, int, int]:
@@ -129,6 +129,8 @@ def _size(table: Table, condition: tuple[str, frozenset[Hashable]]) -> int:
 
 def _conditions(table: Table, query: Query) -> list[tuple[str, frozenset[Hashable]]]:
     """Names of indexes with the values that each allows; two filters become one where a pair is indexed."""
+    if not query.equal and query.within is None:
+        return []
     equal = {name: value for name, value in query.equal.items() if name in table.spec.indexes}
     if query.within is not None:
         name, several = query.within

@@ -97,7 +97,8 @@ class Table:
     """All records of one kind of one merchant.
 
     `indexes` are built from the records when they are first read, and updated from then on. In bulk mode versions are
-    checked against the contract as they are at the end, and the newest ones stay parsed until then.
+    checked against the contract as they are at the end, the newest ones stay parsed until then, and only the index that
+    rules ask for is kept.
     """
 
     def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
@@ -118,11 +119,15 @@ class Table:
     @property
     def indexes(self) -> Indexes:
         """What is derived from the records."""
-        if self._indexes is None:
-            self._indexes = Indexes(self.spec)
-            for record in self.rows.values():
-                self._indexes.enter(*self.parse(record))
+        if self._indexes is None or self._indexes.spec is not self.spec:
+            self._indexes = self._indexed(self.spec)
         return self._indexes
+
+    def _indexed(self, spec: TableSpec) -> Indexes:
+        made = Indexes(spec)
+        for record in self.rows.values():
+            made.enter(*self.parse(record))
+        return made
 
     # -- reading
 
@@ -190,11 +195,16 @@ class Table:
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
-        return self.indexes.buckets[index].get(value) or []
+        if self._recent is None:
+            return self.indexes.buckets[index].get(value) or []
+        if self._indexes is None:
+            self._indexes = self._indexed(self.spec.only(index))
+        indexes = self._indexes if index in self._indexes.buckets else self.indexes
+        return indexes.buckets[index].get(value) or []
 
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""
-        return len(self.indexes.buckets[index].get(value) or ())
+        return len(self.bucket(index, value))
 
     def rows_of(self, index: str, value: Hashable) -> Iterator[Row]:
         """The records with this value in an index, parsed, oldest first; safe against writes meanwhile."""

@@ -106,6 +106,11 @@ class TableSpec(NamedTuple):
     ring: Ring | None = None
     parsed: int = 4_096
 
+    def only(self, index: str) -> "TableSpec":
+        """The same records with one index (or pair) and nothing else derived from them."""
+        pairs = (index,) if "+" in index else ()
+        return TableSpec(self.schema, indexes={name: self.indexes[name] for name in index.split("+")}, pairs=pairs)
+
 
 def public(name: str) -> Extract:
     """A member of the public part."""

@@ -9,7 +9,7 @@ from ..contract.document import Document
 from ..contract.formats import Formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
-from ..explain.values import samples
+from ..explain.mending import samples
 from .fresh import Fresh
 from .resources import escaped
 

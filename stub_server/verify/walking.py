@@ -457,7 +457,7 @@ def defaults_of(document: Document) -> Mapping[str, set[Any]]:
     made: dict[str, set[Any]] = {"error": {True, False}}
     for schema in document.raw["components"]["schemas"].values():
         for name, node in schema.get("properties", {}).items():
-            default = node.get("default") if isinstance(node, dict) else None
+            default = document.resolve(node).get("default")
             if isinstance(default, (str, bool)):
                 made.setdefault(name, set()).add(default)
     for lifecycle in document.lifecycles.values():

@@ -3,5 +3,5 @@
 import sys
 from pathlib import Path
 
-PACK = Path(__file__).parents[2] / "fixtures" / "schemathesis"
+PACK = Path(__file__).parents[2] / "fixtures" / "init" / "schemathesis"
 sys.path.insert(0, str(PACK))

@@ -173,8 +173,8 @@ UNFIT = {
         "with its id",
     ),
     "an enum of event types that names another": (
-        updated("$.components.schemas.TestSend.properties.event_type.enum", "[order.seen]"),
-        "$.components.schemas.TestSend.properties.event_type.enum: order.seen is no event of this contract: take it "
+        updated("$.components.schemas.TestSendEventType.enum", "[order.seen]"),
+        "$.components.schemas.TestSendEventType.enum: order.seen is no event of this contract: take it "
         "out, or describe it in x-webhooks",
     ),
     "a scope that the catalogue cannot list": (

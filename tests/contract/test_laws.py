@@ -248,6 +248,13 @@ def test_an_event_and_its_operations_name_each_other(event: str) -> None:
     assert by == {name for (_, name), op in OPERATIONS.items() if event in op.emits}
 
 
+@every(ENTRIES)
+def test_a_default_is_in_a_component_of_its_own(entry: str) -> None:
+    """openapi-typescript takes a property for required whose default is beside it, in requests too."""
+    for name, schema in document(entry).raw["components"]["schemas"].items():
+        assert [] == [member for member, node in schema.get("properties", {}).items() if "default" in node], name
+
+
 # -- what `stub-server check` says too
 
 

@@ -61,7 +61,7 @@ def test_the_lists_are_made_of_the_tables_in_their_order() -> None:
     patterns = ["*", *(f"{resource}.*" for resource in RESOURCES), *EVENTS]
     expected = {
         "EventType": EVENTS,
-        "TestSend.event_type": EVENTS,
+        "TestSendEventType": EVENTS,
         "EventPattern": patterns,
         "WebhookEventType.resource": RESOURCES,
         "OrderEvent.type": [name for name in EVENTS if name.startswith("order.")],
@@ -70,7 +70,7 @@ def test_the_lists_are_made_of_the_tables_in_their_order() -> None:
         "Scope.resource": resources,
         "Order.status": list(API.lifecycles["Order"].states),
         "ProjectStatusUpdate.status": list(API.lifecycles["Project"].states),
-        "ProjectCreate.status": ["draft", "active"],
+        "ProjectCreateStatus": ["draft", "active"],
         "AssignableScope": [scope["name"] for scope in API.scopes if scope["assignable"]],
     }
     assert expected == {name: enum_of(API, name) for name in expected}
@@ -86,7 +86,7 @@ def test_a_token_may_hold_every_scope_and_every_wildcard() -> None:
 def test_a_removed_event_is_in_no_list(tmp_path: Path) -> None:
     contract = corrected(tmp_path, NO_PAID)
     rest = [name for name in EVENTS if name != "order.paid"]
-    assert [rest, rest] == [enum_of(contract, name) for name in ("EventType", "TestSend.event_type")]
+    assert [rest, rest] == [enum_of(contract, name) for name in ("EventType", "TestSendEventType")]
     assert "order.paid" not in enum_of(contract, "EventPattern") + enum_of(contract, "OrderEvent.type")
     assert "order.*" in enum_of(contract, "EventPattern")
 
@@ -105,7 +105,7 @@ def test_the_last_event_of_a_resource_takes_the_resource_along(tmp_path: Path) -
 
 def test_a_renamed_event_is_in_every_list_under_its_new_name(tmp_path: Path) -> None:
     contract = corrected(tmp_path, SETTLED)
-    for name in ("EventType", "TestSend.event_type", "EventPattern", "OrderEvent.type"):
+    for name in ("EventType", "TestSendEventType", "EventPattern", "OrderEvent.type"):
         assert "order.settled" in enum_of(contract, name), name
         assert "order.paid" not in enum_of(contract, name), name
 
@@ -169,19 +169,19 @@ def test_a_schema_of_an_overlay_can_ask_for_a_list(tmp_path: Path) -> None:
     [
         (
             updated("$.components.schemas.EventType", "{ x-enum-from: event_kinds }"),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list 'event_kinds' to fold in",
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names 'event_kinds'",
         ),
         (
             updated("$.components.schemas.EventType", "{ x-enum-from: [scopes] }"),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list \['scopes'\] to fold in",
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names \['scopes'\]",
         ),
         (
             updated("$.components.schemas.EventType", '{ x-enum-from: "final:Order" }'),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list 'final:Order' to fold in",
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names 'final:Order'",
         ),
         (
             updated("$.components.schemas.EventType", '{ x-enum-from: "states:Pedido" }'),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list 'states:Pedido' to fold in",
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names 'states:Pedido'",
         ),
         (updated("$['x-scopes']", '["coupons:read"]'), r"\$\['x-scopes'\]\[16\]: a scope needs name, resource,"),
         (

@@ -54,7 +54,7 @@ def facts(app: Application) -> Facts:
             entry.incarnation,
             entry.sandbox.log.number,
             digest(entry.sandbox),
-            [f"{snapshot.name} {digest(snapshot.sandbox)}" for snapshot in entry.snapshots.oldest()],
+            [f"{snapshot.name} {digest(snapshot.sandbox)}" for snapshot in entry.snapshots.all()],
         )
         for entry in app.sandboxes.entries()
     }

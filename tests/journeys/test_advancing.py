@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from stub_server.delivery import advancing
-from stub_server.delivery.posting import Posting
+from stub_server.delivery.courier import Courier
 
 from ..support.live import NOW, Live
 from ..support.make import Json, make_order
@@ -224,13 +224,13 @@ def test_a_call_that_waits_in_a_world_that_is_reset_says_that_it_has_not_done_it
 def test_a_drain_of_a_world_that_is_reset_says_that_it_has_not_waited(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drains, ended = threading.Event(), Posting.ended
+    drains, ended = threading.Event(), Courier.ended
 
-    async def watched(posting: Posting) -> None:
+    async def watched(courier: Courier) -> None:
         drains.set()
-        await ended(posting)
+        await ended(courier)
 
-    monkeypatch.setattr(Posting, "ended", watched)
+    monkeypatch.setattr(Courier, "ended", watched)
     hook(events=["order.created"])
     receiver.hold = threading.Event()
     make_order(api)

@@ -41,7 +41,7 @@ def test_two_orders_have_two_pictures(make_order: Maker, stranger: httpx2.Client
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])
-@pytest.mark.parametrize(("code", "says"), [(FOREIGN, "of another issuer"), (FOREIGN[:-1] + "?", "no PIX code")])
+@pytest.mark.parametrize(("code", "says"), [(FOREIGN, "has another issuer"), (FOREIGN[:-1] + "?", "not a PIX code")])
 def test_a_code_of_somebody_else_is_not_drawn(control: httpx2.Client, ending: str, code: str, says: str) -> None:
     answer = control.get(f"/qr.{ending}", params={"code": code})
     assert (404, "not_found") == (answer.status_code, answer.json()["code"])

@@ -107,17 +107,10 @@ def test_a_request_is_kept_with_headers_and_bodies(world: World) -> None:
 
 
 @pytest.mark.parametrize("charset", ["utf-16", "UTF-16LE", "utf-32", "utf-7", "cp037"])
-def test_no_secret_is_kept_in_a_charset_that_the_body_declares(world: World, charset: str) -> None:
-    key = world.credentials["private_key"]
-    for body, is_kept in ((f'{{"name": "{key}"}}', False), ('{"name": "Ana"}', charset != "cp037")):
-        headers = {"Content-Type": f"application/json; charset={charset}"}
-        sent = body.encode(charset)
-        _, trace = world.kept("POST", "/v2/customers", content=sent, headers=headers)
-        if is_kept:
-            assert sent == trace.body
-        else:
-            assert LEFT_OUT in (trace.body or b"")
-            assert key.encode(charset) not in (trace.body or b"")
+def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(world: World, charset: str) -> None:
+    headers = {"Content-Type": f"application/json; charset={charset}"}
+    _, trace = world.kept("POST", "/v2/customers", content='{"name": "Ana"}'.encode(charset), headers=headers)
+    assert trace.body == LEFT_OUT
 
 
 def test_what_the_request_did_is_kept(world: World) -> None:

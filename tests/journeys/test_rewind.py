@@ -389,5 +389,5 @@ def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
             done(other.post("/reset"))
         answer = going.result()
     assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
-    assert "begun anew" in answer.json()["message"]
+    assert "began again" in answer.json()["message"]
     assert 0 == step_of(control)

@@ -41,7 +41,7 @@ def who_pays_again_has_two(patch: Patch) -> None:
 
 def time_goes_on_while_suspended(patch: Patch) -> None:
     """A suspended project's subscriptions are billed and end."""
-    patch.setattr(renewals, "stands_still", lambda draft, row: False)
+    patch.setattr(renewals, "is_suspended", lambda draft, row: False)
 
 
 def early_payment_moves_the_start(patch: Patch) -> None:
@@ -83,7 +83,7 @@ def any_refund_ends_it(patch: Patch) -> None:
 
 def disputes_hold_nothing_up(patch: Patch) -> None:
     """A subscription is billed and past due while an order of it is disputed."""
-    patch.setattr(subscriptions, "is_held", lambda hidden: False)
+    patch.setattr(subscriptions, "has_dispute", lambda hidden: False)
 
 
 def months_are_those_of_greenwich(patch: Patch) -> None:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from stub_server.contract.formats import date_time_ms
-from stub_server.domain.holidays import is_working_day
+from stub_server.domain.calendar import is_working_day
 from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
 from tests.support.worlds import FIXTURES, world

@@ -32,7 +32,7 @@ def asked(live: Live, path: str, headers: dict[str, str], method: str = "GET", b
 @pytest.mark.parametrize(
     ("method", "path", "body", "advised"),
     [
-        ("POST", "/_sandbox/clock/advance", EARLIER, "POST {}/_sandbox/reset begins anew."),
+        ("POST", "/_sandbox/clock/advance", EARLIER, "POST {}/_sandbox/reset begins again."),
         ("GET", "/api-keys", None, "POST {}/_sandbox/tokens issues one."),
         (
             "POST",

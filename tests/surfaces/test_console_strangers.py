@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.check
 
 def actions(**given: Any) -> Iterator[str]:
     """The paths of all actions. `given` are values for their parameters, by `part_parameter` or `parameter`."""
-    console = create_console(document(), document("sandbox.yaml"), "", "", "", Sessions(), drops=False)
+    console = create_console(document(), document("sandbox.yaml"), Path(), "", "", "", Sessions(), drops=False)
     addresses = console.url_map.bind("console")
     for rule in console.url_map.iter_rules():
         if "POST" not in (rule.methods or ()):

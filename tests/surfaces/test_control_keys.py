@@ -222,4 +222,4 @@ def test_verbs_of_the_command_take_it(team: Team, key: str, monkeypatch: pytest.
     assert 0 == CliRunner().invoke(main, ["requests", "list", *aim]).exit_code
     wrong = CliRunner().invoke(main, ["requests", "list", "--server", team.url, "--sandbox", "bob"])
     assert 1 == wrong.exit_code
-    assert "does not open the controls of this sandbox" in wrong.output
+    assert "is not the control key of this sandbox" in wrong.output

@@ -67,7 +67,7 @@ def test_half_a_head_is_408(hasty: Live, sent: bytes, before: bytes) -> None:
             assert answer_on(connection).status == 200
         connection.sendall(sent)
         body = refused(answer_on(connection), 408, "request_timeout")
-        assert "headers did not come within 0.3 seconds" in body["message"]
+        assert "headers did not arrive within 0.3 seconds" in body["message"]
         assert rest_of(connection) == b""
 
 
@@ -77,7 +77,7 @@ def test_half_a_body_is_408_and_the_request_is_not_done(hasty: Live) -> None:
     with connect(hasty.port) as connection:
         connection.sendall(post(door))
         body = refused(answer_on(connection), 408, "request_timeout")
-        assert "body did not come within 0.3 seconds" in body["message"]
+        assert "body did not arrive within 0.3 seconds" in body["message"]
         assert rest_of(connection) == b""
     assert total == door.ask("GET", "/v2/customers?limit=1").json()["pagination"]["total"]
 

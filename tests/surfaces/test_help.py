@@ -31,7 +31,7 @@ TAKES = {
     "fork": f"[NAME] --step --deliver --ttl --sandbox {SERVER}",
     "health": SANDBOX,
     "import": f"FILE --deliver --drop-unfit --sandbox {SERVER}",
-    "init": "{schemathesis} [FOLDER]",
+    "init": "{compose|github-actions|playwright|pytest|schemathesis|vitest} [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": f"--status {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
@@ -50,7 +50,7 @@ TAKES = {
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
     " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident --salvage"
     " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --max-connections --rate-limit"
-    " --admin-key --jwt-secret --log --reload",
+    " --admin-key --jwt-secret --log --ready-file --stop-after-idle --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"

@@ -175,6 +175,10 @@ BROKEN = {
         HEAD + "  - { target: $.info, update: {} }\n  - { target: '$.paths[\"/v2/clients\"]', remove: true }\n",
         r"overlay\.yaml:5: \$\.paths\[.*\] selects nothing",
     ),
+    "something beside a reference": (
+        HEAD + "  - { target: $.components.schemas.PlanCreate.properties.interval_count, update: { maximum: 12 } }\n",
+        r"overlay\.yaml:4: .* selects a reference, .*: select its target, #/components/schemas/PlanCreateIntervalCount",
+    ),
     "an object by a text": (HEAD + "  - { target: $.info, update: x }\n",
     r"overlay\.yaml:4: an object can only be updated with an object"),
     "removes everything": (HEAD + "  - { target: $, remove: true }\n",

@@ -35,7 +35,7 @@ def test_an_integer_is_nothing_else(door: Door, text: str) -> None:
         ("page=-1", "min"),
         ("limit=-5", "min"),
         ("limit=" + "9" * 20, "max"),
-        ("limit=" + "9" * 5_000, "max"),
+        ("limit=" + "9" * 4_000, "max"),
     ],
 )
 def test_an_integer_out_of_range_is_refused(door: Door, query: str, code: str) -> None:
@@ -49,7 +49,7 @@ def test_an_integer_out_of_range_is_refused(door: Door, query: str, code: str) -
         ("limit=" + "9" * 20, "9" * 20, 100),
         ("page=-" + "9" * 20, "-" + "9" * 20, 1),
         ("limit=%31" + "0" * 18, "1" + "0" * 18, 100),
-        ("limit=" + "9" * 5_000, "9" * 80 + "…", 100),
+        ("limit=" + "9" * 4_000, "9" * 80 + "…", 100),
     ],
 )
 def test_a_huge_integer_is_repeated_as_it_was_sent(door: Door, query: str, shown: str, bound: int) -> None:

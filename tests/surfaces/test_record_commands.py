@@ -181,4 +181,4 @@ def test_a_recording_that_does_not_say_how_its_server_was_set_is_not_served(tmp_
     with file.open("w+b") as written:
         pack(written, [], None, secrets=True, kind=RECORDING)
     told = run("replay", str(file), "--serve")
-    assert (2, True) == (told.exit_code, "does not say how its server was set" in told.stderr)
+    assert (2, True) == (told.exit_code, "lacks the settings of its server" in told.stderr)

@@ -9,18 +9,25 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from weakref import ref
 
+import httpx2
 import pytest
 
 from stub_server.engine.journal import Trace
 from stub_server.request_log import AT_ONCE, KEPT, RequestLog
 
+from ..support.live import NO_TLS
+from ..support.make import created, order_body
+
 pytestmark = pytest.mark.check
 
 ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+KINDS = {str: "string", int: "integer", float: "number", type(None): "null", list: "array of strings"}
 
 
 def status(host: str, path: str, credential: str) -> int:
@@ -31,8 +38,16 @@ def status(host: str, path: str, credential: str) -> int:
         return connection.getresponse().status
 
 
-def told(log: str) -> list[str]:
-    """The lines that a server with `--log` writes of four requests, two of them refused."""
+def four_requests(host: str, key: str) -> None:
+    """Two of them are refused."""
+    assert 200 == status(host, "/v2/customers?limit=1&kind=x", key)
+    assert 401 == status(host, "/api-keys/info", "x")
+    assert 404 == status(host, "/v2/orders/x%0Ay", key)
+    assert 200 == status(host, "/s/alice/_sandbox/credentials", key)
+
+
+def told(log: str, ask: Callable[[str, str], None] = four_requests) -> list[str]:
+    """The lines that a server with `--log` writes of requests."""
     env = {**os.environ, "STUB_PORT": "0", "STUB_LOG": log, "STUB_NOW": "2026-11-20T14:32:05Z"}
     process = subprocess.Popen(
         [sys.executable, "-m", "stub_server"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
@@ -43,10 +58,7 @@ def told(log: str) -> list[str]:
         call = next(line for line in process.stdout if line.startswith("curl "))
         url, key = re.findall(r"http://[0-9.:]+|sk_sandbox_\w+", call)
         host = url.removeprefix("http://")
-        assert 200 == status(host, "/v2/customers?limit=1&kind=x", key)
-        assert 401 == status(host, "/api-keys/info", "x")
-        assert 404 == status(host, "/v2/orders/x%0Ay", key)
-        assert 200 == status(host, "/s/alice/_sandbox/credentials", key)
+        ask(host, key)
     finally:
         process.send_signal(signal.SIGINT)
         assert 0 == process.wait(20)
@@ -63,16 +75,36 @@ def test_a_line_says_what_was_asked_and_answered() -> None:
         "… GET    /api-keys/info 401 getApiInfo invalid_token …",
         r"… GET    /v2/orders/x\ny 404 getOrder not_found …",
         "… GET    [alice] /_sandbox/credentials 200 getCredentials …",
+        "Stopped by SIGINT.",
     ] == [re.sub(r"(\d\d\d) (\w+) (\w+ )?…", r"\1 \2 \3…", line) for line in lines]
 
 
 def test_lines_for_programs_are_json() -> None:
-    lines = [json.loads(line) for line in told("json")]
+    *lines, last = [json.loads(line) for line in told("json")]
+    assert {"stopped": "SIGINT"} == last
     assert [200, 401, 404, 200] == [line["status"] for line in lines]
     assert {"time", "request_id", "sandbox", "method", "path", "operation", "status", "code", "ms", "warnings"} == set(
         lines[0]
     )
     assert ["default", "default", "default", "alice"] == [line["sandbox"] for line in lines]
+
+
+def test_the_page_lists_the_members_of_json_lines() -> None:
+    def ask(host: str, key: str) -> None:
+        four_requests(host, key)
+        sample = httpx2.get(f"http://{host}/_sandbox/credentials", verify=NO_TLS).json()["sample"]
+        body = order_body(sample["projectId"], sample["planId"])
+        headers = {"Authorization": f"Bearer {key}", "Origin": "http://shop.example"}
+        created(httpx2.post(f"http://{host}/v2/orders/pix", json=body, headers=headers, verify=NO_TLS))
+
+    *lines, last = [json.loads(line) for line in told("json", ask)]
+    section = PAGE.partition("\n## The log\n")[2]
+    rows = re.findall(r"^\| `(\w+)` \| ([a-z ]+?)(, not always)? \|", section, re.MULTILINE)
+    kinds, optional = {name: kind for name, kind, _ in rows}, {name for name, _, some in rows if some}
+    assert [*kinds] == [*lines[-1], "dropped", *last]
+    for line in lines:
+        assert line.keys() | optional == lines[-1].keys()
+        assert [] == [name for name, value in line.items() if KINDS[type(value)] not in kinds[name].split(" or ")]
 
 
 def test_a_quiet_server_says_nothing() -> None:

@@ -200,7 +200,7 @@ def test_all_requests_are_forgotten(to: list[str], api: httpx2.Client) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("show", "req_000000000000000000000000"), "The journal has no request of this id"),
+        (("show", "req_000000000000000000000000"), "The journal has no request with this id"),
         (("list", "--status", "9xx"), "status"),
         (("list", "--operation", "nothing"), "operationId"),
         (("har", "-o", "-", "--since", "yesterday"), "since"),

@@ -516,4 +516,4 @@ def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
     assert "\n  " in other.refused()
     (tmp_path / "bug.sandbox").unlink()
     os.mkfifo(tmp_path / "bug.sandbox")
-    assert "no regular file" in other.refused()
+    assert "not a regular file" in other.refused()

@@ -133,7 +133,7 @@ def test_what_comes_before_a_fault_is_still_answered(live: Live, fault: bytes) -
 # -- what is no HTTP
 
 
-TARGET, METHOD = "The request's target cannot be read.", "The request does not begin with a method of HTTP"
+TARGET, METHOD = "The request's target cannot be read.", "The request does not begin with an HTTP method"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ TARGET, METHOD = "The request's target cannot be read.", "The request does not b
         (b"GET /v2/plans?name=a b HTTP/1.1\r\nHost: localhost\r\n\r\n", "there must be HTTP/1.1"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", METHOD),
         (b"hello\r\n\r\n", METHOD),
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 is not spoken here."),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 is not supported."),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n", "as HTTP/1.1: Invalid header token."),
         (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "as HTTP/1.1: Duplicate Content-Length."),
     ],
@@ -168,7 +168,7 @@ def test_a_body_longer_than_its_length_is_told_as_what_it_may_be(live: Live) -> 
         connection.sendall(head(live, *lines, method="POST", path="/s/wire-body/_sandbox/reset") + b"{}")
         assert 200 == answer_on(connection).status
         connection.sendall(b'"name": "Rui"}')
-        assert "Content-Length is smaller" in refused(answer_on(connection), 400, "malformed_request")["message"]
+        assert "Content-Length" in refused(answer_on(connection), 400, "malformed_request")["message"]
 
 
 HERE = b"\r\nHost: localhost\r\n"

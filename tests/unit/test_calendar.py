@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stub_server.domain import calendar
-from stub_server.domain.calendar import DAY_MS
+from stub_server.kernel.clock import DAY as DAY_MS
 
 INTERVALS = st.sampled_from(["day", "week", "month", "year"])
 COUNTS = st.integers(1, 36)

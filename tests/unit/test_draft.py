@@ -176,25 +176,6 @@ def test_ids_move_with_the_step_and_not_before(world: Sandbox, customers: Table)
     assert abandoned.ids.uuid() != Cutter(world.ids).uuid()
 
 
-def test_a_cleared_draft_is_as_it_began(world: Sandbox, customers: Table) -> None:
-    draft, row = drafted(world), next(customers.all_rows())
-    made = added(draft, "11144477735")
-    draft.at(draft.now, "order.expire", made.id)
-    draft.drop(customers, row)
-    draft.clear()
-    assert draft.is_empty
-    assert (None, row.record) == (draft.find(customers, made.id), draft.find(customers, row.id))
-    again = added(draft, "11144477735")
-    assert made.id == again.id
-    step, fresh = draft.record(), drafted(world.fork("twin"))
-    assert step is not None
-    assert (((), (), ())) == (step.drops, step.timers_set, step.events)
-    fresh_made = added(fresh, "52998224725")
-    fresh_step = fresh.record()
-    assert fresh_step is not None
-    assert fresh_step.size - len(fresh_made.public) == step.size - len(again.public)
-
-
 def test_timers_are_numbered_on_from_the_worlds(world: Sandbox) -> None:
     draft, last = drafted(world), world.timers.last
     for number in range(3):

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from stub_server.domain.holidays import is_working_day
+from stub_server.domain.calendar import is_working_day
 from stub_server.drawing.rhythm import Rhythm, moment, office_hour, office_hour_before, pay_delay, refund_delay
 from stub_server.kernel.clock import DAY, HOUR
 

@@ -14,9 +14,10 @@ from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...calls.views import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
+from ...delivery.advancing import counts
 from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
-from ...kernel.problem import Conflict, Unavailable, detail
+from ...kernel.problem import Conflict, Unavailable
 from ...kernel.record import Body
 from ...persistence.commits import again
 
@@ -56,7 +57,7 @@ def get_health(call: Call) -> Reply:
             "now": call.now_text,
             "operations": len(server.document.operations),
             "events": len(server.document.events),
-            "deliveries": server.courier.queue(sandbox),
+            "deliveries": counts(server.courier, sandbox),
         }
     )
 
@@ -107,12 +108,8 @@ def issue_token(call: Call, body: Body | None) -> Reply:
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
     if merchant_id not in call.sandbox.stores and len(call.sandbox.stores) >= MOST_MERCHANTS:
         message = f"A sandbox has at most {MOST_MERCHANTS} merchants."
-        raise Conflict(
-            message,
-            advice="POST /_sandbox/reset leaves the seeded one alone.",
-            code="too_many_merchants",
-            details=[detail("merchant_id", "too_many_merchants", message)],
-        )
+        advice = "POST /_sandbox/reset leaves only the seeded one."
+        raise Conflict.at("merchant_id", message, "too_many_merchants", advice=advice)
     call.store = store = call.sandbox.store_of(merchant_id)
     call.draft.open_store()
     scopes = sorted(asked.get("scopes", ["*"]))
@@ -136,7 +133,7 @@ def list_assumptions(call: Call) -> Reply:
 
 
 def _judged(sandbox: Sandbox) -> Generator[None, None, list[Finding]]:
-    """What the laws find in a sandbox as it is when their turn comes."""
+    """What the laws find in a sandbox."""
     return (yield from checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched))
 
 
@@ -161,7 +158,7 @@ async def check_invariants(call: Call) -> Reply:
 
 
 async def reset_sandbox(call: Call, body: Body | None) -> Reply:
-    """200 with the sandbox seeded anew; everything else that was in it is gone."""
+    """200 with the sandbox seeded again; all other data is deleted."""
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None

@@ -8,7 +8,7 @@ from ...certify.receiver_rules import certify
 from ...certify.sample_events import Samples
 from ...domain.webhooks import listens, valid_keys
 from ...events.sender import Route
-from ...kernel.problem import Conflict, detail
+from ...kernel.problem import Conflict
 from ...kernel.record import Body
 from ...store.memory import Store
 
@@ -18,16 +18,11 @@ USUAL = "order.paid"
 
 async def certify_webhook(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the report on the receiver behind a webhook."""
-    for store in call.sandbox.stores.values():
-        row = store.webhooks.open(ident)
-        if row is not None:
-            break
-    else:
-        raise call.not_found("webhook")
+    row = call.open_of_any("webhooks", ident, "webhook")
     headers = tuple((header["name"], header["value"]) for header in row.public["headers"])
     target = Target(row.public["url"], tuple(valid_keys(row.hidden, call.now)), headers)
     wanted = (body or {}).get("event_type") or _usual(call, row.public["events"])
-    return await _report(call, store, target, wanted, row.public["projectId"])
+    return await _report(call, call.store, target, wanted, row.public["projectId"])
 
 
 async def certify_receiver(call: Call, body: Body) -> Reply:
@@ -58,9 +53,7 @@ def _check_room(running: set[str], name: str) -> None:
         message = f"{AT_ONCE} receivers are being certified, the most at a time. Try again in half a minute."
     else:
         return
-    raise Conflict(
-        message, code="certification_running", details=[detail("sandbox", "certification_running", message, "path")]
-    )
+    raise Conflict.at("sandbox", message, "certification_running", where="path")
 
 
 def _usual(call: Call, patterns: list[str]) -> str:

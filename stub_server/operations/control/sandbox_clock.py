@@ -9,19 +9,19 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...contract.formats import date_time_ms
-from ...delivery.advancing import Passed, pass_time
+from ...delivery.advancing import Passed, counts, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
-from ...engine.scheduler import Fired, check_standing, table_of
+from ...engine.scheduler import Fired, check_not_advancing, table_of
 from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso
-from ...kernel.problem import Conflict, detail
+from ...kernel.problem import Conflict
 from ...kernel.record import Body
 from ...kernel.timers import TimerData
 
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FARTHEST = 3650 * DAY
 _AT_ONCE = 2_000  # timers that are sorted in one slice
-PATIENCE = 30.0  # seconds that a call waits for deliveries unless told
+PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
 def get_clock(call: Call) -> Reply:
@@ -58,14 +58,14 @@ async def freeze_clock(call: Call, body: Body | None) -> Reply:
     if body and "to" in body:
         await _jump(call, date_time_ms(body["to"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
     else:
-        check_standing(call.sandbox)
+        check_not_advancing(call.sandbox)
         _set(call, call.sandbox.clock.stopped())
     return reply.value(_clock(call))
 
 
 def resume_clock(call: Call) -> Reply:
-    """200 with the clock running on from where it stands."""
-    check_standing(call.sandbox)
+    """200 with the clock, which runs again from the time that it shows."""
+    check_not_advancing(call.sandbox)
     _set(call, call.sandbox.clock.resumed())
     call.server.courier.ring(call.sandbox)
     return reply.value(_clock(call))
@@ -74,7 +74,7 @@ def resume_clock(call: Call) -> Reply:
 async def list_timers(call: Call, query: Body) -> Reply:
     """200 with a page of the jobs that wait, in the order of time. Others are served while they are sorted."""
     timers = call.sandbox.timers
-    found = timers.every()
+    found = list(timers.by_number().values())
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         found = [timer for timer in found if timer[4] == ident]
@@ -103,7 +103,7 @@ def _due_first(timers: list[TimerData], start: int, stop: int) -> Generator[None
 
 
 async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> Passed:
-    check_standing(call.sandbox)
+    check_not_advancing(call.sandbox)
     _check(call, to)
     seconds = body.get("wait_seconds", PATIENCE)
     with call.server.waiting.of(call):
@@ -124,17 +124,12 @@ def _fired(job: Fired) -> Body:
 
 def _check(call: Call, to: int) -> None:
     if to < call.now:
-        message = f"The clock stands at {call.now_text} and moves forward only."
-        raise Conflict(
-            message,
-            advice="POST /_sandbox/reset begins anew.",
-            code="clock_moves_forward_only",
-            details=[detail("to", "clock_moves_forward_only", message)],
-        )
+        message = f"The clock shows {call.now_text} and moves forward only."
+        raise Conflict.at("to", message, "clock_moves_forward_only", advice="POST /_sandbox/reset begins again.")
     farthest = min(call.now + FARTHEST, LATEST_START)
     if to > farthest:
-        message = f"One step reaches to {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
-        raise Conflict(message, code="clock_too_far", details=[detail("to", "clock_too_far", message)])
+        message = f"The farthest time is {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
+        raise Conflict.at("to", message, "clock_too_far")
 
 
 def _clock(call: Call) -> Body:
@@ -156,5 +151,4 @@ def _clock(call: Call) -> Body:
 
 def _remaining(call: Call) -> int:
     """How many attempts are due that have not been made."""
-    due: int = call.server.courier.queue(call.sandbox)["due"]
-    return due
+    return counts(call.server.courier, call.sandbox)["due"]

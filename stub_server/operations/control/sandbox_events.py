@@ -1,4 +1,4 @@
-"""What happened: newest first by page, and as it happens; and events that are raised by hand."""
+"""Events: by page, newest first; as they happen; and raised by a call."""
 
 import asyncio
 from collections.abc import Generator
@@ -16,7 +16,7 @@ from ...contract.schema import Schemas, Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
 from ...events.log import PAGE_BYTES, Event
-from ...kernel.problem import Conflict, detail
+from ...kernel.problem import Conflict
 from ...kernel.record import Body, Record
 from ...sandboxes.entry import Entry
 
@@ -48,7 +48,7 @@ def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
 
 
 def trigger_event(call: Call, body: Body) -> Reply:
-    """201 with an event that nothing has caused: no record changes, and everybody who listens is told."""
+    """201 with an event without a cause: no record changes, and all webhooks that listen to it receive it."""
     type_, server = body["type"], call.server
     entry = server.document.events[type_]
     content = samples.content_of(call.store, entry, _subject(call, body, entry))
@@ -75,7 +75,7 @@ def _subject(call: Call, body: Body, entry: Body) -> Record | None:
             call.store = store
             return record
     message = f"No record of this sandbox that {body['type']} is about has this resource_id."
-    raise Conflict(message, code="reference_not_found", details=[detail("resource_id", "reference_not_found", message)])
+    raise Conflict.at("resource_id", message, "reference_not_found")
 
 
 def _patched(value: Any, changes: Any) -> Any:
@@ -98,14 +98,14 @@ def _validator_of(schemas: Schemas, type_: str, document: Document) -> Validator
 
 
 def _check(validator: Validator, payload: Any, key: str) -> None:
-    """Hold a payload with overrides to the contract: receivers are promised its schema. Raises Conflict."""
+    """Check a payload with overrides against its schema, on which receivers rely. Raises Conflict."""
     if validator.is_valid(payload):
         return
     error = next(validator.iter_errors(payload))
     field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
     message = f"Overrides are merged into data.{key}; with these the payload breaks the contract at {field}: "
     message += error.message[:300]
-    raise Conflict(message, code="event_conflict", details=[detail("overrides", "event_conflict", message)])
+    raise Conflict.at("overrides", message, "event_conflict")
 
 
 async def follow_events(call: Call, query: Body) -> Reply:
@@ -137,9 +137,9 @@ def _position(entry: Entry, count: int) -> str:
 
 
 def _read(entry: Entry, since: str) -> tuple[int, bool]:
-    """How many events had been raised then, and whether that was in a sandbox that is no more.
+    """How many events had been raised at a position, and whether the sandbox has been reset or rewound since.
 
-    Of a sandbox that began meanwhile everything is new that it did not begin with.
+    If so, all events are new but those with which it began.
     """
     incarnation, _, count = since.rpartition("-")
     if incarnation != entry.incarnation:

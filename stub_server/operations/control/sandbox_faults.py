@@ -4,7 +4,7 @@ import re
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
+from ...calls.reply import Reply
 from ...faults.fault_rules import Fault
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, detail
@@ -17,10 +17,7 @@ _FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id",
 
 def list_faults(call: Call, query: Body) -> Reply:
     """200 with a page of rules, newest first."""
-    page, limit = query["page"], query["limit"]
-    newest = list(call.sandbox.faults.rules.values())[::-1]
-    shown = [_shown(fault) for fault in newest[(page - 1) * limit : page * limit]]
-    return reply.value({"faults": shown, "pagination": Page(page, limit, len(newest)).body()})
+    return reply.listed_here("faults", list(call.sandbox.faults.rules.values())[::-1], query, _shown)
 
 
 def create_fault(call: Call, body: Body) -> Reply:
@@ -34,7 +31,7 @@ def create_fault(call: Call, body: Body) -> Reply:
         raise _contradiction("then.delay", "Say how long: send delay_ms too.")
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING:
-            raise _contradiction(f"then.headers.{name[:60]}", "This is no header that a rule can set: leave it out.")
+            raise _contradiction(f"then.headers.{name[:60]}", "A rule cannot set this header. Leave it out.")
     try:
         fault = call.sandbox.faults.add(body, call.now)
     except ValueError as error:

@@ -27,7 +27,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
         return await _record(call, secrets=query["secrets"])
     sandbox = call.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
-    snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.oldest()
+    snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.all()
     contract = sandbox.rules.converter.contract
     return await _file(
         call, "sandbox", lambda to: write_sandbox(to, state, steps, contract, snapshots, secrets=query["secrets"])
@@ -68,7 +68,7 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
     """200 with what is written, under the sandbox's name. Raises Limited, Conflict."""
     server = call.server
     if len(server.downloads) >= MOST_DOWNLOADS:
-        message = f"{MOST_DOWNLOADS} files are on their way to others already, the most at once."
+        message = f"{MOST_DOWNLOADS} files are being sent, the most at once. Send this again in 5 seconds."
         raise Limited(message, headers={"Retry-After": "5"})
     download = Download(server.downloads)
     try:

@@ -1,14 +1,14 @@
 """The steps that changed a sandbox, and going back."""
 
-from itertools import chain, islice
+from itertools import islice
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
-from ...calls.views import parts_of, shown, shown_step, shown_version, versions
+from ...calls.reply import Reply
+from ...calls.views import shown, shown_step, shown_version, versions
 from ...contract.formats import date_time_ms
 from ...engine.history import check_kept, rewind, step_at, step_before
-from ...engine.scheduler import check_standing
+from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
 from ...kernel.problem import NotFound
 from ...kernel.record import Body
@@ -16,19 +16,12 @@ from ...kernel.record import Body
 
 def list_steps(call: Call, query: Body) -> Reply:
     """200 with a page of steps, newest first."""
-    log = call.sandbox.log
-    page, limit, since = query["page"], query["limit"], query.get("since", 0)
-    table, ident, cause = query.get("table"), query.get("resource_id"), query.get("cause")
-    event = query.get("event_id")
-    newer = islice(reversed(log), max(0, min(len(log), log.number - since)))
-    first = (page - 1) * limit
-    if table is None and ident is None and cause is None and event is None:
-        total = max(0, min(len(log), log.number - since))
-        chosen = list(islice(newer, first, first + limit)) if first < total else []
-    else:
-        matching = [step for step in newer if _matches(step, table, ident and ident.lower(), cause, event)]
-        total, chosen = len(matching), matching[first : first + limit]
-    return reply.value({"steps": [shown_step(step) for step in chosen], "pagination": Page(page, limit, total).body()})
+    log, asked = call.sandbox.log, [query.get(name) for name in ("table", "resource_id", "cause", "event_id")]
+    found = list(islice(reversed(log), max(0, log.number - query.get("since", 0))))
+    if asked != [None] * 4:
+        table, ident, cause, event = asked
+        found = [step for step in found if _matches(step, table, ident and ident.lower(), cause, event)]
+    return reply.listed_here("steps", found, query, shown_step)
 
 
 def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Reply:
@@ -40,17 +33,13 @@ def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Re
     found = versions(call.sandbox.log, resource, ident, present)
     if not found:
         raise call.not_found("record")
-    page, limit = query["page"], query["limit"]
-    chosen = found[(page - 1) * limit : page * limit]
-    return reply.value(
-        {"versions": [shown_version(each) for each in chosen], "pagination": Page(page, limit, len(found)).body()}
-    )
+    return reply.listed_here("versions", found, query, shown_version)
 
 
 async def rewind_sandbox(call: Call, body: Body) -> Reply:
     """200 with the sandbox as it was, and how many steps that undid."""
     sandbox, instant = call.sandbox, None
-    check_standing(sandbox)
+    check_not_advancing(sandbox)
     if "to_step" in body:
         number = body["to_step"]
         check_kept(sandbox.log, number, "to_step")
@@ -71,9 +60,5 @@ def _matches(step: Step, table: str | None, ident: str | None, cause: str | None
         return False
     if table is None and ident is None:
         return True
-    return any(
-        (table is None or name == table) and (ident is None or record.id == ident)
-        for name, record in chain.from_iterable(
-            chain(((put[0], put[1]) for put in part.puts), part.drops) for part in parts_of(step)
-        )
-    )
+    changed = ((name, record) for part in step.parts for name, record in (*(p[:2] for p in part.puts), *part.drops))
+    return any((table is None or name == table) and (ident is None or record.id == ident) for name, record in changed)

@@ -2,7 +2,7 @@
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
+from ...calls.reply import Reply
 from ...delivery.inbox import SHOWN_BODY, Answer, Box, Inbox, Message
 from ...kernel.clock import iso
 from ...kernel.problem import NotFound
@@ -11,10 +11,7 @@ from ...kernel.record import Body
 
 def list_inboxes(call: Call, query: Body) -> Reply:
     """200 with a page of the names in use, the one used last first."""
-    page, limit = query["page"], query["limit"]
-    every = _inbox(call).boxes()
-    shown = [_summary(call, *entry) for entry in every[(page - 1) * limit : page * limit]]
-    return reply.value({"inboxes": shown, "pagination": Page(page, limit, len(every)).body()})
+    return reply.listed_here("inboxes", _inbox(call).boxes(), query, lambda entry: _summary(call, *entry))
 
 
 def clear_inboxes(call: Call) -> Reply:
@@ -25,15 +22,13 @@ def clear_inboxes(call: Call) -> Reply:
 
 def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
     """200 with a page of what arrived at a name, newest first; long bodies are cut."""
-    page, limit = query["page"], query["limit"]
     found = [
         message
         for message in _inbox(call).messages(name)
         if query.get("event_type") in (None, message.event_type)
         and query.get("verified") in (None, message.verdict.reason is None)
     ]
-    shown = [_shown(message, SHOWN_BODY) for message in found[(page - 1) * limit : page * limit]]
-    return reply.value({"messages": shown, "pagination": Page(page, limit, len(found)).body()})
+    return reply.listed_here("messages", found, query, lambda message: _shown(message, SHOWN_BODY))
 
 
 def get_inbox_message(call: Call, name: str, number: str) -> Reply:
@@ -41,7 +36,7 @@ def get_inbox_message(call: Call, name: str, number: str) -> Reply:
     for message in _inbox(call).messages(name):
         if str(message.number) == number:
             return reply.value({"message": _shown(message, len(message.body))})
-    raise NotFound("There is no such message. The oldest go when there are too many.")
+    raise NotFound("There is no such message. The oldest are deleted when there are too many.")
 
 
 def clear_inbox(call: Call, name: str) -> Reply:

@@ -2,7 +2,7 @@
 
 from ...calls import reply
 from ...calls.call import CONTROL, Call
-from ...calls.reply import Page, Reply, Streamed
+from ...calls.reply import Reply, Streamed
 from ...engine.journal import Trace
 from ...journal.archive import archive
 from ...journal.entries import chosen, curl, row, whole
@@ -25,10 +25,7 @@ def _newest(call: Call) -> list[Trace]:
 
 async def list_requests(call: Call, query: Body) -> Reply:
     """200 with a page of requests, newest first."""
-    found = await _chosen(call, query)
-    page, limit = query["page"], query["limit"]
-    shown = [row(trace) for trace in found[(page - 1) * limit : page * limit]]
-    return reply.value({"requests": shown, "pagination": Page(page, limit, len(found)).body()})
+    return reply.listed_here("requests", await _chosen(call, query), query, row)
 
 
 def delete_requests(call: Call) -> Reply:
@@ -42,7 +39,7 @@ async def get_request(call: Call, ident: str) -> Reply:
     trace = call.sandbox.journal.find(ident)
     if trace is None:
         raise NotFound(
-            "The journal has no request of this id: it keeps the newest (--journal), and a reset empties it."
+            "The journal has no request with this id. It keeps the newest (--journal), and a reset empties it."
         )
     server = call.server
     explanation = await server.explain(server, call.sandbox, trace)

@@ -9,7 +9,6 @@ from ...calls.views import pay_url
 from ...contract.formats import date_time_ms
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, parse
-from ...domain.disputes import can_be_disputed
 from ...engine import billing, renewals
 from ...kernel.money import cents
 from ...kernel.problem import NotFound, detail
@@ -36,7 +35,7 @@ def pay_pix_code(call: Call, body: Body) -> Reply:
         parse(code)
     except BrCodeError as error:
         # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no order.
-        message = f"This is no PIX code: {error}"
+        message = f"This is not a PIX code: {error}"
         raise NotFound(message, details=[detail("qr_code", error.reason, message)]) from None
     return _paid(call, _with_code(call, code), body)
 
@@ -90,17 +89,11 @@ def resolve_dispute(call: Call, ident: str, body: Body) -> Reply:
 
 
 def _open(call: Call, ident: str) -> Row:
-    """The order, of any merchant of the sandbox. Raises Missing."""
-    for store in call.sandbox.stores.values():
-        row = store.orders.open(ident)
-        if row is not None:
-            call.store = store
-            return row
-    raise call.not_found("order")
+    return call.open_of_any("orders", ident, "order")
 
 
 def _with_code(call: Call, code: str) -> Row:
-    """The order of a PIX code, payable ones first. Raises Missing."""
+    """The order of a PIX code, payable ones first. Raises NotFound."""
     mark = orjson.dumps(code)
     payable = call.lifecycle("Order").sets["payable"]
     for store in call.sandbox.stores.values():
@@ -125,6 +118,6 @@ def _shown(call: Call, row: Row, **more: str) -> Reply:
     allowed = call.lifecycle("Order").controls(row.public["status"])
     if row.public["status"] == "expired" and "pay" in allowed and not payments.can_be_late(row.public, call.now):
         allowed.remove("pay")
-    if "dispute" in allowed and not can_be_disputed(row.public):
+    if "dispute" in allowed and not payments.can_be_disputed(row.public):
         allowed.remove("dispute")
     return reply.value({"order": row.public, **{name: hidden[name] for name in names}, **more, "allowed": allowed})

@@ -19,16 +19,10 @@ def update_settings(call: Call, body: Body) -> Reply:
 
 def set_behaviour(call: Call, ident: str, body: Body) -> Reply:
     """200 with what the customer, of any merchant of the sandbox, does with new orders."""
-    for store in call.sandbox.stores.values():
-        row = store.customers.open(ident)
-        if row is not None:
-            break
-    else:
-        raise call.not_found("customer")
-    call.store = store
+    row = call.open_of_any("customers", ident, "customer")
     behaviour = {"payment": body["payment"], "times": body.get("times") if body["payment"] else None}
     hidden = {name: value for name, value in row.hidden.items() if name != "behaviour"}
     if behaviour["payment"] is not None:
         hidden["behaviour"] = behaviour
-    call.draft.update(store.customers, row, row.public, hidden)
+    call.draft.update(call.store.customers, row, row.public, hidden)
     return reply.value(behaviour)

@@ -1,12 +1,12 @@
-"""States of a sandbox that have a name: make, list, show, restore and delete them."""
+"""Snapshots, states of a sandbox with a name: create, list, show, restore and delete them."""
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
+from ...calls.reply import Reply
 from ...calls.views import shown
 from ...contract.secrets import Secrets
 from ...engine.history import restore
-from ...engine.scheduler import check_standing
+from ...engine.scheduler import check_not_advancing
 from ...files.state import Snapshot
 from ...kernel.clock import iso
 from ...kernel.record import Body
@@ -34,10 +34,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
 
 def list_snapshots(call: Call, query: Body) -> Reply:
     """200 with a page of snapshots, newest first."""
-    page, limit = query["page"], query["limit"]
-    every = _snapshots(call).oldest()[::-1]
-    chosen = [_shown(snapshot) for snapshot in every[(page - 1) * limit : page * limit]]
-    return reply.value({"snapshots": chosen, "pagination": Page(page, limit, len(every)).body()})
+    return reply.listed_here("snapshots", _snapshots(call).all()[::-1], query, _shown)
 
 
 def get_snapshot(call: Call, name: str) -> Reply:
@@ -54,7 +51,7 @@ async def delete_snapshot(call: Call, name: str) -> Reply:
 async def restore_snapshot(call: Call, name: str) -> Reply:
     """200 with the sandbox as it was when the snapshot was made."""
     copy = _snapshots(call).get(name).sandbox
-    check_standing(call.sandbox)
+    check_not_advancing(call.sandbox)
     work = restore(call.sandbox, copy, call.cause)
     entry, step = await call.server.sandboxes.go_back(call.sandbox, work)
     call.note(step)

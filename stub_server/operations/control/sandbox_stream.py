@@ -1,6 +1,6 @@
 """What happens in a sandbox, as it happens: requests, steps, events, deliveries and the clock, as an event stream.
 
-Nothing is queued for a reader: he has a position in what is kept anyway, so one who is slow costs nobody anything.
+A reader has a position in journal, log and events, and no queue: a slow one costs nothing.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ async def follow_sandbox(call: Call) -> Reply:
     """200 with a stream that ends with the sandbox or the server."""
     server = call.server
     if len(server.followers) >= MOST_READERS:
-        message = f"{MOST_READERS} readers follow sandboxes of this server already, the most at once."
+        message = f"{MOST_READERS} readers follow sandboxes of this server, the most at once. Close one first."
         raise Limited(message, headers={"Retry-After": "5"})
     entry = server.sandboxes.entry(call.sandbox.name)
     given = call.headers.get(b"last-event-id")
@@ -107,7 +107,7 @@ class Place:
                 yield self._message(kind, data)
 
     def _gap(self, kind: str, missed: int) -> Iterator[bytes]:
-        """Say how many messages of a kind are passed over, as what they told of is no longer kept."""
+        """The number of messages of a kind that are left out, since what they would show is no longer stored."""
         if missed > 0:
             yield self._message("gap", {"of": kind, "missed": missed})
 
@@ -146,7 +146,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 silent = loop.time()
                 yield b": alive\n\n"
             else:
-                yield b""  # whoever sends it looks whether the reader is still there
+                yield b""  # sending it shows whether the reader is still there
             await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
     finally:
         server.followers.discard(place)

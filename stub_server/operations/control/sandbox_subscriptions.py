@@ -6,7 +6,7 @@ from ...calls.reply import Reply
 from ...domain.lifecycle import refused
 from ...domain.subscriptions import has_dispute
 from ...engine import billing, renewals
-from ...kernel.problem import Conflict, detail
+from ...kernel.problem import Conflict
 from ...kernel.record import Body, Row
 
 
@@ -28,13 +28,11 @@ def resume_subscription(call: Call, ident: str) -> Reply:
     """200 with the subscription that goes on; its renewal order follows at once if it is time for one."""
     row = _open(call, ident)
     if not row.public["cancel_at_period_end"] or not billing.is_running(call.draft, row):
-        message = "The subscription is not to be canceled at the end of its period."
-        raise Conflict(message, details=[detail("cancel_at_period_end", "not_allowed", message, "path")])
+        message = "The subscription is not set to be canceled at the end of its period."
+        raise Conflict.at("cancel_at_period_end", message, where="path")
     if not billing.is_open(call.draft, row.public["projectId"]):
         message = "The project is archived: its subscriptions end with their periods."
-        raise Conflict(
-            message, code="project_archived", details=[detail("projectId", "project_archived", message, "path")]
-        )
+        raise Conflict.at("projectId", message, "project_archived", where="path")
     renewals.resume(call.draft, row)
     return _shown(call, ident, None)
 
@@ -44,12 +42,12 @@ def renew_subscription(call: Call, ident: str) -> Reply:
     row, draft = _open(call, ident), call.draft
     if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
-    if renewals.stands_still(draft, row.public["projectId"]):
+    if renewals.is_suspended(draft, row.public["projectId"]):
         message = "The project is suspended: nothing is renewed until it is active again."
-        raise Conflict(message, code="project_not_active", details=[detail("projectId", "project_not_active", message)])
+        raise Conflict.at("projectId", message, "project_not_active")
     if has_dispute(row.hidden):
         message = "An order of the subscription is disputed: nothing is renewed until the dispute is resolved."
-        raise Conflict(message, details=[detail("status", "not_allowed", message, "path")])
+        raise Conflict.at("status", message, where="path")
     order_id = row.hidden["renewal_order"]
     order = None if order_id is None else draft.open(call.store.orders, order_id)
     if order is None or not billing.is_payable(draft, order):
@@ -73,13 +71,7 @@ def expire_subscription(call: Call, ident: str) -> Reply:
 
 
 def _open(call: Call, ident: str) -> Row:
-    """The subscription, of any merchant of the sandbox. Raises Missing."""
-    for store in call.sandbox.stores.values():
-        row = store.subscriptions.open(ident)
-        if row is not None:
-            call.store = store
-            return row
-    raise call.not_found("subscription")
+    return call.open_of_any("subscriptions", ident, "subscription")
 
 
 def _shown(call: Call, ident: str, order_id: str | None) -> Reply:

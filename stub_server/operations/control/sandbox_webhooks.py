@@ -3,25 +3,24 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...delivery.advancing import drained
-from ...delivery.courier import count_kept_back
+from ...delivery.advancing import count_kept_back, counts, drained, resume
 from ...engine.scheduler import caught_up
 from ...kernel.clock import iso
 from ...kernel.problem import Unavailable
 from ...kernel.record import Body
 
-PATIENCE = 30.0  # seconds that a call waits for deliveries unless told
+PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
 async def drain_webhooks(call: Call, body: Body | None) -> Reply:
-    """200 when nothing is due any more, or when the time is over; `complete` tells which."""
+    """200 when nothing is due any more, or when the time is over; `complete` says which."""
     sandbox, courier = call.sandbox, call.server.courier
     courier.ring(sandbox)
     with call.server.waiting.of(call):
         complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
     call.check_there()
     await caught_up(sandbox, call.server.sandboxes.worker)
-    return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": courier.queue(sandbox)})
+    return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": counts(courier, sandbox)})
 
 
 async def resume_webhooks(call: Call) -> Reply:
@@ -36,5 +35,5 @@ async def resume_webhooks(call: Call) -> Reply:
     except Unavailable:
         sandbox.held_before = held
         raise
-    call.server.courier.resume(sandbox)
+    resume(call.server.courier, sandbox)
     return reply.value({"resumed": resumed})

@@ -1,8 +1,10 @@
 """The sandboxes of this server: list, create, show, fork and delete them."""
 
+from functools import partial
+
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
+from ...calls.reply import Reply
 from ...calls.views import checked_scenario, checked_start, shown, summary_of
 from ...kernel.record import Body
 from ...sandboxes.entry import Entry
@@ -10,10 +12,8 @@ from ...sandboxes.entry import Entry
 
 async def list_sandboxes(call: Call, query: Body) -> Reply:
     """200 with a page of sandboxes, newest first."""
-    page, limit = query["page"], query["limit"]
     found = await call.server.sandboxes.listed(query.get("name", "*"))
-    summaries = [summary_of(call, each) for each in found[(page - 1) * limit : page * limit]]
-    return reply.value({"sandboxes": summaries, "pagination": Page(page, limit, len(found)).body()})
+    return reply.listed_here("sandboxes", found, query, partial(summary_of, call))
 
 
 async def create_sandbox(call: Call, body: Body | None) -> Reply:
