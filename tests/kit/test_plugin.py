@@ -52,6 +52,16 @@ def test_a_server_that_dies(sandbox, sandbox_server):
 
 def test_after_it(sandbox): ...
 """
+OTHER_FIXTURE = """
+import pytest
+
+@pytest.fixture
+def sandbox():
+    return "the user's own"
+
+def test_it(sandbox):
+    assert sandbox == "another"
+"""
 OF_ONES_OWN = """
 import http.server, threading
 import pytest
@@ -145,6 +155,12 @@ def test_a_failed_test_shows_its_own_sandboxes_and_deliveries(tmp_path: Path) ->
     assert "/hook: 418" in ended.stdout
     assert "deliveries that failed" in ended.stdout
     assert "/v2/nowhere" not in ended.stdout
+
+
+def test_a_fixture_of_the_same_name_is_the_users_own(tmp_path: Path) -> None:
+    ended = run(tmp_path, OTHER_FIXTURE)
+    assert 1 == ended.returncode, ended.stdout + ended.stderr
+    assert "the user's own" in ended.stdout
 
 
 def test_workers_of_xdist_have_a_server_each(tmp_path: Path) -> None:
