@@ -12,7 +12,7 @@ from urllib.parse import quote
 import click
 
 from ..kernel.text import counted
-from .options import Target, Unusable, asks_sandbox, asks_server, given, table, verb
+from .options import BaseUrl, Target, Unusable, asks_sandbox, asks_server, given, table, verb
 
 _UNITS = MappingProxyType({"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"})
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
@@ -172,13 +172,17 @@ def health(target: Target) -> None:
 
 
 @verb()
+@click.argument("url", type=BaseUrl(), required=False)
 @click.option(
     "--timeout", type=float, default=30.0, metavar="SECONDS", help="Give up after this time, with exit code 2."
 )
 @asks_server
-def wait(target: Target, timeout: float) -> None:
-    """Wait until a server is ready."""
+def wait(target: Target, url: str | None, timeout: float) -> None:
+    """Wait until the server at URL, or that of --server, is ready."""
     from .running_server import Away
+
+    if url is not None:
+        target = target._replace(server=url)
 
     async def ready(running: Any) -> Any:
         until = monotonic() + timeout

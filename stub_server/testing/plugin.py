@@ -21,7 +21,7 @@ _LONGEST = 40  # characters of a test's name in that of its sandbox
 MARKER = "sandbox(scenario=None, seed=None, now=None, **settings): what the sandbox of this test begins with"
 _MADE = pytest.StashKey[list[Any]]()
 _BEFORE = pytest.StashKey[int]()
-_OWN = pytest.StashKey["Sandbox"]()
+_OWN = pytest.StashKey[Any]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,8 +100,8 @@ def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[
         made = sandbox_server.sandbox(name, **wanted)
     except (Refused, TypeError, httpx2.ConnectError) as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
+    request.node.stash[_OWN] = made
     with made:
-        request.node.stash[_OWN] = made
         yield made
 
 
@@ -137,10 +137,8 @@ def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
     used: dict[str, Any] = getattr(item, "funcargs", {})
     given = {id(value) for value in used.values()}
     made = item.config.stash[_MADE]
-    own = item.stash.get(_OWN, None)
-    return ([] if own is None else [own]) + [
-        each for n, each in enumerate(made) if n >= item.stash[_BEFORE] or id(each) in given
-    ]
+    own = [item.stash[_OWN]] if _OWN in item.stash else []
+    return own + [each for n, each in enumerate(made) if n >= item.stash[_BEFORE] or id(each) in given]
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:

@@ -84,6 +84,9 @@ class Sandbox(_Deletable):
         self._server, self._numbers = server, count(1)
         self._webhooks: list[str] = []
 
+    def __repr__(self) -> str:
+        return f"<Sandbox {self.url}>"
+
     def delete(self) -> None:
         """Delete the sandbox, if it still exists."""
         self._server.forget(self.name)
@@ -255,7 +258,11 @@ class Sandbox(_Deletable):
 
     def requests(self, **query: Any) -> list[Json]:
         """Requests to the API, newest first, at most 100: `requests(operationId="createPixOrder", status=422)`."""
-        found: list[Json] = done(self.control.get("/requests", params={"limit": 100, **query}))["requests"]
+        answer = self.control.get("/requests", params={"limit": 100, **query})
+        found: list[Json] = done(answer)["requests"]
+        ignored = answer.headers.get("X-Sandbox-Warnings")
+        if ignored is not None:  # a filter that does not exist would list everything
+            raise Refused(f"The list of requests has no such filter: {ignored}", answer)
         return found
 
     def verify(
@@ -272,7 +279,8 @@ class Sandbox(_Deletable):
         """Assert that the application sent a request, once unless `times`, `at_least` or `at_most` says otherwise.
 
         `request` may have `method`, `path`, `query`, `header` and `body`: objects match as subsets, texts may have `*`.
-        Answers the requests' ids. Raises AssertionError with the nearest misses, Refused for names that do not exist.
+        Answers the requests' ids. Raises AssertionError with the nearest misses, also for an operation that does not
+        exist; Refused for other names that do not.
         """
         if operationId is not None:
             request["operationId"] = operationId
@@ -286,7 +294,11 @@ class Sandbox(_Deletable):
             return list(done(answer)["requests"])
         wanted = " and ".join(f"{name.replace('_', ' ')} {number}" for name, number in bounds.items())
         lines = [f"Expected {wanted} of {request | response}; there were {report['matched']}."]
-        for miss in report["nearest"]:
+        most = min((bounds[name] for name in ("exactly", "at_most") if name in bounds), default=None)
+        too_many = most is not None and report["matched"] > most
+        if too_many:
+            lines.append(f"  these match: {', '.join(report['requests'])}")
+        for miss in () if too_many else report["nearest"]:
             lines.append(f"  nearest: {miss['id']}")
             lines += [
                 f"    {each['where']}: {each['actual']!r}, not {each['expected']!r}" for each in miss["differences"]
@@ -331,15 +343,20 @@ class Fault(_Deletable):
     def __init__(self, sandbox: Sandbox, made: Json) -> None:
         self.id: str = made["id"]
         self._sandbox = sandbox
+        self._final: int | None = None
 
     @property
     def hits(self) -> int:
-        """How many requests it made fail."""
+        """How many requests it made fail, also after the block."""
+        return self._counted() if self._final is None else self._final
+
+    def _counted(self) -> int:
         faults: list[Json] = done(self._sandbox.control.get("/faults", params={"limit": 100}))["faults"]
         return next((int(fault["hits"]) for fault in faults if fault["id"] == self.id), 0)
 
     def delete(self) -> None:
         """Delete the rule, if it still exists."""
+        self._final = self.hits
         answer = self._sandbox.control.delete(f"/faults/{self.id}")
         if answer.status_code != 404:
             done(answer)
@@ -375,7 +392,8 @@ class Inbox:
                     payload: Json = loads(done(self._sandbox.control.get(path))["message"]["body"])
                     return payload
             if time.monotonic() > until:
-                raise AssertionError(f"No {event} arrived in {timeout:g} s. {self._others(event)}")
+                another = "further " if arrived else ""
+                raise AssertionError(f"No {another}{event} arrived in {timeout:g} s. {self._others(event)}")
             time.sleep(_PAUSE)
 
     def _others(self, event: str) -> str:
@@ -423,7 +441,7 @@ def _listed(names: Sequence[str]) -> list[str]:
 def _id_of(order: Json | str) -> str:
     if isinstance(order, str):
         return order
-    if "id" not in order:
+    if not isinstance(order, Mapping) or "id" not in order:
         raise Refused(f"This is no order, as it has no id: {_short(order)}")
     return str(order["id"])
 

@@ -15,6 +15,15 @@ REFUSED = """
 def test_an_order(sandbox):
     assert 201 == sandbox.api.post("/v2/orders/pix", json={"planId": "x"}).status_code
 """
+REFUSED_IN_A_FIXTURE = """
+import pytest
+
+@pytest.fixture
+def paid(sandbox):
+    return sandbox.pay("nope")
+
+def test_an_order(paid): ...
+"""
 MARKED = """
 def test_the_seed_is_that_of_the_ini_file(sandbox):
     assert 7 == sandbox.control.get("/sandboxes/" + sandbox.name).json()["sandbox"]["seed"]
@@ -120,6 +129,13 @@ def test_a_failed_test_says_what_was_refused_and_leaves_a_recording(tmp_path: Pa
     assert f"stub-server replay seen/{recording.name}" in ended.stdout
     again = subprocess.run([sys.executable, "-m", "stub_server", "replay", recording], capture_output=True, text=True)
     assert (0, True) == (again.returncode, "1 answers of 1 requests are the same." in again.stdout), again.stdout
+
+
+def test_a_fixture_that_fails_leaves_a_recording(tmp_path: Path) -> None:
+    ended = run(tmp_path, REFUSED_IN_A_FIXTURE, "--sandbox-record", "seen")
+    assert 1 == ended.returncode, ended.stdout
+    (recording,) = (tmp_path / "seen").iterdir()
+    assert f"stub-server replay seen/{recording.name}" in ended.stdout
 
 
 def test_the_ini_file_has_flags_of_the_server(tmp_path: Path) -> None:

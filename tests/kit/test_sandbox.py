@@ -77,6 +77,7 @@ def test_requests_fail_for_as_long_as_a_block(sandbox: Sandbox) -> None:
     with sandbox.fault("outage") as fault:
         assert 503 == sandbox.api.get("/v2/plans").status_code
         assert 1 == fault.hits
+    assert 1 == fault.hits
     assert 200 == sandbox.api.get("/v2/plans").status_code
     sandbox.fault(match={"operationId": "listPlans"}, then={"status": 500})
     assert [200, 500] == [sandbox.api.get(path).status_code for path in ("/v2/orders", "/v2/plans")]
@@ -91,7 +92,7 @@ def test_webhooks_arrive_in_an_inbox(sandbox: Sandbox) -> None:
     assert all(message["verified"] for message in inbox.messages())
     assert inbox.signing_key
     assert {"order.paid"} == {message["event_type"] for message in inbox.messages("order.paid")}
-    with pytest.raises(AssertionError, match=r"No order\.paid arrived in 0\.1 s\. What arrived: order\.created"):
+    with pytest.raises(AssertionError, match=r"No further order\.paid arrived in 0\.1 s\. .*: order\.created"):
         inbox.wait_for("order.paid", timeout=0.1)
 
 
@@ -103,6 +104,10 @@ def test_what_was_sent_is_asserted(sandbox: Sandbox) -> None:
         sandbox.verify("createPixOrder", body={"totalAmount": 3})
     with pytest.raises(AssertionError, match="createPixOrder"):  # what was probably meant
         sandbox.verify("createPixOder", times=0)
+    with pytest.raises(AssertionError, match=r"(?s)exactly 0 .*there were 1.*these match: req_\w+$"):
+        sandbox.verify("createPixOrder", times=0)
+    with pytest.raises(Refused, match="operation"):
+        sandbox.requests(operation="createPixOrder")
     assert ["createPixOrder"] == [each["operationId"] for each in sandbox.requests(operationId="createPixOrder")]
 
 
