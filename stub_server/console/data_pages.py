@@ -12,12 +12,11 @@ from flask import Response, abort, g, render_template, request
 from ..calls.call import CONTROL
 from ..contract.document import Document, Lifecycle, Operation
 from ..kernel.clock import iso, parse_iso
-from .charts import Chart, Row, columns
+from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
 from .filters import Change, changes, pretty, words
 from .forms import fields, query
 from .shell import act, contracts, here, load_head, pages, show_done
-from .timeline import Timeline, of_subscription
 
 _LISTED, _VERSIONS = 25, 20
 _DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 from flask import Response, abort, g, render_template, request
 
 from ..calls.call import CONTROL
-from .client import Refused
-from .forms import fields, query
+from .filters import read_json
+from .forms import fields, listed
 from .shell import change, contracts, go, here, pages, show_done
 
 _LISTED = 25
@@ -21,19 +20,9 @@ def events() -> str:
     """The events, newest first."""
     control = contracts().control
     filters = fields(control, control.operations["listEvents"], without=("id",))
-    problem: Refused | None = None
-    found: dict[str, Any] = {"events": [], "pagination": {"total_pages": 0}}
-    try:
-        found = g.client.get(f"{CONTROL}/events", query(filters, limit=_LISTED))
-    except Refused as refused:
-        if refused.status != 422:
-            raise
-        problem = refused
+    found = listed(f"{CONTROL}/events", filters, _LISTED, events=[])
     return render_template(
         "console/events.html",
-        filters=filters,
-        problem=problem,
-        is_filtered=any(field.value for field in filters),
         types=sorted(contracts().api.events),
         causes=_causes(found["events"]),
         subject_of=_subject,
@@ -50,10 +39,7 @@ def raise_event() -> Response:
         body["resource_id"] = form["resource_id"].strip()
     overrides = form.get("overrides", "").strip()
     if overrides:
-        try:
-            body["overrides"] = orjson.loads(overrides)
-        except orjson.JSONDecodeError:
-            body["overrides"] = overrides  # refused by the control, which says what it is to be
+        body["overrides"] = read_json(overrides)  # the control refuses a text, and says what it is to be
     reply = change("POST", f"{CONTROL}/events", body)
     return show_done(reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}")
 

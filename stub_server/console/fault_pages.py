@@ -13,7 +13,7 @@ from flask import Response, g, render_template, request
 from ..calls.call import CONTROL
 from ..kernel.clock import iso, parse_iso
 from .client import Refused
-from .filters import plain, words
+from .filters import plain, read_json, words
 from .shell import act, contracts, pages, show_done
 
 _HERE = "/console/faults"
@@ -164,10 +164,7 @@ def _asked() -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    try:
-        found = orjson.loads(text)
-    except ValueError:
-        return text
+    found = read_json(text)
     return found if isinstance(found, int | float) else text
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from flask import g, request
 
 from ..contract.document import Document, Operation
+from .client import Refused
 from .filters import words
 
 _PAGING = frozenset(("page", "limit"))
@@ -46,6 +47,23 @@ def fields(
         hint = g.clock["now"] if schema.get("format") == "date-time" else ""
         found.append(Field(parameter.name, words(parameter.name), kind, options, value, help_, hint))
     return sorted(found, key=lambda field: first.index(field.name) if field.name in first else len(first))
+
+
+def listed(path: str, filters: list[Field], limit: int, **nothing: Any) -> dict[str, Any]:
+    """What a template shows of a list with its filters. A filter that is refused is its `problem`, beside `nothing`."""
+    shown: dict[str, Any] = {
+        "filters": filters,
+        "is_filtered": any(field.value for field in filters),
+        "problem": None,
+        "pagination": {"total": 0, "total_pages": 0},
+    }
+    try:
+        found: dict[str, Any] = g.client.get(path, query(filters, limit=limit))
+        return shown | found
+    except Refused as refused:
+        if refused.status != 422:
+            raise
+        return shown | nothing | {"problem": refused}
 
 
 def query(fields: list[Field], **further: Any) -> dict[str, Any]:

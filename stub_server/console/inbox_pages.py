@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from flask import Response, g, render_template, request
 
 from ..calls.call import CONTROL
-from .client import Refused
-from .forms import fields, given, query
+from .forms import fields, given, listed
 from .shell import act, contracts, go, here, pages
 
 _LISTED = 25
@@ -41,14 +39,7 @@ def one_inbox(name: str) -> str:
     """One inbox: what arrived, and what it answers."""
     control = contracts().control
     filters = fields(control, control.operations["listInboxMessages"])
-    problem: Refused | None = None
-    found: dict[str, Any] = {"messages": [], "pagination": {"total_pages": 0}}
-    try:
-        found = g.client.get(_path(name), query(filters, limit=_LISTED))
-    except Refused as refused:
-        if refused.status != 422:
-            raise
-        problem = refused
+    found = listed(_path(name), filters, _LISTED, messages=[])
     every = g.client.get(_INBOX, {"limit": 100})["inboxes"]
     hooks = g.client.get("/v2/webhooks", {"limit": 100})["webhooks"]
     return render_template(
@@ -56,9 +47,6 @@ def one_inbox(name: str) -> str:
         name=name,
         box=next((box for box in every if box["name"] == name), None),
         hooks=[hook for hook in hooks if _leads_to(hook["url"], name)],
-        filters=filters,
-        problem=problem,
-        is_filtered=any(field.value for field in filters),
         **found,
     )
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-import orjson
 from flask import Response, g, render_template, request
 
 from ..calls.call import CONTROL
 from ..http.inside import Question
 from ..kernel.clock import iso, parse_iso
 from .charts import Chart, Row, columns
-from .client import Refused
-from .filters import Change, changes
-from .forms import Field, fields, query
+from .filters import Change, changes, read_json
+from .forms import Field, fields, listed, query
 from .shell import act, contracts, go, here, pages, show_done
 
 _LISTED = 50
@@ -57,20 +56,11 @@ def requests() -> str:
     """The journal, newest first."""
     control = contracts().control
     filters = fields(control, control.operations["listRequests"], first=("status", "operationId", "path", "contains"))
-    problem, found = None, {"requests": [], "pagination": {"total_pages": 0}}
-    try:
-        found = g.client.get(f"{CONTROL}/requests", query(filters, limit=_LISTED))
-    except Refused as refused:
-        if refused.status != 422:
-            raise
-        problem = refused
+    found = listed(f"{CONTROL}/requests", filters, _LISTED, requests=[])
     har = here("/console/requests.har", {field.name: field.value for field in filters})
     return render_template(
         "console/requests.html",
-        filters=filters,
-        problem=problem,
         har=har,
-        is_filtered=any(field.value for field in filters),
         key=None if found["requests"] else g.client.credentials["private_key"],
         chart=_chart(filters) if found["requests"] else None,
         **found,
@@ -97,7 +87,7 @@ def one_request(ident: str) -> str:
         operation=operation,
         excerpt=_excerpt(shown["explanation"]),
         nearest=nearest,
-        nearest_body=_json(calls[-1]) if calls else None,
+        nearest_body=read_json(calls[-1].body.decode("utf-8", "replace")) if calls and calls[-1].body else None,
         bars=_bars(shown["trace"]),
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
@@ -127,10 +117,7 @@ def rewind_before(ident: str) -> Response:
 def _excerpt(explanation: dict[str, Any] | None) -> Any:
     """What the contract says where the request went wrong; text that was cut stays text."""
     text = ((explanation or {}).get("contract") or {}).get("excerpt", "")
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return text
+    return read_json(text)
 
 
 def _request(ident: str) -> Any:
@@ -153,9 +140,11 @@ def _send(commands: str | None) -> Response:
 def calls_of(commands: str) -> list[Question]:
     """The requests of commands as the journal writes them, one `curl` each, joined by `&&`."""
     found: list[Question] = []
-    for line in _split(shlex.split(commands)):
+    for is_command, line in groupby(shlex.split(commands), key=lambda word: word != "&&"):
+        if not is_command:
+            continue
+        words = iter([*line])
         method, url, headers, body = "GET", "", {}, b""
-        words = iter(line)
         for word in words:
             if word == "-X":
                 method = next(words)
@@ -178,23 +167,6 @@ def calls_of(commands: str) -> list[Question]:
 def _in_sandbox(path: str) -> str:
     """A path without the prefixes of this server and sandbox."""
     return path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
-
-
-def _split(words: list[str]) -> list[list[str]]:
-    lines: list[list[str]] = [[]]
-    for word in words:
-        if word == "&&":
-            lines.append([])
-        else:
-            lines[-1].append(word)
-    return [line for line in lines if line]
-
-
-def _json(question: Question) -> Any:
-    try:
-        return orjson.loads(question.body)
-    except ValueError:
-        return question.body.decode("utf-8", "replace") or None
 
 
 def _chart(filters: list[Field]) -> Chart:

@@ -10,8 +10,7 @@ from uuid import UUID
 from flask import Response, abort, g, render_template, request
 
 from ..calls.call import CONTROL
-from .client import Refused
-from .forms import Field, fields, given, query
+from .forms import fields, given, listed
 from .shell import act, change, contracts, pages, show_done
 
 _LISTED = 25
@@ -167,16 +166,5 @@ def _patterns() -> list[str]:
 def _deliveries(operation: str, path: str) -> dict[str, Any]:
     """A page of deliveries with its filters."""
     api = contracts().api
-    filters: list[Field] = fields(
-        api, api.operations[operation], first=("status", "event_type", "event_id"), without=("sort",)
-    )
-    problem: Refused | None = None
-    found: dict[str, Any] = {"logs": [], "pagination": {"total_pages": 0}}
-    try:
-        found = g.client.get(path, query(filters, limit=_LISTED))
-    except Refused as refused:
-        if refused.status != 422:
-            raise
-        problem = refused
-    is_filtered = any(field.value for field in filters)
-    return {"filters": filters, "problem": problem, "is_filtered": is_filtered, **found}
+    first = ("status", "event_type", "event_id")
+    return listed(path, fields(api, api.operations[operation], first, without=("sort",)), _LISTED, logs=[])

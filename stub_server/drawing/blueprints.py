@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import zip_longest
 from random import Random
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ from .catalogue import Catalogue, plain_ascii
 from .draw import Item, Weighted, pick, sample
 
 SOURCES = ("instagram", "google", "youtube", "facebook", "indicacao")
+TRIAL = " {} dias a mais no primeiro mês."
 #: Which plans a project has, with the share of projects.
 MENUS = Weighted(
     (
@@ -41,9 +44,9 @@ class Blueprint(NamedTuple):
 
     slug: str
     fields: Body
-    plans: tuple[tuple[Body, float], ...]
-    products: tuple[tuple[Body, tuple[str, ...]], ...]
-    bumps: tuple[tuple[str, float], ...]
+    plans: list[tuple[Body, float]]
+    products: list[tuple[Body, list[str]]]
+    bumps: list[tuple[str, float]]
 
 
 class Blueprints:
@@ -57,10 +60,11 @@ class Blueprints:
         phrases = dict.fromkeys(faker.catch_phrase() for _ in range(400))
         self._slogans = [text for text in phrases if not any(words in text for words in excluded)]
 
-    def draw(self, rng: Random, count: int) -> list[Blueprint]:
-        """`count` projects with different names and slugs, spread over the niches."""
-        queue = self._interleaved(rng)
-        blueprints = []
+    def draw(self, rng: Random, count: int) -> Iterator[Blueprint]:
+        """`count` projects with different names and slugs, spread over the niches: each niche has its turn."""
+        shuffled = _shuffled(rng, self._niches)
+        niches = [[(niche, project) for project in _shuffled(rng, niche["projects"])] for niche in shuffled]
+        queue = [pair for turn in zip_longest(*niches) for pair in turn if pair is not None]
         for position in range(count):
             niche, project = queue[position % len(queue)]
             edition = position // len(queue) + 1
@@ -69,8 +73,7 @@ class Blueprints:
                 name = f"{name}: {self._edition} {edition}"
                 slug = f"{slug}-{plain_ascii(self._edition)}-{edition}"
             first = position == 0  # some project has a trial, whatever the seed
-            blueprints.append(self._blueprint(rng, niche, project, name, slug, has_trial=first))
-        return blueprints
+            yield self._blueprint(rng, niche, project, name, slug, has_trial=first)
 
     def find(self, rng: Random, slug: str) -> Blueprint | None:
         """The catalogue's project with this slug, or None."""
@@ -79,12 +82,6 @@ class Blueprints:
                 if project["slug"] == slug:
                     return self._blueprint(rng, niche, project, project["name"], slug)
         return None
-
-    def _interleaved(self, rng: Random) -> list[tuple[Body, Body]]:
-        """Every project once, alternating between niches, so that few projects cover many niches."""
-        niches = [(niche, _shuffled(rng, niche["projects"])) for niche in _shuffled(rng, self._niches)]
-        turns = range(max(len(projects) for _, projects in niches))
-        return [(niche, projects[turn]) for turn in turns for niche, projects in niches if turn < len(projects)]
 
     def _blueprint(
         self, rng: Random, niche: Body, project: Body, name: str, slug: str, *, has_trial: bool = False
@@ -128,24 +125,17 @@ class Blueprints:
             "metadata": {"niche": niche["key"], "audience": niche["audience"]},
         }
         plan_names = [plan["name"] for plan, _ in plans]
-        return Blueprint(
-            slug,
-            fields,
-            plans,
-            products=tuple(
-                _product(niche, product, slug, number, plan_names)
-                for number, product in enumerate(project["products"], start=1)
-            ),
-            bumps=tuple((bump["title"], bump["price"]) for bump in niche["bumps"]),
-        )
+        numbered = enumerate(project["products"], start=1)
+        products = [_product(niche, product, slug, number, plan_names) for number, product in numbered]
+        return Blueprint(slug, fields, plans, products, [(bump["title"], bump["price"]) for bump in niche["bumps"]])
 
 
 def _shuffled(rng: Random, items: list[Item]) -> list[Item]:
     # Not random.shuffle, as Python may change how it uses the generator.
-    return [items[position] for _, position in sorted((rng.random(), position) for position in range(len(items)))]
+    return sorted(items, key=lambda item: rng.random())
 
 
-def _product(niche: Body, product: Body, slug: str, number: int, plans: list[str]) -> tuple[Body, tuple[str, ...]]:
+def _product(niche: Body, product: Body, slug: str, number: int, plans: list[str]) -> tuple[Body, list[str]]:
     # Shorter initials are the same for Contas do MEI and Churrasco de Mestre.
     first, *others = slug.split("-")
     initials = (first[:3] + "".join(word if word.isdigit() else word[0] for word in others)).upper()
@@ -159,10 +149,10 @@ def _product(niche: Body, product: Body, slug: str, number: int, plans: list[str
         "metadata": {"niche": niche["key"]},
     }
     # Mentorship comes with the more expensive plans only, everything else with all.
-    return fields, tuple(plans[1:] if product["type"] == "mentorship" else plans)
+    return fields, plans[1:] if product["type"] == "mentorship" else plans
 
 
-def _plans(rng: Random, prices: Body, niche: Body, *, has_trial: bool) -> tuple[tuple[Body, float], ...]:
+def _plans(rng: Random, prices: Body, niche: Body, *, has_trial: bool) -> list[tuple[Body, float]]:
     """The plans of one project, cheapest first; the monthly one may have a trial, or `has_trial` for sure."""
     limit = cents(niche["monthly_up_to"])
     monthly = Weighted((price, share) for price, share in points(prices, "monthly") if price <= limit).draw(rng)
@@ -173,16 +163,20 @@ def _plans(rng: Random, prices: Body, niche: Body, *, has_trial: bool) -> tuple[
     plans = []
     for name in menu:
         interval, interval_count, period, share = PLANS[name]
-        trial = trial_days if period == "monthly" else 0
+        price, bullets, trial = monthly, features, 0
         if period == "monthly":
-            price, bullets = monthly, features[:3]
+            bullets, trial = features[:3], trial_days
+            text = f"Acesso completo, renovado todo mês.{TRIAL.format(trial) if trial else ''} Cancele quando quiser."
         elif period == "lifetime":
             price, bullets = lifetime_price(rng, prices, monthly), [*features, "Acesso vitalício"]
+            text = "Pagamento único, com acesso vitalício a todo o conteúdo."
         else:
-            price, bullets = longer_price(prices, monthly, period), features
+            price = longer_price(prices, monthly, period)
+            begin, months = ("Três meses", 3) if period == "quarterly" else ("Um ano", 12)
+            text = f"{begin} de acesso. Sai por {printed(round(price / months))} por mês."
         fields = {
             "name": name,
-            "description": _description(period, price, trial),
+            "description": text,
             "amount": reais(price),
             "billing_type": "recurring" if interval else "one_time",
             "interval": interval,
@@ -192,18 +186,7 @@ def _plans(rng: Random, prices: Body, niche: Body, *, has_trial: bool) -> tuple[
             "features": bullets,
         }
         plans.append((fields, share))
-    return tuple(plans)
-
-
-def _description(period: str, price: int, trial: int) -> str:
-    if period == "monthly":
-        more = f" {trial} dias a mais no primeiro mês." if trial else ""
-        return f"Acesso completo, renovado todo mês.{more} Cancele quando quiser."
-    if period == "quarterly":
-        return f"Três meses de acesso. Sai por {printed(round(price / 3))} por mês."
-    if period == "yearly":
-        return f"Um ano de acesso. Sai por {printed(round(price / 12))} por mês."
-    return "Pagamento único, com acesso vitalício a todo o conteúdo."
+    return plans
 
 
 # -- prices, in cents; those of the price table are in reais

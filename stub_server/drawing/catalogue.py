@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..kernel.record import Body
 from ..scenarios.files import Files
-
-HIGHEST_NUMBERS = {"Avenida": 1_990, "Praça": 190}  # of houses, roughly, by the first word of the street's name
-HIGHEST_NUMBER = 890
 
 
 class Street(NamedTuple):
     name: str
     cep: str  # all eight digits; in a superquadra those of block A
-    highest_number: int
 
 
 class Place(NamedTuple):
@@ -27,15 +23,15 @@ class Place(NamedTuple):
     bairro: str
     weight: float
     cpf_region: int
-    apartments: float  # share of flats among homes
     superquadra: bool
-    streets: tuple[Street, ...]
+    apartments: float  # share of flats among homes
+    streets: list[Street]
 
 
 class Catalogue(NamedTuple):
     """All tables; `names`, `niches` and `prices` are the contents of their files."""
 
-    places: tuple[Place, ...]
+    places: list[Place]
     names: Body
     niches: Body
     prices: Body
@@ -44,34 +40,21 @@ class Catalogue(NamedTuple):
 def load_catalogue(files: Files) -> Catalogue:
     """Read the tables. Raises ScenarioError."""
 
-    def read(name: str, schema: str) -> Any:
-        return files.read(files.folder / "catalogue" / name, schema).value
+    def read(name: str, schema: str) -> Body:
+        table: Body = files.read(files.folder / "catalogue" / name, schema).value
+        return table
 
     geography = read("geography.yaml", "Geography")
-    return Catalogue(
-        places=tuple(_place(row, geography["states"][row["state"]]) for row in geography["rows"]),
-        names=read("names.yaml", "Names"),
-        niches=read("niches.yaml", "Niches"),
-        prices=read("prices.yaml", "PriceTable"),
-    )
+    places = [_place(row, geography["states"][row["state"]]) for row in geography["rows"]]
+    tables = (("names.yaml", "Names"), ("niches.yaml", "Niches"), ("prices.yaml", "PriceTable"))
+    return Catalogue(places, *(read(*table) for table in tables))
 
 
 def _place(row: Body, state: Body) -> Place:
-    is_superquadra = "numbering" in row
-    return Place(
-        city=row["city"],
-        state=row["state"],
-        ddd=row["ddd"],
-        bairro=row["bairro"],
-        weight=row["weight"],
-        cpf_region=state["cpf_region"],
-        apartments=1.0 if is_superquadra else row["apartments"],
-        superquadra=is_superquadra,
-        streets=tuple(
-            Street(name, cep, HIGHEST_NUMBERS.get(name.partition(" ")[0], HIGHEST_NUMBER))
-            for name, cep in row["streets"].items()
-        ),
-    )
+    streets = [Street(*street) for street in row["streets"].items()]
+    city, uf, ddd, bairro = (row[name] for name in ("city", "state", "ddd", "bairro"))
+    apartments, superquadra = row.get("apartments", 1.0), "numbering" in row
+    return Place(city, uf, ddd, bairro, row["weight"], state["cpf_region"], superquadra, apartments, streets)
 
 
 def plain_ascii(text: str) -> str:

@@ -1,8 +1,7 @@
-"""Random streams and draws from lists. Only `random()` is used: its stream is the same on every Python and machine."""
+"""Random streams and draws from lists, by `random()` alone: its stream is the same on every Python and machine."""
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from random import Random
@@ -17,24 +16,21 @@ def stream(seed: int, *names: str) -> Random:
 
 
 class Weighted(Generic[Item]):
-    """A list to draw from in proportion to weights; `total` is their sum."""
-
-    __slots__ = ("_sums", "items", "total")
+    """A list to draw from in proportion to weights; `sums` are those of the weights up to each item."""
 
     def __init__(self, pairs: Iterable[tuple[Item, float]]) -> None:
-        kept = [(item, weight) for item, weight in pairs if weight > 0]
-        self.items: list[Item] = [item for item, _ in kept]
-        self._sums: list[float] = list(accumulate(weight for _, weight in kept))
-        self.total = self._sums.pop()  # so a bisect with any number below it finds an item
+        pairs = [*pairs]
+        self.items = [item for item, _ in pairs]
+        self.sums = [*accumulate(weight for _, weight in pairs)]
 
     def draw(self, rng: Random) -> Item:
         """One item."""
-        return self.items[bisect(self._sums, rng.random() * self.total)]
+        return rng.choices(self.items, cum_weights=self.sums)[0]  # with one call of `random()`
 
 
 def pick(rng: Random, items: Sequence[Item]) -> Item:
     """One item, all equally likely."""
-    return items[int(rng.random() * len(items))]
+    return rng.choices(items)[0]
 
 
 def sample(rng: Random, items: Sequence[Item], count: int) -> list[Item]:

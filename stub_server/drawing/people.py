@@ -6,7 +6,7 @@ generator it is given, so that one state gives the same person on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -29,9 +29,15 @@ DEPARTMENTS = ("contato", "financeiro", "compras", "adm")
 # Shares of customers who leave a part of the form empty.
 WITHOUT_ADDRESS, WITHOUT_PHONE = 0.08, 0.03
 LANDLINES, LANDLINES_OF_COMPANIES = 0.12, 0.7
+HIGHEST_NUMBERS = {"Avenida": 1_990, "Praça": 190}  # of houses, roughly, by the first word of the street's name
+HIGHEST_NUMBER = 890
 HOUSES_WITHOUT_COMPLEMENT = 0.6
 HOUSES = ("Casa",) * 7 + ("Casa 1", "Casa 2", "Casa 3", "Fundos", "Sobrado")
-SUPERQUADRA_FLATS = tuple(f"Apto {floor}0{unit}" for floor in range(1, 7) for unit in range(1, 9))
+SUPERQUADRA_FLATS = [f"Apto {floor}0{unit}" for floor in range(1, 7) for unit in range(1, 9)]
+# São Paulo writes "Apto 82", others "Apto 802"; one in five has a block. 17 and the eight spellings of a floor's flats
+# have no common divisor, so all spellings occur with each block.
+FLATS = [f"Apto {floor}{zero}{unit}" for floor in range(1, 19) for unit in range(1, 5) for zero in ("", "0")]
+FLATS += [f"Bloco {block}, {flat}" for turn, block in enumerate("ABCD") for flat in FLATS[turn::17]]
 WITH_DIGITS = 0.2  # of e-mail addresses; those that somebody else has already get digits too
 PARTICLES = ("da", "das", "de", "do", "dos", "e")
 FROM_FAKER = 0.06  # share of people whose given name comes from Faker
@@ -59,18 +65,18 @@ class People:
 
     def __init__(self, catalogue: Catalogue, faker: Faker) -> None:
         names = catalogue.names
-        surnames = _surnames(names)
         self._female = _given_names(names, "female", faker.first_name_female)
         self._male = _given_names(names, "male", faker.first_name_male)
+        surnames = _surnames(names)
         self._middle = Weighted(surnames)
         # By state, as last surnames reflect immigration.
         states = {place.state for place in catalogue.places}
         self._last = {state: _last_names(names, surnames, state) for state in states}
-        self._suffixes: dict[str, float] = names["suffixes"]
+        suffixes: dict[str, float] = names["suffixes"]
+        self._suffixes = Weighted([*suffixes.items(), ("", 1 - sum(suffixes.values()))])  # most have none
         self._company_forms: Weighted[str] = Weighted(names["company_forms"].items())
         self._activities: list[str] = names["activities"]
         self._places = Weighted((place, place.weight) for place in catalogue.places)
-        self._flats = _flats()
 
     def crowd(self, rng: Random, count: int, at_ms: int) -> Iterator[Body]:
         """`count` persons with different documents and e-mail addresses."""
@@ -84,14 +90,13 @@ class People:
             if person["email"] in emails and person["type"] == "individual":
                 # Whose address somebody has already writes the whole name, and only then a number.
                 local = ".".join(plain_ascii(word) for word in person["name"].split() if word not in PARTICLES)
-                person["email"] = f"{local}@{domain}"
-            room = 10
-            while person["email"] in emails:
+            email, room = f"{local}@{domain}", 10
+            while email in emails:
                 room *= 3
-                person["email"] = f"{local}{2 + int(rng.random() * room)}@{domain}"
+                email = f"{local}{2 + int(rng.random() * room)}@{domain}"
             documents.add(person["document"])
-            emails.add(person["email"])
-            yield person
+            emails.add(email)
+            yield person | {"email": email}
 
     def person(self, rng: Random, at_ms: int) -> Body:
         """One person, or with a chance of 4 % a company: the writable fields of a Customer.
@@ -124,19 +129,15 @@ class People:
             middle = None
         name = " ".join(part.text for part in (given, middle, last) if part is not None)
         if not is_woman:
-            luck = rng.random()
-            for suffix, share in self._suffixes.items():
-                if luck < share:
-                    name = f"{name} {suffix}"
-                    break
-                luck -= share
+            suffix = self._suffixes.draw(rng)
+            name = f"{name} {suffix}" if suffix else name
         return name, _mailbox(rng, given.plain, middle, last)
 
     def _company(self, rng: Random, place: Place, at_ms: int) -> Body:
         form = self._company_forms.draw(rng)
         document = _cnpj(rng, at_ms)
         owner = self._last[place.state].draw(rng).base
-        is_home = form == "MEI"
+        is_home, is_holding = form == "MEI", form == "S.A."
         if is_home:
             full_name, local = self._name_and_mailbox(rng, place)
             name = f"{document[:2]}.{document[2:5]}.{document[5:8]} {full_name}"
@@ -145,10 +146,9 @@ class People:
             brand = owner
             if shape < 0.2:
                 brand = f"{owner} & Filhos" if shape < 0.13 else f"Irmãos {owner}"
-            elif partner != owner and (shape < 0.45 or form == "S.A."):
+            elif partner != owner and (shape < 0.45 or is_holding):
                 brand = f"{owner} & {partner}"
-            if form == "S.A.":
-                trade = "Participações"
+            trade = "Participações" if is_holding else trade
             name = f"{brand} {trade} {form}"
             local = ".".join((pick(rng, DEPARTMENTS), plain_ascii(owner), plain_ascii(trade.split()[0])))
         return {
@@ -162,25 +162,24 @@ class People:
         }
 
     def _address(self, rng: Random, place: Place, *, is_office: bool = False) -> dict[str, str]:
-        street = pick(rng, place.streets)
+        street, cep = pick(rng, place.streets)
         luck = rng.random()
-        number: str | int = 10 + int(street.highest_number * luck * (0.3 + 0.7 * luck))
-        cep = street.cep
+        highest = HIGHEST_NUMBERS.get(street.partition(" ")[0], HIGHEST_NUMBER)
+        number = str(10 + int(highest * luck * (0.3 + 0.7 * luck)))
+        complements: Sequence[str] = ()
         if place.superquadra:
             block = int(luck * 11)
-            number, cep = f"Bloco {'ABCDEFGHIJK'[block]}", str(int(cep) + 10 * block)
-            complements = SUPERQUADRA_FLATS
+            number, cep, complements = f"Bloco {'ABCDEFGHIJK'[block]}", str(int(cep) + 10 * block), SUPERQUADRA_FLATS
         elif rng.random() < place.apartments:
-            complements = self._flats
-        else:
-            complements = HOUSES if rng.random() >= HOUSES_WITHOUT_COMPLEMENT else ()
+            complements = FLATS
+        elif rng.random() >= HOUSES_WITHOUT_COMPLEMENT:
+            complements = HOUSES
         if is_office and not place.superquadra:
             room = 11 + 10 * int(rng.random() * 15) + int(rng.random() * 4)
-            complements = (f"{'Sala' if luck < 0.7 else 'Conjunto'} {room}",)
-        address = {"line_1": f"{number}, {street.name}, {place.bairro}"}
-        if complements:
-            address["line_2"] = pick(rng, complements)
-        return address | {"zip_code": cep, "city": place.city, "state": place.state, "country": "BR"}
+            complements = [f"{'Sala' if luck < 0.7 else 'Conjunto'} {room}"]
+        more = {"line_2": pick(rng, complements)} if complements else {}
+        where = {"zip_code": cep, "city": place.city, "state": place.state, "country": "BR"}
+        return {"line_1": f"{number}, {street}, {place.bairro}", **more, **where}
 
 
 # -- pools of names and complements
@@ -201,8 +200,7 @@ def _surnames(names: Body) -> list[tuple[Name, float]]:
     for name, (weight, particle, share) in names["surnames"].items():
         plain = plain_ascii(name)
         pairs.append((Name(name, name, plain), weight * (1 - share)))
-        if share:
-            pairs.append((Name(f"{particle} {name}", name, plain), weight * share))
+        pairs.append((Name(f"{particle} {name}", name, plain), weight * share))
     return pairs
 
 
@@ -218,13 +216,6 @@ def _last_names(names: Body, surnames: list[tuple[Name, float]], state: str) -> 
     return Weighted(pairs)
 
 
-def _flats() -> tuple[str, ...]:
-    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five has a block."""
-    flats = [f"Apto {floor}{zero}{unit}" for floor in range(1, 19) for unit in range(1, 5) for zero in ("", "0")]
-    # 17 and the eight spellings of a floor's flats have no common divisor, so all spellings occur.
-    return (*flats, *(f"Bloco {block}, {flat}" for turn, block in enumerate("ABCD") for flat in flats[turn::17]))
-
-
 # -- parts of a person
 
 
@@ -237,10 +228,8 @@ def _mailbox(rng: Random, given: str, middle: Name | None, last: Name) -> str:
         local = f"{given}.{middle.plain}.{last.plain}"
     elif style < 0.8:
         local = f"{given}{last.plain}"
-    elif style < 0.9:
-        local = f"{given[0]}{last.plain}"
     else:
-        local = f"{given}_{last.plain}"
+        local = f"{given[0]}{last.plain}" if style < 0.9 else f"{given}_{last.plain}"
     luck = rng.random()
     if luck >= WITH_DIGITS:
         return local
@@ -253,11 +242,10 @@ def _phones(rng: Random, ddd: str, landlines: float) -> dict[str, dict[str, str]
     luck = rng.random()
     if luck < WITHOUT_PHONE:
         return {}
-    phones = {"mobile_phone": {"country_code": "55", "area_code": ddd, "number": mobile_number(rng)}}
+    phones = {"mobile_phone": mobile_number(rng)}
     if luck > 1 - landlines:
-        number = str(30_000_000 + int(rng.random() * 10_000_000))
-        phones["home_phone"] = {"country_code": "55", "area_code": ddd, "number": number}
-    return phones
+        phones["home_phone"] = str(30_000_000 + int(rng.random() * 10_000_000))
+    return {name: {"country_code": "55", "area_code": ddd, "number": number} for name, number in phones.items()}
 
 
 def mobile_number(rng: Random) -> str:

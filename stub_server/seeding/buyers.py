@@ -101,11 +101,9 @@ class Buyers:
 
     def returning(self, rng: Random, project: str) -> Buyer:
         """One of the recent buyers: somebody who has not joined the project, if it can be."""
-        buyer = pick(rng, self.recent)
-        for _ in range(12):
-            if project not in buyer.joined:
-                break
-            buyer = pick(rng, self.recent)
+        buyer, tries = pick(rng, self.recent), 12
+        while project in buyer.joined and tries:
+            buyer, tries = pick(rng, self.recent), tries - 1
         return buyer
 
     def plan_others(self, count: int) -> None:

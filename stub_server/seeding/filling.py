@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..domain.documents import checks_digits
-from ..drawing.blueprints import Blueprint, Blueprints
+from ..drawing.blueprints import Blueprints
 from ..drawing.catalogue import load_catalogue
 from ..drawing.draw import stream
 from ..drawing.people import People, seeded_faker
@@ -21,15 +22,13 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import SandboxSettings
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
-from ..scenarios.files import Files, Node
-from ..scenarios.requests import RequestSchemas, check_specs, expand
-from ..scenarios.scenario import ProjectSpec, Scenario, parse_scenario, read_scenario
+from ..scenarios.files import Files
+from ..scenarios.requests import RequestSchemas, check_specs
+from ..scenarios.scenario import Scenario, parse_scenario, read_scenario
 from ..store import memory
 from ..store.memory import Store
 from .buyers import Buyers
-from .keys import plan_keys
-from .merchant import Merchant, plan_webhooks
-from .personas import plan_persona
+from .merchant import Merchant
 from .records import Records
 from .sales import Sales
 from .script import Script
@@ -38,11 +37,10 @@ from .shop import Shop
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # The pools of names come from one Faker for all sandboxes: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
-# A sandbox is kept as it was filled, so that the next one like it is a copy: of so many records each and in all.
-MOST_KEPT_EACH, MOST_KEPT, MOST_COPIES = 100_000, 200_000, 8
+# A sandbox is kept as it was filled, so that the next one like it is a copy: so many, of so many records in all.
+MOST_COPIES, MOST_KEPT = 8, 200_000
 SHARED_FOR = HOUR  # while the clock runs, a sandbox filled so long ago still serves
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
-SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
 #: Scenario and its text, seed, secret and base URL: what decides the data of a sandbox, but for its now.
 Key = tuple[str, str, int, bytes, str]
 
@@ -55,8 +53,12 @@ class Seeding:
         self.fixtures = fixtures
         self._files, self._requests = Files(fixtures), RequestSchemas(schemas)
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
-        self._drawn: tuple[People, Blueprints] | None = None
         self._kept: dict[Key, Sandbox] = {}
+
+    @cached_property
+    def _pools(self) -> tuple[People, Blueprints]:
+        catalogue, faker = load_catalogue(self._files), seeded_faker(POOL_SEED)
+        return People(catalogue, faker), Blueprints(catalogue, faker)
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
@@ -66,7 +68,12 @@ class Seeding:
         checks_digits.set(sandbox.settings.check_digits)
         with _without_collector():
             self._fill(parse_scenario(self._files, sandbox.scenario, key[1]), sandbox, secret)
-        self._keep(key, sandbox)
+        self._kept.pop(key, None)
+        if _records(sandbox) > MOST_KEPT:
+            return
+        self._kept[key] = sandbox.fork("pristine")
+        while len(self._kept) > MOST_COPIES or sum(map(_records, self._kept.values())) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]  # the one that was filled first
 
     def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
         """Fill an empty sandbox as another one was, if such a one is kept. Raises ScenarioError."""
@@ -83,17 +90,8 @@ class Seeding:
         text = read_scenario(self._files.folder, sandbox.scenario)
         return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url
 
-    def _keep(self, key: Key, sandbox: Sandbox) -> None:
-        """Have a sandbox be copied from now on; those that were kept first make room."""
-        self._kept.pop(key, None)
-        if _records(sandbox) > MOST_KEPT_EACH:
-            return
-        self._kept[key] = sandbox.fork("pristine")
-        while len(self._kept) > MOST_COPIES or sum(map(_records, self._kept.values())) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
-
     def _fill(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
-        people, blueprints = self._pools()
+        people, blueprints = self._pools
         check_specs(scenario, self._requests)
         seed, now = sandbox.seed, sandbox.clock.now
         start = now - round(scenario.months * 365 / 12) * DAY
@@ -103,73 +101,25 @@ class Seeding:
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
         script = Script(sandbox, store, begun, now)
         with closing(script), sandbox.seeding_past(begun), store.in_bulk(), _silent(sandbox) as raise_events:
-            merchant = Merchant(script, stream(seed, "projects"))
-            merchant.plan_projects(_projects(scenario, blueprints, seed), begun + 2 * DAY)
-            listening = plan_webhooks(script, stream(seed, "webhooks"), scenario.webhooks, secret, seed, begun)
+            merchant = Merchant(script, scenario, secret, begun)
+            merchant.plan_projects(blueprints)
+            listening = merchant.plan_webhooks()
             if listening is not None:
                 script.add(listening, raise_events)
-            sandbox.credentials = plan_keys(script, scenario.keys, self._scopes, secret, seed, stream(seed, "keys"))
+            sandbox.credentials = merchant.plan_keys(self._scopes)
             rhythm = Rhythm(start, now)
             buyers = Buyers(script, people, seed, rhythm, merchant.in_use)
-            shop = Shop(script, stream(seed, "lives"))
-            sales = Sales(script, shop, buyers, merchant.offers, rhythm, stream(seed, "arrivals"))
-            records = Records(sales, self._requests, begun, scenario.name)
-            self._plan_named(sandbox, scenario, sales, records)
-            _plan_everybody_else(scenario, sales)
+            sales = Sales(script, Shop(script, stream(seed, "lives")), buyers, merchant.offers, rhythm)
+            records = Records(sales, self._requests, begun, scenario)
+            records.plan()
+            sales.plan(scenario)
             script.run()
             records.check()
         sandbox.sample = _sample(store, merchant.offers)
 
-    def _plan_named(self, sandbox: Sandbox, scenario: Scenario, sales: Sales, records: Records) -> None:
-        """What a scenario names is planned before anything is drawn: catalogue, personas, customers and orders."""
-        explicit = list(enumerate(scenario.records))
-        for number, spec in explicit:
-            if spec.table in ("projects", "plans", "products"):
-                records.plan(number, spec)
-        for persona in scenario.personas:
-            body = expand(persona.fields)
-            sent = {name: value for name, value in body.items() if name != "id"}
-            self._requests.check("CustomerCreate", sent, persona.node["customer"].fail)
-            sandbox.personas[persona.name] = plan_persona(sales, persona, body, sandbox.seed)
-        for number, spec in explicit:
-            if spec.table in ("customers", "orders"):
-                records.plan(number, spec)
-
-    def _pools(self) -> tuple[People, Blueprints]:
-        if self._drawn is None:
-            catalogue, faker = load_catalogue(self._files), seeded_faker(POOL_SEED)
-            self._drawn = People(catalogue, faker), Blueprints(catalogue, faker)
-        return self._drawn
-
 
 def _records(sandbox: Sandbox) -> int:
     return sum(sandbox.counts().values())
-
-
-def _projects(scenario: Scenario, blueprints: Blueprints, seed: int) -> Iterable[tuple[ProjectSpec, Blueprint]]:
-    """The projects that a scenario names, or as many drawn ones as it says. Raises ScenarioError."""
-    if isinstance(scenario.projects, int):
-        drawn = blueprints.draw(stream(seed, "projects", "drawn"), scenario.projects)
-        for number, blueprint in enumerate(drawn):
-            share, slug = SHARES[min(number, len(SHARES) - 1)], blueprint.slug
-            yield ProjectSpec(slug, "active", share, (), 0, Node(None, "", slug)), blueprint
-    else:
-        for spec in scenario.projects:
-            found = blueprints.find(stream(seed, "projects", spec.slug), spec.slug)
-            if found is None:
-                raise spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")
-            yield spec, found
-
-
-def _plan_everybody_else(scenario: Scenario, sales: Sales) -> None:
-    if not sales.selling and (scenario.owing or scenario.orders > sales.planned):
-        asked = scenario.root["everybody" if scenario.owing else "orders"]
-        raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
-    people = max(0, scenario.customers - sales.buyers.named)
-    if scenario.owing:
-        sales.owe(people)
-    else:
-        sales.plan(people, scenario.orders, scenario.pending)
 
 
 @contextmanager

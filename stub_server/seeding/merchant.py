@@ -1,52 +1,78 @@
-"""What the merchant sets up: projects with their plans and products, old enough to have a history, and webhooks."""
+"""What the merchant sets up: projects with plans and products, old enough to have a history, keys and webhooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
+from ..domain import api_keys
 from ..domain.lifecycle import path
 from ..domain.projects import changed_plan, new_plan, new_product, new_project
 from ..domain.webhooks import new_webhook
-from ..drawing.blueprints import Blueprint
+from ..drawing.blueprints import Blueprint, Blueprints
 from ..drawing.catalogue import plain_ascii
+from ..drawing.draw import stream
 from ..drawing.purchases import Offer
 from ..drawing.rhythm import office_hour, office_hour_before
 from ..engine import resources
 from ..engine.billing import lifecycle
 from ..engine.draft import Draft
 from ..events.signing import new_key
-from ..kernel.clock import DAY, HOUR, MINUTE, iso
+from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
+from ..kernel.record import Body
 from ..scenarios.files import Node
-from ..scenarios.scenario import HookSpec, ProjectSpec
+from ..scenarios.scenario import ProjectSpec, Scenario
+from .keys import MAIN_ID, pair_of
 from .script import Script
 
 SOURCES = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")  # where buyers come from
+SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
+MAIN_KEY: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
 
 
 class Merchant:
-    """Opens the projects, and stops some of them. `in_use` are the ids and names that a project or plan has."""
+    """Opens the projects, and stops some of them. `in_use` are the ids and names that a project or plan has.
 
-    def __init__(self, script: Script, rng: Random) -> None:
-        self.script, self.rng, self.defaults = script, rng, script.sandbox.rules.defaults
+    `begun` is the merchant's first day (ms). What it plans may raise ScenarioError.
+    """
+
+    def __init__(self, script: Script, scenario: Scenario, secret: bytes, begun: int) -> None:
+        self.script, self.scenario, self.secret, self.begun, self.now = script, scenario, secret, begun, script.end
+        self.seed, self.defaults = script.sandbox.seed, script.sandbox.rules.defaults
         self.offers: list[Offer] = []
         self.in_use: set[str] = set()
 
-    def plan_projects(self, projects: Iterable[tuple[ProjectSpec, Blueprint]], begun: int) -> None:
-        """Plan the projects with all that will be for sale in them, one after the other from `begun` (ms) on."""
-        for number, (spec, blueprint) in enumerate(projects):
-            opened = office_hour(self.rng, begun + (1 + 2 * number) * DAY)
-            if spec.status == "draft":
-                opened = office_hour(self.rng, self.script.end - 9 * DAY)
-            self._project(spec, blueprint, min(opened, self.script.end - HOUR))
+    # -- what is sold
 
-    def _project(self, spec: ProjectSpec, blueprint: Blueprint, opened: int) -> None:
-        rng, now, script = self.rng, self.script.end, self.script
-        ident = named_uuid("project", blueprint.slug)
+    def plan_projects(self, blueprints: Blueprints) -> None:
+        """Plan the projects with all that will be for sale in them, one after the other."""
+        rng = stream(self.seed, "projects")
+        for number, (spec, blueprint) in enumerate(self._projects(blueprints)):
+            opened = office_hour(rng, self.begun + (3 + 2 * number) * DAY)
+            if spec.status == "draft":
+                opened = office_hour(rng, self.now - 9 * DAY)
+            self._plan_project(rng, spec, blueprint, min(opened, self.now - HOUR))
+
+    def _projects(self, blueprints: Blueprints) -> Iterator[tuple[ProjectSpec, Blueprint]]:
+        """The projects that the scenario names, or as many drawn ones as it says."""
+        if isinstance(self.scenario.projects, int):
+            drawn = blueprints.draw(stream(self.seed, "projects", "drawn"), self.scenario.projects)
+            for number, blueprint in enumerate(drawn):
+                share, slug = SHARES[min(number, len(SHARES) - 1)], blueprint.slug
+                yield ProjectSpec(slug, "active", share, (), 0, Node(None, "", slug)), blueprint
+            return
+        for spec in self.scenario.projects:
+            found = blueprints.find(stream(self.seed, "projects", spec.slug), spec.slug)
+            if found is None:
+                raise spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")
+            yield spec, found
+
+    def _plan_project(self, rng: Random, spec: ProjectSpec, blueprint: Blueprint, opened: int) -> None:
+        now, script, slug = self.now, self.script, blueprint.slug
+        ident, is_draft = named_uuid("project", slug), spec.status == "draft"
         self._claim(blueprint.fields["name"].casefold(), spec.node, "the project", blueprint.fields["name"])
         self.in_use.add(ident)
-        is_draft = spec.status == "draft"
         first = {"status": "draft", "visibility": "private"} if is_draft else {"status": "active"}
         user = script.store.merchant.user_id
         project, hidden = new_project(blueprint.fields | first, self.defaults["Project"], ident, user, iso(opened))
@@ -60,15 +86,14 @@ class Merchant:
         plans = spec.plans or blueprint.plans
         for fields, share in plans:
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), now)
-            plan_id = named_uuid("plan", blueprint.slug, plain_ascii(fields["name"]))
-            body = {"projectId": ident, **fields, "status": "active"}
-            plan = new_plan(body, self.defaults["Plan"], iso(at)) | {"id": plan_id}
+            plan_id = named_uuid("plan", slug, plain_ascii(fields["name"]))
+            plan = new_plan({"projectId": ident, **fields, "status": "active"}, self.defaults["Plan"], iso(at))
+            plan["id"] = plan_ids[plan["name"]] = plan_id
             script.add(at, script.step, resources.add_plan, plan)
             closes = now if stopped is None else stopped
             if fields.get("status") == "inactive":  # it was sold until four months ago
                 closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
                 script.add(closes, script.step, _withdraw, plan_id)
-            plan_ids[plan["name"]] = plan_id
             for name in (plan_id, f"{ident} {plan['name'].casefold()}"):  # the id forgets accents, the name does not
                 self._claim(name, spec.node, "the plan", plan["name"])
             if not is_draft and share > 0:
@@ -78,22 +103,90 @@ class Merchant:
         for number, (fields, names) in enumerate(blueprint.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), now)
             # A plan that the blueprint lacks unlocks what a year does if it is paid once, else what a month does.
-            unlocking = {*names} | {
-                plan["name"]
-                for plan, _ in plans
-                if plan["name"] not in usual
-                and ("Anual" if plan.get("billing_type") == "one_time" else "Mensal") in names
-            }
-            known = [plan_id for name, plan_id in plan_ids.items() if name in unlocking] or list(plan_ids.values())
-            product = new_product({"projectId": ident, **fields, "planIds": known}, self.defaults["Product"], iso(at))
-            product["id"] = named_uuid("product", blueprint.slug, str(number))
+            like = {plan["name"]: "Anual" if plan.get("billing_type") == "one_time" else "Mensal" for plan, _ in plans}
+            known = [i for name, i in plan_ids.items() if (name if name in usual else like[name]) in names]
+            body = {"projectId": ident, **fields, "planIds": known or [*plan_ids.values()]}
+            product = new_product(body, self.defaults["Product"], iso(at))
+            product["id"] = named_uuid("product", slug, str(number))
             script.add(at, script.step, resources.add_product, product)
 
     def _claim(self, name: str, node: Node, what: str, shown: str) -> None:
-        """Use a name or id that only one record can have. Raises ScenarioError."""
+        """Use a name or id that only one record can have."""
         if name in self.in_use:
             raise node.fail(f"{what} {shown!r} appears twice; names must differ in more than capitals and accents")
         self.in_use.add(name)
+
+    # -- webhooks and keys
+
+    def _opened(self, rng: Random, days_old: int, soonest: int) -> int:
+        """An office hour about so many days ago."""
+        return max(self.begun + soonest, min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE))
+
+    def plan_webhooks(self) -> int | None:
+        """Plan the webhooks; returns when the first one is created (ms).
+
+        Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox that is used.
+        """
+        rng, times = stream(self.seed, "webhooks"), []
+        for spec in self.scenario.webhooks:
+            created = self._opened(rng, spec.days_old, HOUR)
+            gone = created + (self.now - created) * 2 // 5
+            receiver = {"behaviour": spec.behaviour, "created": created, "gone": gone, "until": self.now}
+            fields = spec.fields | {"projectId": named_uuid("project", spec.project) if spec.project else None}
+            key = new_key(derived_text(self.secret, 32, str(self.seed), "webhook", spec.key).encode())
+            ident, defaults = named_uuid("webhook", spec.key), self.defaults["Webhook"]
+            public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
+            self.script.add(created, self.script.step, resources.add_webhook, public, hidden | {"receiver": receiver})
+            times.append(created)
+        return min(times, default=None)
+
+    def plan_keys(self, scopes: Sequence[str]) -> dict[str, str]:
+        """Plan the main key, which has all `scopes`, and the scenario's; returns the main key's two halves."""
+        rng, now, begun, add = stream(self.seed, "keys"), self.now, self.begun, self.script.add
+        main = MAIN_KEY | {"scopes": [*scopes]}
+        add(begun + 10 * MINUTE + int(rng.random() * HOUR), self.script.step, self._create_key, MAIN_ID, main)
+        used: list[tuple[str, int, int]] = []
+        for spec in self.scenario.keys:
+            ident, fields = named_uuid("api_key", spec.key), dict(spec.fields)
+            created = self._opened(rng, spec.days_old, 2 * HOUR)
+            fields["allowed_projects"] = [named_uuid("project", slug) for slug in fields.get("allowed_projects", [])]
+            last, days = now - int(rng.random() * 5 * HOUR), fields.pop("expires_in_days", None)
+            if spec.state == "expired":
+                ended = created + (now - created) // 2
+                fields["expires_at"] = iso(ended)
+                last = ended - int(rng.random() * 20 * HOUR)
+            elif days is not None:  # to the end of the day in Brasília, three hours into the next one of UTC
+                fields["expires_at"] = iso((now // DAY + days) * DAY + 3 * HOUR - 1)
+            add(created, self.script.step, self._create_key, ident, fields)
+            if spec.state == "inactive":
+                last = created + (now - created) // 3
+                add(last + HOUR, self.script.step, _switch_off, ident)
+            if spec.usage:
+                used.append((ident, spec.usage, max(created, last)))
+        add(now, self._use_keys, used, now - 20 * SECOND - int(rng.random() * 4 * MINUTE))
+        public_key, private_key = pair_of(self.secret, self.seed, MAIN_ID)
+        return {"public_key": public_key, "private_key": private_key}
+
+    def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
+        projects = api_keys.known_projects(fields.get("allowed_projects", []), draft.store.projects.keys)
+        halves = pair_of(self.secret, self.seed, ident)
+        public, hidden = api_keys.new_key(fields, self.defaults["ApiKey"], ident, *halves, projects, draft.now)
+        resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
+
+    def _use_keys(self, used: Sequence[tuple[str, int, int]], latest: int) -> None:
+        """How often each key was used, and when last: the main one by every order, twice."""
+        store = self.script.store
+        for ident, count, last in used:
+            store.set_usage(ident, (count, iso(last)))
+        if len(store.orders):
+            requests = sum(count for _, count, _ in used)
+            store.set_usage(MAIN_ID, (2 * len(store.orders) + requests, iso(latest)))
+
+
+def _switch_off(draft: Draft, ident: str) -> None:
+    row = draft.open(draft.store.api_keys, ident)
+    assert row is not None
+    resources.change_key(draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now))
 
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
@@ -115,24 +208,3 @@ def _withdraw(draft: Draft, ident: str) -> None:
     running = draft.store.running("planId", ident)
     changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
     resources.change(draft, draft.store.plans, row, changed, project=row.public["projectId"])
-
-
-def plan_webhooks(
-    script: Script, rng: Random, specs: Sequence[HookSpec], secret: bytes, seed: int, begun: int
-) -> int | None:
-    """Plan the webhooks; returns when the first one is created (ms).
-
-    Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox that is used.
-    """
-    now, times = script.end, []
-    for spec in specs:
-        created = max(begun + HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))
-        gone = created + (now - created) * 2 // 5
-        receiver = {"behaviour": spec.behaviour, "created": created, "gone": gone, "until": now}
-        fields = spec.fields | {"projectId": named_uuid("project", spec.project) if spec.project else None}
-        key = new_key(derived_text(secret, 32, str(seed), "webhook", spec.key).encode())
-        defaults = script.sandbox.rules.defaults["Webhook"]
-        public, hidden = new_webhook(fields, defaults, named_uuid("webhook", spec.key), key, iso(created))
-        script.add(created, script.step, resources.add_webhook, public, hidden | {"receiver": receiver})
-        times.append(created)
-    return min(times, default=None)

@@ -1,4 +1,4 @@
-"""Named customers: people a test can ask for by name, each with a story that is true at every now."""
+"""Stories of personas: what customers whom a test asks for by name have bought, true at every now."""
 
 from __future__ import annotations
 
@@ -8,58 +8,22 @@ from datetime import UTC, datetime
 from random import Random
 
 from ..domain.calendar import add_interval
-from ..domain.customers import as_buyer, new_customer
-from ..drawing.draw import stream
-from ..drawing.purchases import CANCEL, CARD, LAPSE, LATE, PAID, Fate, Offer, cart
+from ..drawing.purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer
 from ..drawing.rhythm import moment
-from ..engine import resources
-from ..kernel.clock import DAY, HOUR, MINUTE, iso
-from ..kernel.ids import named_uuid
-from ..kernel.problem import Refusal
+from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body
 from ..scenarios.scenario import PersonaSpec
-from .sales import Sales
 
 SWAY = 8 * HOUR  # no story depends on the hour
 Purchase = tuple[Offer, int, Fate]
 
 
-def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
-    """Plan a persona and its story; returns the customer's id. `body` is a checked CustomerCreate."""
-    rng, script, in_use = stream(seed, "personas", spec.name), sales.script, sales.buyers.in_use
-    purchases = STORIES[spec.story](Story(sales, spec, rng))
-    first = min((at for _, at, _ in purchases), default=moment(rng, script.end - 3 * HOUR, 2 * HOUR))
-    fields = dict(body)
-    ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
-    public = new_customer(fields, sales.buyers.defaults, iso(first)) | {"id": ident}
-    if not in_use.isdisjoint((ident, public["document"])):
-        raise spec.node["customer"].fail("another customer has this document or id")
-    in_use.update((ident, public["document"]))
-    sales.buyers.named += 1
-    script.add(first, script.step, resources.add_customer, public)
-    for offer, at, fate in purchases:
-        sales.foresee(offer, at, fate)
-        script.add(at, _buy, sales, spec, offer, as_buyer(public), ident, fate)
-    return ident
-
-
-def _buy(sales: Sales, spec: PersonaSpec, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
-    # PIX takes an account in Brazil; only what is paid once can be left to a card, as no story tells of its renewals.
-    abroad = buyer["address"].get("country") not in (None, "BR")
-    once = fate.outcome == "paid" and offer.plan["interval"] is None and CARD in offer.plan["payment_methods"]
-    method, shop = CARD if abroad and once else "pix", sales.shop
-    try:
-        shop.buy(shop.script.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
-    except Refusal as refusal:
-        raise spec.node.fail(refusal.message) from None
-
-
 class Story:
     """What a story is made of: the plans on sale, and ways to name moments."""
 
-    def __init__(self, sales: Sales, spec: PersonaSpec, rng: Random) -> None:
-        self.now, self.spec, self.rng = sales.script.end, spec, rng
-        on_sale = [offer for offer in sales.offers if offer.closes >= self.now and offer.plan["status"] == "active"]
+    def __init__(self, offers: list[Offer], now: int, spec: PersonaSpec, rng: Random) -> None:
+        self.now, self.spec, self.rng = now, spec, rng
+        on_sale = [offer for offer in offers if offer.closes >= now and offer.plan["status"] == "active"]
         self.offers = sorted(on_sale, key=lambda offer: -offer.share)
 
     def plan(self, wanted: Callable[[Body], bool], what: str) -> Offer:
@@ -72,8 +36,9 @@ class Story:
     @property
     def monthly(self) -> Offer:
         """A monthly plan, one without a trial if there is one."""
-        plain = [o for o in self.offers if _is_of_one(o.plan, "month") and not o.plan["trial_period_days"]]
-        return plain[0] if plain else self.plan(lambda plan: _is_of_one(plan, "month"), "a monthly plan")
+        monthly = [offer for offer in self.offers if _is_of_one(offer.plan, "month")]
+        plain = (offer for offer in monthly if not offer.plan["trial_period_days"])
+        return next(plain, None) or self.plan(lambda plan: _is_of_one(plan, "month"), "a monthly plan")
 
     @property
     def one_time(self) -> Offer:
@@ -96,16 +61,13 @@ class Story:
 
     def spender(self) -> list[Purchase]:
         """The dearest membership of each project."""
-        memberships: dict[str, Offer] = {}
+        dearest: dict[str, Offer] = {}
         for offer in self.offers:
-            dearest = memberships.get(offer.project["id"], offer)
-            if offer.plan["billing_type"] == "recurring" and offer.plan["amount"] >= dearest.plan["amount"]:
-                memberships[offer.project["id"]] = offer
-        found = [
-            (offer, self.days(290 - 19 * (number % 12)), Fate("paid", (PAID,)))
-            for number, offer in enumerate(memberships.values())
-        ]
-        return found or self.bought("paid", 290)
+            found = dearest.get(offer.project["id"], offer)
+            if offer.plan["billing_type"] == "recurring" and offer.plan["amount"] >= found.plan["amount"]:
+                dearest[offer.project["id"]] = offer
+        offers = [*dearest.values()] or [self.monthly]
+        return [self.bought("paid", 290 - 19 * (number % 12), offer)[0] for number, offer in enumerate(offers)]
 
     def hundreds(self) -> list[Purchase]:
         """One purchase a day, which ends in every way."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import NamedTuple
 
@@ -10,13 +10,13 @@ from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import expires_at
 from ..domain.subscriptions import ATTEMPTS
 from ..drawing import purchases
-from ..drawing.draw import Weighted
+from ..drawing.draw import Weighted, stream
 from ..drawing.purchases import CARD, DECLINED, LAPSE, PAID, PAYING, Fate, Offer, cart, drawn, paying, unpaid
 from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body, Record
 from ..kernel.timers import Timer
-from ..scenarios.scenario import ScenarioError
+from ..scenarios.scenario import Scenario, ScenarioError
 from .buyers import Buyer, Buyers
 from .script import Script
 from .shop import Shop
@@ -53,19 +53,14 @@ class Arrival(NamedTuple):
 class Sales:
     """Plans the crowd's purchases and makes them. `planned` is about how many orders the plan comes to by now."""
 
-    def __init__(self, script: Script, shop: Shop, buyers: Buyers, offers: list[Offer], rhythm: Rhythm, rng: Random):
+    def __init__(self, script: Script, shop: Shop, buyers: Buyers, offers: list[Offer], rhythm: Rhythm) -> None:
         self.script, self.shop, self.buyers, self.offers, self.rhythm = script, shop, buyers, offers, rhythm
-        self.rng, self.luck = rng, shop.luck
+        self.rng, self.luck = stream(script.sandbox.seed, "arrivals"), shop.luck
         self.planned = 0.0
         self._named: list[tuple[int, str]] = []  # when those whom the scenario names buy, and which plan
         self._newcomers = self._late = self._waiting = 0  # new buyers and sales of the last days, open orders
         self._wanted = 0
         self._stops = {offer.project["id"]: offer.stopped for offer in offers if offer.stopped is not None}
-
-    @property
-    def selling(self) -> bool:
-        """Whether anything is for sale to the crowd."""
-        return any(offer.share for offer in self.offers)
 
     def expected(self, offer: Offer, at: int, method: str, fate: Fate) -> float:
         """About how many orders a purchase comes to by now."""
@@ -89,14 +84,21 @@ class Sales:
         self.planned += self.expected(offer, at, "pix", fate)
         self._named.append((at, offer.plan["id"]))
 
-    def owe(self, people: int) -> None:
+    def plan(self, scenario: Scenario) -> None:
+        """Plan everybody else: the crowd, and as many orders as the sandbox still lacks. Raises ScenarioError."""
+        people = max(0, scenario.customers - self.buyers.named)
+        if not any(offer.share for offer in self.offers) and (scenario.owing or scenario.orders > self.planned):
+            asked = scenario.root["everybody" if scenario.owing else "orders"]
+            raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
+        if scenario.owing:
+            self._owe(people)
+        else:
+            self._plan(people, scenario.orders, scenario.pending)
+
+    def _owe(self, people: int) -> None:
         """Plan that everybody has a monthly membership whose last period is over and not paid."""
         self.buyers.gather(people, self.rhythm.start)
-        monthly = [
-            (number, offer.share)
-            for number, offer in enumerate(self.offers)
-            if offer.plan["interval"] == "month" and offer.plan["interval_count"] == 1 and offer.share
-        ]
+        monthly = self._shares(lambda offer: (offer.plan["interval"], offer.plan["interval_count"]) == ("month", 1))
         if not monthly:
             raise ScenarioError("Nobody can owe where no monthly plan is on sale in an active project.")
         choices, rng, found = Weighted(monthly), self.rng, []
@@ -111,15 +113,12 @@ class Sales:
             found.append(Arrival(at, number, method, Fate("paid", (PAID,) * paid + (LAPSE,)), is_new=True))
         self._next(iter(sorted(found)))
 
-    def plan(self, people: int, orders: int, pending: int) -> None:
-        """Plan the crowd of `people` and as many orders as the sandbox still lacks.
-
-        `orders` counts all of them; `pending` are placed today and wait for payment.
-        """
+    def _plan(self, people: int, orders: int, pending: int) -> None:
+        """`orders` counts all of them; `pending` are placed today and wait for payment."""
         self._wanted = orders
         newcomers = 0
         self.buyers.gather(people, self.script.end)
-        if orders > self.planned and self.selling:
+        if orders > self.planned:
             today = self._today(min(pending, orders - round(self.planned)))
             arrivals = self._crowd(orders, len(today)) + today
             self._late, self._waiting = max(0, orders - len(today) - round(self.planned)), len(today)
@@ -129,6 +128,10 @@ class Sales:
             for slot in range(SLOTS):
                 self.script.add(self._slot(slot), self._fill, slot)
         self.buyers.plan_others(people - newcomers)
+
+    def _shares(self, wanted: Callable[[Offer], bool]) -> list[tuple[int, float]]:
+        """The numbers and shares of the offers to the crowd that are of a kind."""
+        return [(number, offer.share) for number, offer in enumerate(self.offers) if offer.share and wanted(offer)]
 
     def _introduced(self, arrivals: list[Arrival], visits: int, newcomers: int) -> Iterator[Arrival]:
         """The arrivals with new buyers spread over them and over the last days, some of whom sign up before."""
@@ -163,7 +166,7 @@ class Sales:
             for offer, (low, high) in zip(self.offers, spans, strict=True)
             if high > low
         )
-        later /= weighted.total
+        later /= weighted.sums[-1]
         found: list[Arrival] = []
         turns = 0
         while (room := wanted - self.planned - max(waiting, len(found) * later)) >= 1 and turns < 2 * wanted + 100:
@@ -195,11 +198,7 @@ class Sales:
     def _today(self, count: int) -> list[Arrival]:
         """Those who wait for payment now."""
         rng, now = self.rng, self.script.end
-        open_now = [
-            (number, offer.share)
-            for number, offer in enumerate(self.offers)
-            if offer.closes >= now and offer.share and offer.plan["payment_methods"] != [CARD]
-        ]
+        open_now = self._shares(lambda offer: offer.closes >= now and offer.plan["payment_methods"] != [CARD])
         if not open_now:
             return []
         offers, found = Weighted(open_now), []
@@ -302,11 +301,7 @@ class Sales:
 
     def _on_sale(self, at: int) -> list[tuple[int, float]]:
         """The numbers and shares of the offers that somebody new can take at an instant."""
-        return [
-            (number, offer.share)
-            for number, offer in enumerate(self.offers)
-            if offer.share and offer.opens < at <= offer.closes and not self._is_sold_out(offer.plan)
-        ]
+        return self._shares(lambda offer: offer.opens < at <= offer.closes and not self._is_sold_out(offer.plan))
 
     def _is_sold_out(self, plan: Body, customer_id: str | None = None) -> bool:
         """Whether a plan has no seat for one of the crowd: those whom the scenario names find theirs."""

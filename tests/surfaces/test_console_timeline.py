@@ -5,7 +5,7 @@ import re
 import httpx2
 import pytest
 
-from stub_server.console.timeline import of_subscription
+from stub_server.console.charts import of_subscription
 
 from ..support.console import Console
 from ..support.make import Maker

@@ -31,7 +31,7 @@ def niche_of(blueprint: Blueprint) -> str:
 
 
 def drawn(catalogue: Catalogue, seed: int) -> list[Blueprint]:
-    return Blueprints(catalogue, seeded_faker(9)).draw(random.Random(seed), 200)
+    return list(Blueprints(catalogue, seeded_faker(9)).draw(random.Random(seed), 200))
 
 
 @pytest.fixture(scope="module")
