@@ -16,7 +16,7 @@ from ..engine.draft import Draft
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
-from ..kernel.record import Body
+from ..kernel.record import Body, Row
 from ..scenarios.scenario import KeySpec
 from .script import Script
 
@@ -53,7 +53,7 @@ def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
             public = row.public | {"public_key": public_key}
             hidden = row.hidden | {"digest": api_keys.digest(private_key)}
             record = table.prepare(ident, public, hidden, row)._replace(version=row.record.version)
-            store.put(table, record, public, hidden, row)
+            store.replace(table.name, row, Row(record, public, hidden))
 
 
 def plan_keys(

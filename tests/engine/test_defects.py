@@ -201,7 +201,7 @@ def test_a_defect_after_a_delivery_was_opened_is_the_answer_of_its_key(
 @pytest.fixture
 def broken(shop: Shop) -> Iterator[Shop]:
     """A world in which folding a step has failed, and so has the repair."""
-    with Fault(Place(Store, "put")), Fault(Place(Store, "rebuild")):
+    with Fault(Place(Store, "replace")), Fault(Place(Store, "rebuild")):
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop
@@ -250,7 +250,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     set_wall(world.clock, wall)
     assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
     wall.now += 2 * DAY
-    with Fault(Place(Store, "put")), Fault(Place(Store, "rebuild")):
+    with Fault(Place(Store, "replace")), Fault(Place(Store, "rebuild")):
         unavailable(read(waiting))
     assert world.is_broken
     unavailable(read(waiting))
