@@ -50,13 +50,15 @@ def read(shop: Shop) -> Answer:
 
 
 def failing(name: str, turn: int = 0) -> MappingProxyType[str, Job]:
-    """The jobs, one of which fails at its `turn`-th run."""
+    """The jobs, one of which fails at its `turn`-th run with something to do."""
     left = [turn]
 
     def fail(draft: Draft, subject: str) -> None:
-        if left[0] == 0:
-            raise Planted(name)
-        left[0] -= 1
+        order = draft.store.orders.peek(subject)
+        if order is not None and order["status"] == "pending":
+            if left[0] == 0:
+                raise Planted(name)
+            left[0] -= 1
         JOBS[name](draft, subject)
 
     return MappingProxyType({**JOBS, name: fail})
