@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from asyncio import CancelledError, Future, get_running_loop
+from asyncio import CancelledError, get_running_loop
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -112,7 +112,7 @@ class Courier:
         self._outboxes: dict[int, Outbox] = {}  # by the identity of their sandbox
         self._places = Places()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._watching: list[Future[None]] = []
+        self._change = asyncio.Event()
 
     @property
     def is_open(self) -> bool:
@@ -278,15 +278,13 @@ class Courier:
                 return False
             webhook = attempt.webhook.id
             place = Place(id(sandbox), urlsplit(attempt.delivery.url).netloc.lower(), outbox.receiver(webhook))
-            was_free = self._places.is_free(place)
             async with outbox.ending(timer.merchant_id, webhook), self._places.at(place):
-                if not was_free:
-                    if sandbox.is_advancing != advancing:
-                        sandbox.timers.release(timer)
-                        return False
-                    attempt = claimed_attempt(sandbox, timer)
-                    if attempt is None:
-                        return False
+                if sandbox.is_advancing != advancing:
+                    sandbox.timers.release(timer)
+                    return False
+                attempt = claimed_attempt(sandbox, timer)  # it may have waited for its place
+                if attempt is None:
+                    return False
                 sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
                 if sandbox.log.stored is not None:  # an event that was sent must not be undone
                     await sandbox.log.stored()
@@ -325,16 +323,12 @@ class Courier:
 
     async def ended(self) -> None:
         """Wait until some attempt has ended."""
-        future: Future[None] = get_running_loop().create_future()
-        self._watching.append(future)
-        await future
+        await self._change.wait()
 
     def _wake(self) -> None:
         """Wake those who wait: an attempt or a clock call has ended."""
-        watching, self._watching = self._watching, []
-        for future in watching:
-            if not future.done():
-                future.set_result(None)
+        self._change.set()
+        self._change = asyncio.Event()
 
     async def settle(self, sandbox: Sandbox, seconds: float) -> None:
         """Wait for the attempts under way, at most so many seconds; what waits in queues is due again."""

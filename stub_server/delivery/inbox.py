@@ -99,10 +99,7 @@ class Inbox(Bounded[Message]):
         message = Message(self._number, name, now, _kept(headers), body, ident, _type_of(body), verdict, answer)
         box.received, box.last_at = box.received + 1, now
         self._add(message)
-        while len(self._items) > MOST_MESSAGES or self.size > MOST_BYTES:
-            self._drop()
-        if self.budget.used > self.budget.most:
-            self.budget.make_room()
+        self._bound(MOST_MESSAGES, MOST_BYTES)
         return message
 
     def set_answer(self, name: str, answer: Answer) -> None:

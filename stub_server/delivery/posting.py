@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio import CancelledError, Future, get_running_loop
-from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Hashable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -46,74 +45,29 @@ class Place(NamedTuple):
     receiver: Receiver
 
     def limits(self) -> Iterator[tuple[Hashable, int]]:
-        """What is limited, and to how many."""
+        """What is limited, and to how many; first what only its own sandbox waits for."""
         kind = {Receiver.PROVED: IN_ALL, Receiver.NEW: NEW, Receiver.SLOW: SLOW}[self.receiver]
-        yield None, IN_ALL
+        yield (self.sandbox, self.receiver), kind // 2
         yield self.sandbox, IN_ALL // 2
         yield self.host, PER_HOST
         yield self.receiver, kind
-        yield (self.sandbox, self.receiver), kind // 2
+        yield None, IN_ALL
 
 
 class Places:
-    """Limits how many attempts run at once: in all, of one sandbox and to one host.
-
-    Sandboxes take turns; within a sandbox the first attempt that fits is first.
-    """
+    """Limits how many attempts run at once: in all, of one sandbox and to one host."""
 
     def __init__(self) -> None:
-        self._used: Counter[Hashable] = Counter()
-        self._waiting: OrderedDict[int, deque[tuple[Place, Future[None]]]] = OrderedDict()
-
-    def is_free(self, place: Place) -> bool:
-        """Whether an attempt need not wait."""
-        return all(self._used[of] < most for of, most in place.limits())
+        # Weak: a limit that nobody has reached or waits for is forgotten.
+        self._limits: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def at(self, place: Place) -> AsyncIterator[None]:
-        """A place for one attempt, until the block ends."""
-        if self.is_free(place):
-            self._take(place)
-        else:
-            await self._wait(place)
-        try:
+        """A place for one attempt, until the block ends. Of those who wait, the first is first."""
+        async with AsyncExitStack() as stack:
+            for of, most in place.limits():
+                await stack.enter_async_context(self._limits.setdefault(of, asyncio.Semaphore(most)))
             yield
-        finally:
-            self._free(place)
-
-    async def _wait(self, place: Place) -> None:
-        given: Future[None] = get_running_loop().create_future()
-        waiting = place, given
-        self._waiting.setdefault(place.sandbox, deque()).append(waiting)
-        try:
-            await given
-        except CancelledError:
-            if given.cancelled():
-                self._waiting[place.sandbox].remove(waiting)
-            else:
-                self._free(place)
-            raise
-
-    def _take(self, place: Place) -> None:
-        self._used.update(of for of, _ in place.limits())
-
-    def _free(self, place: Place) -> None:
-        """Give a place back. The first waiting attempt that fits gets it, and its sandbox goes behind the others."""
-        for of, _ in place.limits():
-            self._used[of] -= 1
-            if not self._used[of]:
-                del self._used[of]
-        for sandbox, queue in list(self._waiting.items()):
-            following = next((one for one in queue if self.is_free(one[0])), None)
-            if following is not None:
-                queue.remove(following)
-                self._waiting.move_to_end(sandbox)
-                self._take(following[0])
-                following[1].set_result(None)
-            if not queue:
-                del self._waiting[sandbox]
-            if following is not None:
-                return
 
 
 # -- whether it is to be made

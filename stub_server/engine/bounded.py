@@ -85,6 +85,13 @@ class Bounded(Generic[T]):
         self.budget.used -= item.size
         return item
 
+    def _bound(self, number: int, size: int) -> None:
+        """Drop the oldest items beyond so many and so many bytes, and those for which the server has no room."""
+        while len(self._items) > number or self.size > size:
+            self._drop()
+        if self.budget.used > self.budget.most:
+            self.budget.make_room()
+
     def forget(self, size: int) -> None:
         """Drop the oldest items of about so many bytes: at most half of all bytes, and at least one item."""
         goal = max(self.size // 2, self.size - size)
@@ -127,10 +134,7 @@ class Log(Bounded[Step]):
             self.writer(step)
         self._add(step)
         self.number = step.number
-        while len(self._items) > self._most or self.size > MOST_BYTES:
-            self._drop()
-        if self.budget.used > self.budget.most:
-            self.budget.make_room()
+        self._bound(self._most, MOST_BYTES)
 
     def take_back(self, step: Step) -> None:
         """Remove the newest step."""

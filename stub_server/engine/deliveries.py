@@ -14,20 +14,15 @@ from .sandbox import DEFAULT, SILENT, Sandbox
 INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-REMEMBERED = 4_096
 ANSWERING = "webhook.answer"
 """The job of a delivery that the server itself answers."""
 
 
-def subscribers_to(sandbox: Sandbox, store: Store, type_: str, project: str | None) -> list[Subscriber]:
-    """The active webhooks that want an event of this type and project, cached until a webhook changes."""
+def subscribers_to(store: Store, type_: str, project: str | None) -> list[Subscriber]:
+    """The active webhooks that want an event of this type and project."""
     webhooks = store.webhooks
     every = [subscriber_of(webhooks.rows[key].public) for key in webhooks.bucket("is_active", True)]
-    if len(sandbox.subscribers) >= REMEMBERED:
-        sandbox.subscribers.clear()
-    wanting = [subscriber for subscriber in every if subscriber.wants(type_, project)]
-    sandbox.subscribers[store.merchant.id, type_, project] = wanting
-    return wanting
+    return [subscriber for subscriber in every if subscriber.wants(type_, project)]
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:

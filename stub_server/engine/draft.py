@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 
 from ..contract.document import Move
 from ..domain.deliveries import new_log
@@ -20,7 +19,6 @@ from .sandbox import Opened, Sandbox
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
 
 TEST = "webhook.test"
-_put_of = itemgetter(0)
 
 
 class Draft:
@@ -54,20 +52,19 @@ class Draft:
         """A record as the draft leaves it."""
         version = self._versions.get(ident)
         if version is not None:
-            return version[0][1]
+            return version[2].record
         return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.find(ident)
 
     def open(self, table: Table, ident: str) -> Row | None:
         """A record as the draft leaves it, parsed."""
         version = self._versions.get(ident)
         if version is not None:
-            put, public, hidden, _ = version
-            return Row(put[1], public, table.completed(hidden))
+            return version[2]
         return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.open(ident)
 
     def shown(self, table: Table, record: Record) -> bytes:
         """A record's public bytes with its counters, which a draft does not move."""
-        return self.store.rendered(table, record)
+        return self.store.shown(table, record)
 
     def code_for(self, table: Table) -> str:
         """A code that no record of a table has."""
@@ -85,22 +82,22 @@ class Draft:
     def create(self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None = None) -> Record:
         """Add a new record; with `row` the next version of that one."""
         earlier = self._versions.get(ident)
-        before = row if earlier is None else earlier[3]
+        before = row if earlier is None else earlier[1]
         record = table.prepare(ident, public, hidden, before)
         versions = self._versions
         if versions and table.unique and not (before and table.same_keys(before, public, hidden)):
-            for (name, other, _), other_public, other_hidden, _ in versions.values():
+            for name, _, other in versions.values():
                 if name == table.name and other.id != ident:
-                    table.check_both(public, hidden, Row(other, other_public, other_hidden))
-        if row is None and table.is_ring:
+                    table.check_both(public, hidden, other)
+        if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
-        versions[ident] = (table.name, record, before and before[0]), public, hidden, before
+        versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
         return record
 
     def drop(self, table: Table, row: Row) -> None:
         """Delete a record. The step drops the stored version; one that only the draft has leaves no trace."""
         version = self._versions.pop(row.id, None)
-        stored = row if version is None else version[3]
+        stored = row if version is None else version[1]
         if stored is not None:
             self._drop(table, stored.record)
 
@@ -146,7 +143,7 @@ class Draft:
     def emit(self, types: tuple[str, ...], table: Table, record: Record, project: str | None, extras: Extras) -> None:
         """Raise events of these types about a record."""
         if types:
-            resource = self.store.rendered(table, record)
+            resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
                 self.raise_event(type_, record.id, resource, hidden, extras, project)
@@ -161,8 +158,7 @@ class Draft:
         self._events.append(event)
         self._size += OVERHEAD_EACH
         if type_ != TEST:
-            known = sandbox.subscribers.get((merchant_id, type_, project))
-            subscribers = subscribers_to(sandbox, self.store, type_, project) if known is None else known
+            subscribers = subscribers_to(self.store, type_, project)
             if subscribers:
                 self.open_deliveries(subscribers, event, test=False)
         return event
@@ -201,7 +197,7 @@ class Draft:
             for record in table.outgoing(made):
                 versions.pop(record.id, None)
                 self._drop(table, record)
-        puts = tuple(map(_put_of, versions.values()))
+        puts = tuple([(name, after.record, before and before.record) for name, before, after in versions.values()])
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))

@@ -12,20 +12,19 @@ from typing import TypeAlias
 
 from ..contract.converting import Converter
 from ..contract.document import Lifecycle
-from ..domain.webhooks import Subscriber
 from ..events.log import EventLog
 from ..faults.fault_rules import Faults
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import broken
-from ..kernel.record import Body, Record, Row
+from ..kernel.record import Body, Row
 from ..kernel.slices import at_once
 from ..kernel.timers import Timers
 from ..store.memory import Merchant, Store
 from ..store.tables import Layout
 from .bounded import Budget, Log, NoLog, Replies
 from .journal import Journal
-from .step import Part, Put, ReplyKey, SandboxSettings, Step
+from .step import Part, ReplyKey, SandboxSettings, Step
 
 DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63
@@ -33,8 +32,8 @@ SILENT = 1 << 63
 SLICE = 16  # records changed between two pauses
 log = logging.getLogger("stub_server")
 
-Opened: TypeAlias = tuple[Put, Body, Body, Row | None]
-"""A version that a step writes, its public and hidden part, and the row that it replaces."""
+Opened: TypeAlias = tuple[str, Row | None, Row]
+"""A version that a step writes, parsed: its table, the version that it replaces, and itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +61,10 @@ class Sandbox:
     """One sandbox, with its own records, clock and credentials.
 
     State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting and the
-    positions of `ids`. Not state: journal, fault rules, `in_progress` (Idempotency-Keys whose request still runs) and
-    `subscribers` (which webhooks want an event, cached until a webhook changes). `seeded_keys` are the ids of the API
-    keys that came with the seed; their secrets depend on the sandbox's name. `recorded_clock` is the clock's setting
-    after the newest step, while a running clock shows a later instant. A reset restores `first_settings`.
+    positions of `ids`. Not state: journal, fault rules and `in_progress` (Idempotency-Keys whose request still runs).
+    `seeded_keys` are the ids of the API keys that came with the seed; their secrets depend on the sandbox's name.
+    `recorded_clock` is the clock's setting after the newest step, while a running clock shows a later instant. A reset
+    restores `first_settings`.
 
     While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined.
     Deliveries of the first `held_before` events are not sent. A step with something due before `alarm` (ms), when the
@@ -93,7 +92,6 @@ class Sandbox:
     seeded_keys: frozenset[str] = frozenset()
     journal: Journal = field(default_factory=Journal)
     in_progress: set[ReplyKey] = field(default_factory=set)
-    subscribers: dict[tuple[str, str, str | None], list[Subscriber]] = field(default_factory=dict)
     is_broken: bool = False
     is_advancing: bool = False
     is_gone: bool = False
@@ -163,19 +161,23 @@ class Sandbox:
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
-        if opened is None or step.restored is not None:
-            return self._restore(step)
-        store = self.stores.get(step.merchant.id) or self._store_for(step)
-        tables = store.tables
-        for (name, record, _), public, hidden, row in opened:
-            store.put(tables[name], record, public, hidden, row)
-            if name == "webhooks":
-                self.subscribers.clear()
-        for name, record in step.drops:
-            store.drop(tables[name], tables[name].parse(record))
-            if name == "webhooks":
-                self.subscribers.clear()
-        self._fold_rest(step, store)
+        restored = step.restored
+        if restored is not None:
+            for store in self.stores.values():
+                store.forget_unrecorded()
+        if opened is None:
+            at_once(self.change(step.parts, None if restored is None else restored.merchants_after))
+        else:
+            store = self._store_for(step)
+            for version in opened:
+                store.replace(*version)
+            for name, record in step.drops:
+                store.replace(name, store.tables[name].parse(record), None)
+        if restored is not None:
+            self.events.exchange(restored.events, restored.raised_after)
+            self.replies.exchange(restored.replies)
+            self._hold_past_deliveries()
+        self._fold_rest(step, self.stores[step.merchant.id])
 
     def _fold_rest(self, step: Step, store: Store) -> None:
         """Apply what a step changes beside records. It cannot fail half way, and may be repeated."""
@@ -200,19 +202,6 @@ class Sandbox:
             self.recorded_clock = step.clock
         self.ids.position = step.position
 
-    def _restore(self, step: Step) -> None:
-        """Fold a step record by record, of all merchants."""
-        restored = step.restored
-        if restored is not None:
-            for store in self.stores.values():
-                store.forget_unrecorded()
-        at_once(self.change(step.parts, None if restored is None else restored.merchants_after))
-        if restored is not None:
-            self.events.exchange(restored.events, restored.raised_after)
-            self.replies.exchange(restored.replies)
-            self._hold_past_deliveries()
-        self._fold_rest(step, self.stores[step.merchant.id])
-
     def _adopt(self, step: Step, copy: Sandbox) -> None:
         """Fold a step that restores a state: use the tables of a copy in that state, which nobody else uses.
 
@@ -228,7 +217,6 @@ class Sandbox:
 
     def _hold_past_deliveries(self) -> None:
         """Do not send the deliveries of a restored past again."""
-        self.subscribers.clear()
         if self.held_before != SILENT:
             self.held_before = self.events.raised
 
@@ -237,7 +225,6 @@ class Sandbox:
 
         `merchants` are the ids of those that it has afterwards, in order, where the parts do not say.
         """
-        self.subscribers.clear()
         for part in parts:
             if part.opens:
                 self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
@@ -278,7 +265,6 @@ class Sandbox:
         self.clock.set(step.clock_before)
         self.recorded_clock = step.clock_before
         self.ids.position = step.position_before
-        self.subscribers.clear()
 
     def take_back(self, step: Step) -> None:
         """Undo the newest step and remove it from the log. Later reads by its keys are no longer counted."""
@@ -304,7 +290,6 @@ class Sandbox:
         for name, record in step.drops:
             rows[name].pop(record.key, None)
         store.rebuild(rows)
-        self.subscribers.clear()
         self._fold_rest(step, store)
 
     @contextmanager
@@ -363,24 +348,21 @@ class Sandbox:
 def _change(store: Store, part: Part) -> Iterator[None]:
     """Change one store, record by record: deletions first, so that the unique values of new versions are free."""
     tables = store.tables
-    new: list[tuple[str, Record]] = []
+    new: list[tuple[str, Row]] = []
     for name, record in part.drops:
-        store.drop(tables[name], tables[name].parse(record))
+        store.replace(name, tables[name].parse(record), None)
         yield
     for name, record, before in part.puts:
-        table = tables[name]
-        old = None if before is None else table.parse(before)
-        row = table.parse(record)
-        if old is not None and table.same_keys(old, row.public, row.hidden):
-            store.put(table, record, row.public, row.hidden, old)
+        row, old = tables[name].parse(record), None if before is None else tables[name].parse(before)
+        if old is not None and tables[name].same_keys(old, row.public, row.hidden):
+            store.replace(name, old, row)
         else:
             if old is not None:
-                store.drop(table, old)
-            new.append((name, record))
+                store.replace(name, old, None)
+            new.append((name, row))
         yield
-    for name, record in new:
-        row = tables[name].parse(record)
-        store.put(tables[name], record, row.public, row.hidden, None)
+    for name, row in new:
+        store.replace(name, None, row)
         yield
     for key_id, usage, _ in part.used:
         store.set_usage(key_id, usage)

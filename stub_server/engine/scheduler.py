@@ -20,7 +20,6 @@ from ..kernel.problem import Conflict, Unavailable
 from ..kernel.record import Row
 from ..kernel.slices import BackgroundWorker, at_once
 from ..kernel.timers import Timer
-from ..store.memory import Store
 from . import attempts, billing, renewals
 from .draft import Draft
 from .sandbox import Sandbox
@@ -165,18 +164,10 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
         raise
 
 
-def _has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
-    """Whether a timer's order has left the states for its job, as most are paid when their time is over."""
-    if timer.job not in ON_ORDERS:
-        return False
-    order = store.orders.peek(timer.subject)
-    return order is None or order["status"] not in sandbox.rules.lifecycles["Order"].sets[ON_ORDERS[timer.job][0]]
-
-
 def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     """Do the job of the next timer; None where its moment has passed, which the next step records."""
     store = sandbox.stores.get(timer.merchant_id)
-    if store is not None and not _has_moved_on(sandbox, store, timer):
+    if store is not None:
         _, _, job, _, subject = timer
         draft = Draft(sandbox, store, Cause("job", subject, job), now)
         with suppress(Conflict):  # of a move that the contract no longer has
@@ -274,16 +265,11 @@ def _on_subscription(action: Callable[[Draft, Row], object]) -> Job:
     return job
 
 
-ON_ORDERS: Mapping[str, tuple[str, Callable[[Draft, Row], object]]] = MappingProxyType(
-    {
-        "order.pay": ("payable", billing.pay),
-        "order.expire": ("payable", _expire),
-        "order.refund": ("refundable", billing.refund),
-    }
-)
 JOBS: Mapping[str, Job] = MappingProxyType(
     {
-        **{name: _on_order(*job) for name, job in ON_ORDERS.items()},
+        "order.pay": _on_order("payable", billing.pay),
+        "order.expire": _on_order("payable", _expire),
+        "order.refund": _on_order("refundable", billing.refund),
         "subscription.activate": _on_subscription(renewals.activate),
         "subscription.renew": _on_subscription(renewals.renew),
         "subscription.resume": _on_subscription(renewals.end_suspension),

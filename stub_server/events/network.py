@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,12 +24,9 @@ from ..kernel.slices import BackgroundWorker
 from .sender import Delivery, Failed, Resolve, joined
 
 Address: TypeAlias = IPv4Address | IPv6Address
-Origin: TypeAlias = tuple[str, str, int]
-"""Scheme, host and port."""
 
-PER_HOST = 32
 IDLE_SECONDS = 3.0  # shorter than most servers wait, so that none closes a connection while it is used again
-ORIGINS = 64  # whose connections are kept
+KEPT = 128  # connections
 KEPT_BYTES = 4096  # of an answer's body
 PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
 MOST_LOOKUPS = 256  # at once: each blocks a thread until the resolver answers
@@ -189,51 +185,33 @@ class Guard(httpcore2.AsyncNetworkBackend):
 
 
 class Connections:
-    """The connections of one sender, kept for its next deliveries on the same event loop.
-
-    Each origin has a pool: one pool for all would look through all connections for each delivery.
-    """
+    """The connections of one sender, kept for its next deliveries on the same event loop."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._pools: OrderedDict[Origin, httpcore2.AsyncConnectionPool] = OrderedDict()
+        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
 
     @asynccontextmanager
-    async def to(self, origin: Origin, *, keep: bool) -> AsyncIterator[httpcore2.AsyncConnectionPool]:
-        """The pool of an origin; one that is not kept is closed at the end."""
-        if not keep:
-            async with self._pool(origin) as pool:
-                yield pool
-            return
-        known = self._pools.get(origin)
-        if known is None:
-            known = self._pools[origin] = self._pool(origin)
-            await self._close_unused()
+    async def to(self, scheme: str, *, keep: bool) -> AsyncIterator[httpcore2.AsyncConnectionPool]:
+        """The pool of a scheme; one that is not kept is closed at the end."""
+        if keep:
+            yield self._pools.setdefault(scheme, self._pool(scheme))
         else:
-            self._pools.move_to_end(origin)
-        yield known
+            async with self._pool(scheme) as pool:
+                yield pool
 
-    def _pool(self, origin: Origin) -> httpcore2.AsyncConnectionPool:
+    def _pool(self, scheme: str) -> httpcore2.AsyncConnectionPool:
         return httpcore2.AsyncConnectionPool(
-            ssl_context=authorities() if origin[0] == "https" else None,
-            max_connections=PER_HOST,
-            max_keepalive_connections=PER_HOST,
+            ssl_context=authorities() if scheme == "https" else None,
+            max_connections=None,
+            max_keepalive_connections=KEPT,
             keepalive_expiry=IDLE_SECONDS,
             network_backend=self._guard,
         )
 
-    async def _close_unused(self) -> None:
-        """With too many origins, close the connections of the one longest unused whose connections are all idle."""
-        for origin, pool in list(self._pools.items()):
-            if len(self._pools) <= ORIGINS:
-                return
-            if all(connection.is_idle() or connection.is_closed() for connection in pool.connections):
-                del self._pools[origin]
-                await pool.aclose()
-
     async def aclose(self) -> None:
         """Close all connections."""
-        pools, self._pools = list(self._pools.values()), OrderedDict()
+        pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.aclose()
 
@@ -303,7 +281,7 @@ async def _exchange(
         headers=[(name.encode(), value.encode()) for name, value in sent],
         content=delivery.body,
     )
-    async with connections.to(target.origin, keep=keep) as pool:
+    async with connections.to(target.scheme, keep=keep) as pool:
         response = await pool.handle_async_request(request)
         received = b""
         try:
@@ -320,7 +298,7 @@ async def _exchange(
 class _Target(NamedTuple):
     """Where a URL leads."""
 
-    origin: Origin
+    scheme: str
     netloc: str
     url: httpcore2.URL
 
@@ -334,7 +312,7 @@ def _target(address: str) -> _Target:
     if not host or not 0 < port < 65_536:
         raise Failed("dns")
     parsed = httpcore2.URL(scheme=url.scheme, host=host, port=port, target=url.raw_path)
-    return _Target((url.scheme, host, port), url.netloc.decode("ascii"), parsed)
+    return _Target(url.scheme, url.netloc.decode("ascii"), parsed)
 
 
 def _kind(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.ids import derived_text, named_uuid
+from ..kernel.record import Row
 
 MAIN_ID = named_uuid("api_key", "main")
 
@@ -38,4 +39,4 @@ def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
             public = row.public | {"public_key": public_key}
             hidden = row.hidden | {"digest": api_keys.digest(private_key)}
             record = table.prepare(ident, public, hidden, row)._replace(version=row.record.version)
-            store.put(table, record, public, hidden, row)
+            store.replace(table.name, row, Row(record, public, hidden))

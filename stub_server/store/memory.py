@@ -36,17 +36,13 @@ class Merchant:
 
 
 class Store:
-    """One merchant's records. `unrecorded` are the keys used since the last step, with what that step knew of them.
-
-    `remembered` are the bytes of records with live members, by table and id, as they were last shown.
-    """
+    """One merchant's records. `unrecorded` are the keys used since the last step, with what that step knew of them."""
 
     def __init__(self, merchant: Merchant, layout: Layout) -> None:
         self.merchant, self._layout = merchant, layout
         self.tables = {name: Table(name, spec, layout.checks[spec.schema]) for name, spec in layout.tables.items()}
         self.usage: dict[str, Usage] = {}
         self.unrecorded: dict[str, Usage | None] = {}
-        self.remembered: dict[str, dict[str, bytes]] = {name: {} for name in self.tables}
         self._shared: set[str] = set()  # tables that another store reads too: the first write copies
         self._name_tables()
 
@@ -70,37 +66,22 @@ class Store:
 
     def shown(self, table: Table, record: Record) -> bytes:
         """A record's public bytes, its live members (counters and mirrors) as they are now."""
-        if not table.spec.live:
-            return self.mirrored(table, record) if table.spec.mirrors else record.public
-        remembered = self.remembered[table.name]
-        known = remembered.get(record.id)
-        if known is None:
-            known = remembered[record.id] = self.rendered(table, record)
-        return known
-
-    def rendered(self, table: Table, record: Record) -> bytes:
-        """`shown`, of a version that need not be stored and is not remembered."""
-        if not table.spec.live:
-            return self.mirrored(table, record) if table.spec.mirrors else record.public
+        if not (table.spec.live or table.spec.mirrors):
+            return record.public
         public = orjson.loads(record.public)
-        public |= self.counters(table.name, record.id, public)
-        self._layout.checks[table.spec.schema](public)
-        return encoded(public)
+        now = self._live(table, record.id, public)
+        if table.spec.live:
+            table.check(now)
+        return record.public if now is public else encoded(now)
 
     def shown_row(self, table: Table, row: Row) -> Body:
         """A row's public part with its live members."""
-        if table.spec.mirrors:
-            return self._reflected(table, row.public)
-        return row.public | self.counters(table.name, row.id, row.public) if table.spec.live else row.public
+        return self._live(table, row.id, row.public)
 
-    def mirrored(self, table: Table, record: Record) -> bytes:
-        """A record's public bytes with its mirrors as they are now."""
-        public = orjson.loads(record.public)
-        now = self._reflected(table, public)
-        return record.public if now is public else encoded(now)
-
-    def _reflected(self, table: Table, public: Body) -> Body:
-        """A public part with its mirrors as they are now; of a record that was deleted, as it was last written."""
+    def _live(self, table: Table, ident: str, public: Body) -> Body:
+        """A public part with its live members; a mirror of a record that was deleted is as it was last written."""
+        if table.spec.live:
+            return public | self.counters(table.name, ident, public)
         for name, mirror in table.spec.mirrors.items():
             now = self.tables[mirror.table].peek(public[mirror.reference])
             if now is not None:
@@ -182,42 +163,16 @@ class Store:
         before = self.usage.get(ident)
         self.unrecorded.setdefault(ident, before)
         self.usage[ident] = ((before or UNUSED)[0] + 1, at)
-        self.remembered["api_keys"].pop(ident, None)
 
     # -- writing, which only the fold of a step does
 
-    def put(self, table: Table, record: Record, public: Body, hidden: Body, before: Row | None) -> None:
-        """Store a version in place of the one before."""
-        name = table.name  # a caller may still hold the table of which this store has its own copy by now
-        table = self._own(name) if name in self._shared else self.tables[name]
-        if before is None:
-            table.enter(record, public, hidden)
-        else:
-            table.put(record, public, hidden, before)
-        if table.spec.live:
-            self.remembered[name].pop(record.id, None)
-        for fed, ident_of in table.spec.invalidates.items():
-            remembered = self.remembered[fed]
-            if remembered:  # of records that this one feeds, and is out of date now
-                remembered.pop(ident_of(public, hidden), None)
-                if before is not None:
-                    remembered.pop(ident_of(before.public, before.hidden), None)
-
-    def drop(self, table: Table, row: Row) -> None:
-        """Take a record out."""
-        name = table.name  # a caller may still hold the table of which this store has its own copy by now
-        table = self._own(name) if name in self._shared else self.tables[name]
-        table.drop(row)
-        self.remembered[name].pop(row.id, None)
-        for fed, ident_of in table.spec.invalidates.items():
-            self.remembered[fed].pop(ident_of(row.public, row.hidden), None)
-
-    def _own(self, name: str) -> Table:
-        """A copy, which this store alone writes, of a table that it shares."""
-        self._shared.discard(name)
-        own = self.tables[name] = self.tables[name].copy()
-        self._name_tables()
-        return own
+    def replace(self, name: str, before: Row | None, after: Row | None) -> None:
+        """Store a version of a table in place of the one before; None where there is none."""
+        if name in self._shared:
+            self._shared.discard(name)
+            self.tables[name] = self.tables[name].copy()
+            self._name_tables()
+        self.tables[name].replace(before, after)
 
     def set_usage(self, ident: str, usage: Usage | None) -> None:
         """Have a key been used so often; None forgets it."""
@@ -225,7 +180,6 @@ class Store:
             self.usage.pop(ident, None)
         else:
             self.usage[ident] = usage
-        self.remembered["api_keys"].pop(ident, None)
 
     def forget_unrecorded(self) -> None:
         """Have keys been used as often as the newest step says."""
@@ -235,7 +189,7 @@ class Store:
 
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""
-        self.tables, self._shared, self.remembered = other.tables, other._shared, other.remembered
+        self.tables, self._shared = other.tables, other._shared
         self.usage, self.unrecorded = other.usage, other.unrecorded
         self._name_tables()
 
@@ -244,8 +198,6 @@ class Store:
         for name, table in self.tables.items():
             self.tables[name] = Table(name, table.spec, table.check, rows[name])
         self._shared.clear()
-        for remembered in self.remembered.values():
-            remembered.clear()
         self._name_tables()
 
     def copy(self) -> "Store":
@@ -254,7 +206,6 @@ class Store:
         twin.merchant, twin._layout = self.merchant, self._layout
         twin.tables = dict(self.tables)
         self._shared, twin._shared = set(self.tables), set(self.tables)
-        twin.remembered = {name: {} for name in self.tables}
         twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
         twin._name_tables()
         return twin

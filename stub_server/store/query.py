@@ -103,18 +103,18 @@ def _kept_pairs(table: Table, query: Query, sort: str) -> Keys | None:
         return None
     conditions = _conditions(table, query)
     if not conditions:
-        return table.indexes.sorts[sort].read()
+        return table.indexes.sorts[sort]
     if any(_size(table, condition) <= FEW for condition in conditions):
         return None
     return _view(table, frozenset(conditions), sort)
 
 
 def _view(table: Table, conditions: Conditions, sort: str | None) -> Keys:
-    kept = table.indexes.view(conditions, sort)
+    kept = table.indexes.views.get((conditions, sort))
     if kept is not None:
         return kept
     found = set.intersection(*(_found(table, *condition) for condition in conditions))
-    order = sorted(found) if sort is None else [p for p in table.indexes.sorts[sort].read() if p[1] in found]
+    order = sorted(found) if sort is None else [p for p in table.indexes.sorts[sort] if p[1] in found]
     return table.indexes.keep(conditions, sort, order)
 
 
@@ -158,7 +158,7 @@ def _named(table: Table, query: Query) -> list[list[int]]:
     if query.ids is not None:
         sets.append(sorted(table.keys[ident] for ident in query.ids if ident in table.keys))
     for name, (low, high) in query.between.items():
-        order = table.indexes.sorts[name].read()
+        order = table.indexes.sorts[name]
         start = 0 if low is None else bisect_left(order, (low,))
         stop = len(order) if high is None else bisect_left(order, (high,))
         sets.append(sorted(key for _, key in order[start:stop]))
@@ -176,6 +176,6 @@ def _sorted(table: Table, sort: str, keys: Keys) -> Keys:
     """Keys in a further sort order that no list has them in."""
     if len(keys) > SORTED_OUTRIGHT:
         wanted = set(keys)
-        return [key for _, key in table.indexes.sorts[sort].read() if key in wanted]
+        return [key for _, key in table.indexes.sorts[sort] if key in wanted]
     extract, rows = table.spec.sorts[sort], (table.parse(table.rows[key]) for key in keys)
     return [key for _, key in sorted((extract(row.public, row.hidden), row.record.key) for row in rows)]

@@ -1,19 +1,19 @@
-"""One table in memory: the records of one kind by id, with their unique keys, and in bulk mode while a past is made."""
+"""One table in memory: the records of one kind by id, with their unique keys and indexes."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from heapq import merge
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 import orjson
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row
-from .indexes import Indexes, Keys, Weight
+from .indexes import Indexes, Keys
 from .tables import SHARED, Check, TableSpec, UniqueViolation
 
+RECENT = 16_384  # versions of a table that stay parsed in bulk mode
 PEEKED = 256  # so many records of a table stay parsed
 MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
 
@@ -58,47 +58,11 @@ def parted(table: str, hidden: bytes, known: dict[bytes, bytes]) -> tuple[bytes,
     return written(parsed | {member: known.setdefault(shared, shared)}, member)
 
 
-_Unwritten: TypeAlias = "tuple[str, int, int, Body, Body, Table]"
-
-
-class UnwrittenRecord(Record):
-    """A version in bulk mode. It has its parsed parts and its table in place of bytes, which are written when read."""
-
-    @property
-    def public(self) -> bytes:
-        """The bytes of the public part."""
-        return self.written().public
-
-    @property
-    def hidden(self) -> bytes:
-        """The bytes of the hidden part."""
-        return self.written().hidden
-
-    @property
-    def shared(self) -> bytes:
-        """The bytes that it shares with other records."""
-        return self.written().shared
-
-    def row(self) -> Row:
-        """Its parts, which must not be changed."""
-        _, _, _, public, hidden, table = cast("_Unwritten", self)
-        return Row(self, public, table.completed(hidden))
-
-    def written(self) -> Record:
-        """The version as it is stored, the same object each time."""
-        made: Record | None = self.__dict__.get("_made")
-        if made is None:
-            ident, key, version, public, hidden, table = cast("_Unwritten", self)
-            made = self.__dict__["_made"] = table.write(ident, key, version, public, hidden)
-        return made
-
-
 class Table:
-    """All records of one kind of one merchant.
+    """All records of one kind of one merchant. `size` is how many bytes the records of a ring have.
 
-    `indexes` are built from the records when they are first read, and updated from then on. In bulk mode versions are
-    checked against the contract as they are at the end, the newest ones stay parsed until then, and only the index that
-    rules ask for is kept.
+    In bulk mode, while a past is made, versions are checked against the contract at the end alone, as most are soon
+    replaced; the newest stay parsed, and nobody changes them in place; only the index that rules ask for is kept.
     """
 
     def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
@@ -107,14 +71,13 @@ class Table:
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        self.is_ring = spec.ring is not None
-        self._indexes: Indexes | None = None
-        self._recent: OrderedDict[int, None] | None = None  # in bulk mode, the keys of the records that stay parsed
+        self._indexes: Indexes | None = Indexes(spec)
+        self.size = 0
+        self._recent: dict[int, Row] | None = None
         self._peeked: dict[str, tuple[Record, Body]] = {}
         self._defaults, self._shared_member = dict(spec.defaults), SHARED.get(name)
-        self._uniques = [(self.unique[key], extract) for key, extract in spec.unique.items()]
         for _, record in sorted((rows or {}).items()):
-            self.enter(*self.parse(record))
+            self.replace(None, self.parse(record))
 
     @property
     def indexes(self) -> Indexes:
@@ -125,8 +88,8 @@ class Table:
 
     def _indexed(self, spec: TableSpec) -> Indexes:
         made = Indexes(spec)
-        for record in self.rows.values():
-            made.enter(*self.parse(record))
+        for key, record in self.rows.items():
+            made.replace(key, None, self.parse(record))
         return made
 
     # -- reading
@@ -142,7 +105,7 @@ class Table:
         return None if key is None else self.rows[key]
 
     def open(self, ident: str) -> Row | None:
-        """A record parsed for a rule, or None. Its dicts are the caller's own, but in bulk mode."""
+        """A record parsed for a rule, or None. Its dicts are the caller's own."""
         key = self.keys.get(ident)
         return None if key is None else self.parse(self.rows[key])
 
@@ -153,8 +116,6 @@ class Table:
             return None
         record, known = self.rows[key], self._peeked.get(ident)
         if known is None or known[0] is not record:
-            if self._recent is not None:
-                return self.parse(record).public
             if len(self._peeked) >= PEEKED:
                 self._peeked.clear()
             known = self._peeked[ident] = record, orjson.loads(record.public)
@@ -162,12 +123,14 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts."""
-        if type(record) is UnwrittenRecord:
-            return record.row()
+        if self._recent is not None:
+            row = self._recent.get(record.key)
+            if row is not None and row.record is record:
+                return row
         hidden = orjson.loads(record.hidden)
         if self._shared_member is not None:
             hidden[self._shared_member] = record.shared
-        return Row(record, orjson.loads(record.public), self._defaults | hidden if self._defaults else hidden)
+        return Row(record, orjson.loads(record.public), self.completed(hidden))
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -191,12 +154,11 @@ class Table:
 
     def same_keys(self, before: Row, public: Body, hidden: Body) -> bool:
         """Whether a version has the unique values of the one before."""
-        return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
+        extracts = self.spec.unique.values()
+        return all(extract(public, hidden) == extract(before.public, before.hidden) for extract in extracts)
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
-        if self._recent is None:
-            return self.indexes.buckets[index].get(value) or []
         if self._indexes is None:
             self._indexes = self._indexed(self.spec.only(index))
         indexes = self._indexes if index in self._indexes.buckets else self.indexes
@@ -218,119 +180,85 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
-        return self.indexes.counters.sums[name].get(group, 0)
+        return self.indexes.sums[name].get(group, 0)
 
     def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
         """The different members of a group, with the number of records of each; not to be changed."""
-        return self.indexes.counters.distinct[name].get(group, {})
+        return self.indexes.distinct[name].get(group, {})
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    # -- writing: first prepare (may refuse), then enter, put or drop (never do)
+    # -- writing: first prepare (may refuse), then replace (never does)
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
-        """Check a new version against the contract and the unique keys, and write its bytes."""
+        """Check a new version against the contract and the unique keys, and write its bytes.
+
+        Members of the hidden part that have their default are left out.
+        """
         if self._recent is None:
             self.check(public)
-        for owners, extract in self._uniques:
+        for name, extract in self.spec.unique.items():
             value = extract(public, hidden)
-            if value is not None and owners.get(value, ident) != ident:
-                name = next(name for name, values in self.unique.items() if values is owners)
-                raise UniqueViolation(self.spec, name, value, owners[value])
+            if value is not None and self.unique[name].get(value, ident) != ident:
+                raise UniqueViolation(self.spec, name, value, self.unique[name][value])
         if before is None:
             key, version = place(parse_iso(public[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
-        if self._recent is not None:
-            return UnwrittenRecord._make((ident, key, version, public, hidden, self))
-        return self.write(ident, key, version, public, hidden)
-
-    def write(self, ident: str, key: int, version: int, public: Body, hidden: Body) -> Record:
-        """The bytes of a version, without members of the hidden part that have their default."""
         defaults = self._defaults
-        if defaults and version > 1:  # an opened record has them all, a new one need not name them
+        if defaults and before is not None:  # an opened record has them all, a new one need not name them
             hidden = {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
         return Record(ident, key, version, encoded(public), *written(hidden, self._shared_member))
 
-    def enter(self, record: Record, public: Body, hidden: Body) -> None:
-        """Store a prepared new record."""
-        ident = record.id
-        self.rows[record.key] = record
-        self.keys[ident] = record.key
-        for owners, extract in self._uniques:
-            value = extract(public, hidden)
-            if value is not None:
-                owners[value] = ident
+    def replace(self, before: Row | None, after: Row | None) -> None:
+        """Replace a version by the next one: a record without one before is new, one without one after is deleted."""
+        row = after or before
+        assert row is not None
+        ident, key = row.id, row.record.key
+        if self.spec.ring is not None:
+            self.size += (0 if after is None else after.record.size) - (0 if before is None else before.record.size)
+        if after is None:
+            del self.rows[key], self.keys[ident]
+        else:
+            self.rows[key], self.keys[ident] = after.record, key
+            if self._recent is not None:
+                if len(self._recent) == RECENT:
+                    self._recent.clear()
+                self._recent[key] = after
+        for name, extract in self.spec.unique.items():
+            old = None if before is None else extract(before.public, before.hidden)
+            new = None if after is None else extract(after.public, after.hidden)
+            if old != new:
+                self.unique[name].pop(old, None)
+                if new is not None:
+                    self.unique[name][new] = ident
         if self._indexes is not None:
-            self._indexes.enter(record, public, hidden)
-        if self._recent is not None:
-            self._keep_parsed(record.key)
-
-    def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
-        """Store a prepared version in place of the one before."""
-        replaced, self.rows[record.key] = self.rows[record.key], record
-        self._claim(record.id, before, (public, hidden))
-        if self._indexes is not None:
-            self._indexes.put(record, replaced, (before.public, before.hidden), (public, hidden))
-        if self._recent is not None:
-            self._keep_parsed(record.key)
-
-    def drop(self, row: Row) -> None:
-        """Remove a record."""
-        key = row.record.key
-        replaced = self.rows.pop(key)
-        del self.keys[row.id]
-        self._claim(row.id, row, None)
-        if self._indexes is not None:
-            self._indexes.drop(replaced, (row.public, row.hidden))
-        if self._recent is not None:
-            self._recent.pop(key, None)
-
-    def _claim(self, ident: str, before: Row, new: tuple[Body, Body] | None) -> None:
-        """Give up the unique values of a version for those of the next one."""
-        for owners, extract in self._uniques:
-            value, claimed = extract(before.public, before.hidden), None if new is None else extract(*new)
-            if value != claimed:
-                owners.pop(value, None)
-                if claimed is not None:
-                    owners[claimed] = ident
+            self._indexes.replace(key, before, after)
 
     def copy(self) -> Table:
         """An independent copy. Records are shared, as they never change."""
         twin = Table(self.name, self.spec, self.check)
         twin.rows, twin.keys, twin._indexes = self.rows.copy(), self.keys.copy(), self.indexes.copy()
+        twin.size = self.size
         for name, owners in self.unique.items():
             twin.unique[name].update(owners)
         return twin
 
-    # -- bulk mode
+    # -- while a past is made
 
     def begin_bulk(self) -> None:
-        """Begin to store versions without bytes and checks."""
-        self._recent, self._indexes = OrderedDict(), None
+        """Keep the newest versions parsed; do not check them, and keep only the index that rules ask for."""
+        self._recent, self._indexes = {}, None
 
     def end_bulk(self) -> None:
-        """Write and check the versions that records have now, and build the indexes anew."""
-        made = Indexes(self.spec)
-        for key, record in list(self.rows.items()):
-            _, public, hidden = self.parse(record)
-            self.check(public)
-            self.rows[key] = stored = record.written() if type(record) is UnwrittenRecord else record
-            made.enter(stored, public, hidden)
-        for order in made.sorts.values():
-            order.read()  # sorts it once for all copies
-        self._indexes, self._recent = made, None
-
-    def _keep_parsed(self, key: int) -> None:
-        """Have a record be the newest of those that stay parsed, and write the oldest."""
-        recent = cast("OrderedDict[int, None]", self._recent)
-        recent[key] = None
-        recent.move_to_end(key)
-        if len(recent) > self.spec.parsed:
-            oldest, _ = recent.popitem(last=False)
-            record = self.rows[oldest]
-            self.rows[oldest] = record.written() if type(record) is UnwrittenRecord else record
+        """Check the records against the contract, and index them."""
+        self._indexes = Indexes(self.spec)
+        for key, record in self.rows.items():
+            row = self.parse(record)
+            self.check(row.public)
+            self._indexes.replace(key, None, row)
+        self._recent = None
 
     # -- a ring, which drops its oldest records for new ones
 
@@ -341,21 +269,20 @@ class Table:
         """
         ring, buckets = self.spec.ring, self.indexes.buckets
         assert ring is not None
-        count, weight, going = len(self.rows) + len(coming), Weight(self.indexes.weight), list[Record]()
-        for record in coming:
-            weight.add(record)
-        if count <= ring.rows and weight.size <= ring.size:
+        count, size, going = len(self.rows) + len(coming), self.size, list[Record]()
+        size += sum([record.size for record in coming])
+        if count <= ring.rows and size <= ring.size:
             return going
-        for stay, most, size in ((False, ring.rows, ring.size), (True, ring.most, ring.most_size)):
+        for stay, most, most_size in ((False, ring.rows, ring.size), (True, ring.most, ring.most_size)):
             for key in merge(*(keys for value, keys in buckets[ring.by].items() if (value in ring.kept) == stay)):
-                if len(going) >= len(coming) + MORE_AT_ONCE or (count <= most and weight.size <= size):
+                if len(going) >= len(coming) + MORE_AT_ONCE or (count <= most and size <= most_size):
                     break
                 going.append(self.rows[key])
-                weight.add(self.rows[key], -1)
+                size -= self.rows[key].size
                 count -= 1
         return going
 
     def may_have_dropped(self) -> bool:
         """Whether records of a ring may have been dropped for others."""
         ring = self.spec.ring
-        return ring is not None and (len(self) >= ring.rows or self.indexes.weight.size >= ring.size // 2)
+        return ring is not None and (len(self) >= ring.rows or self.size >= ring.size // 2)

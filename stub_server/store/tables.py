@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -41,15 +40,8 @@ class UniqueViolation(Exception):
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-class Sum(NamedTuple):
-    """A running total of a whole number, updated with every write: added under the record's value of an index."""
-
-    group: str
-    member: Extract
-
-
-class Distinct(NamedTuple):
-    """How many different members each value of an index has; a record with member None does not count."""
+class Counted(NamedTuple):
+    """What is counted by the values of an index: the sum of a whole number, or the different members but for None."""
 
     group: str
     member: Extract
@@ -83,10 +75,8 @@ class TableSpec(NamedTuple):
     `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
     `defaults` are what members of the hidden part have that a record does not name.
     `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
-    `invalidates` names records of other tables whose live members (counters) this record feeds.
     `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
-    `parsed` is how many of the newest versions stay parsed in bulk mode.
     """
 
     schema: str
@@ -97,14 +87,12 @@ class TableSpec(NamedTuple):
     pairs: tuple[str, ...] = ()
     sorts: Mapping[str, Extract] = NONE
     search: Mapping[str, Extract] = NONE
-    sums: Mapping[str, Sum] = NONE
-    distinct: Mapping[str, Distinct] = NONE
-    invalidates: Mapping[str, Extract] = NONE
+    sums: Mapping[str, Counted] = NONE
+    distinct: Mapping[str, Counted] = NONE
     defaults: Mapping[str, str | int | None] = NONE
     mirrors: Mapping[str, Mirror] = NONE
     live: bool = False
     ring: Ring | None = None
-    parsed: int = 4_096
 
     def only(self, index: str) -> "TableSpec":
         """The same records with one index (or pair) and nothing else derived from them."""
@@ -144,17 +132,9 @@ def folded(text: str) -> str:
     return "".join([c for c in decomposed if not unicodedata.combining(c)])
 
 
-search_key = lru_cache(maxsize=8192)(folded)
-"""The same, remembered: for names and e-mail addresses, which recur."""
-
-
 def unmasked(text: str) -> str:
     """Documents and telephones without case and the punctuation in which they are written."""
     return folded(text).translate(_PUNCTUATION)
-
-
-search_numbers = lru_cache(maxsize=8192)(unmasked)
-"""The same, remembered: for those of a customer, which recur with each order."""
 
 
 def finder(wanted: str) -> Callable[[str], bool]:
@@ -169,12 +149,12 @@ def finder(wanted: str) -> Callable[[str], bool]:
 
 
 def _search_key(member: str) -> Any:
-    return lambda public, hidden: search_key(public[member])
+    return lambda public, hidden: folded(public[member])
 
 
 def _name_and_description(public: Body, hidden: Body) -> str:
     # No text that is searched for contains the sign between them, so none runs from the one into the other.
-    return search_key(f"{public['name'] or ''}\0{public.get('description') or ''}")
+    return folded(f"{public['name'] or ''}\0{public.get('description') or ''}")
 
 
 def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
@@ -186,8 +166,8 @@ def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
 
 def _buyer_and_code(public: Body, hidden: Body) -> str:
     customer = public["customer"]
-    numbers = search_numbers("\0".join((customer["document"], *customer["phones"].values())))
-    email, name = search_key(customer["email"]), search_key(customer["name"])
+    numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
+    email, name = folded(customer["email"]), folded(customer["name"])
     return f"{numbers}{NUMBERS_END}{folded(public['code'])}\0{email}\0{name}"
 
 
@@ -296,7 +276,6 @@ def table_specs(
             indexes={"projectId": _project, "status": public("status"), "billing_type": public("billing_type")},
             sorts={"name": _search_key("name"), "amount": lambda public, hidden: cents(public["amount"])},
             search={"search": _name_and_description},
-            invalidates={"projects": _project},
             live=True,
         ),
         "products": TableSpec(
@@ -320,19 +299,18 @@ def table_specs(
             sorts={"totalAmount": _total_cents},
             search={"search": _buyer_and_code},
             sums={
-                "gross": Sum("projectId", hidden("paid_cents")),
-                "refunded": Sum("projectId", hidden("refunded_cents")),
-                "plan_gross": Sum("planId", hidden("paid_cents")),
-                "plan_refunded": Sum("planId", hidden("refunded_cents")),
+                "gross": Counted("projectId", hidden("paid_cents")),
+                "refunded": Counted("projectId", hidden("refunded_cents")),
+                "plan_gross": Counted("planId", hidden("paid_cents")),
+                "plan_refunded": Counted("planId", hidden("refunded_cents")),
             },
             distinct={
-                "plans": Distinct("projectId", _order_plan),
-                "renewals": Distinct("projectId", _renewal_status),
-                "customers": Distinct("projectId", _shown_customer),
-                "plan_buyers": Distinct("planId", buyer),
-                "plan_waiting": Distinct("planId", waiting_customer),
+                "plans": Counted("projectId", _order_plan),
+                "renewals": Counted("projectId", _renewal_status),
+                "customers": Counted("projectId", _shown_customer),
+                "plan_buyers": Counted("planId", buyer),
+                "plan_waiting": Counted("planId", waiting_customer),
             },
-            invalidates={"projects": _order_project, "plans": _order_plan},
             defaults={
                 "subscriptionId": None,
                 "success_url": None,
@@ -355,14 +333,12 @@ def table_specs(
             pairs=("projectId+status", "planId+status", "customerId+planId"),
             sorts={"next_billing_at": _billing_instant},
             distinct={
-                "subscribers": Distinct("projectId", public("customerId")),
-                "active_subscribers": Distinct("projectId", running_customer),
-                "plan_subscribers": Distinct("planId", running_customer),
-                "active_terms": Distinct("projectId", _active_terms),
+                "subscribers": Counted("projectId", public("customerId")),
+                "active_subscribers": Counted("projectId", running_customer),
+                "plan_subscribers": Counted("planId", running_customer),
+                "active_terms": Counted("projectId", _active_terms),
             },
-            invalidates={"projects": _project, "plans": _plan},
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
-            parsed=32_768,  # rules open them again each month
         ),
         "webhooks": TableSpec(
             "Webhook",

@@ -31,11 +31,11 @@ def table_bytes(table: Table) -> int:
         total += size(held) + sum(map(size, held))
     for index in table.indexes.buckets.values():
         total += size(index) + sum(_value(value) + _keys(keys) for value, keys in index.items())
-    for order in (order.read() for order in table.indexes.sorts.values()):
+    for order in (order for order in table.indexes.sorts.values()):
         total += _keys(order) + sum(_TRACKED + size(pair) + size(pair[0]) for pair in order)
     kept: list[dict[Any, Any]] = [
-        *table.indexes.counters.sums.values(),
-        *table.indexes.counters.distinct.values(),
+        *table.indexes.sums.values(),
+        *table.indexes.distinct.values(),
         *table.indexes.texts.values(),
     ]
     return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)

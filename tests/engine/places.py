@@ -15,7 +15,7 @@ from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.timers import Timers
 from stub_server.store import indexes
-from stub_server.store.indexes import Counters, Indexes, SortOrder, View
+from stub_server.store.indexes import Indexes
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 
@@ -36,7 +36,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Replies, "outgoing"): Planted,
     Place(Table, "prepare"): ContractViolation,
     Place(Table, "prepare", True): Planted,
-    Place(Store, "rendered"): Planted,
+    Place(Store, "shown"): Planted,
     Place(draft_module, "subscribers_to"): Planted,
     Place(draft_module, "new_log"): Planted,
     Place(Event, "payload"): Planted,
@@ -53,12 +53,9 @@ FOLDING = tuple(
     Place(owner, name, late)
     for owner, names in (
         (Sandbox, ("fold",)),
-        (Store, ("put", "drop", "set_usage")),
-        (Table, ("enter", "put", "drop")),
-        (Indexes, ("enter", "put", "drop")),
-        (SortOrder, ("enter", "move")),
-        (Counters, ("change",)),
-        (View, ("move",)),
+        (Store, ("replace", "set_usage")),
+        (Table, ("replace",)),
+        (Indexes, ("replace",)),
         (indexes, ("add", "remove")),
         (Timers, ("put", "discard")),
         (EventLog, ("append",)),
@@ -73,11 +70,9 @@ COPYING = tuple(
     Place(owner, name, late)
     for owner, names in (
         (Sandbox, ("fold",)),
-        (Store, ("put", "drop")),
-        (Table, ("copy", "enter", "put", "drop")),
+        (Store, ("replace",)),
+        (Table, ("copy", "replace")),
         (Indexes, ("copy",)),
-        (SortOrder, ("copy",)),
-        (Counters, ("copy_to",)),
     )
     for name in names
     for late in (False, True)

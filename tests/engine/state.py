@@ -88,16 +88,16 @@ def derived(table: Table) -> Facts:
             name: {value: list(bucket) for value, bucket in index.items()}
             for name, index in table.indexes.buckets.items()
         },
-        "sort orders": {name: list(table.indexes.sorts[name].read()) for name in table.spec.sorts},
+        "sort orders": {name: list(table.indexes.sorts[name]) for name in table.spec.sorts},
         "texts": {name: dict(texts) for name, texts in table.indexes.texts.items()},
         # A sum that has come back to nothing may stand there as 0.
         "sums": {
             name: {group: amount for group, amount in sums.items() if amount}
-            for name, sums in table.indexes.counters.sums.items()
+            for name, sums in table.indexes.sums.items()
         },
         "distinct": {
             name: {group: dict(members) for group, members in groups.items() if members}
-            for name, groups in table.indexes.counters.distinct.items()
+            for name, groups in table.indexes.distinct.items()
         },
     }
 
@@ -135,28 +135,10 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
         for name, table in store.tables.items():
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
-            for (conditions, sort), view in list(table.indexes.views.items()):
-                kept = table.indexes.view(conditions, sort)
-                assert kept is view.keys
+            for (conditions, sort), kept in table.indexes.views.items():
                 fresh_keys = _matching(table, conditions, sort)
                 if fresh_keys != list(kept):
                     found[f"{ident} {name} view {conditions} {sort}"] = fresh_keys, list(kept)
-    return found | remembered_wrongly(world)
-
-
-def remembered_wrongly(world: Sandbox) -> dict[str, tuple[Any, Any]]:
-    """Records with counters whose remembered bytes are out of date; all of them are remembered afterwards."""
-    found = {}
-    for ident, store in world.stores.items():
-        for name, table in store.tables.items():
-            if not table.spec.live:
-                continue
-            fresh = {record.id: store.rendered(table, record) for record in table.rows.values()}
-            remembered = store.remembered[name]
-            for record_id, shown in remembered.items():
-                if fresh.get(record_id) != shown:
-                    found[f"{ident} {name} {record_id}"] = fresh.get(record_id), shown
-            remembered.update(fresh)
     return found
 
 

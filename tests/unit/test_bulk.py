@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from stub_server.kernel.ids import uuid_text
-from stub_server.kernel.record import Body
+from stub_server.kernel.record import Body, Row
+from stub_server.store import table as table_module
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 from stub_server.store.tables import TableSpec, UniqueViolation, public
@@ -19,15 +20,6 @@ from .test_query import SPEC, accept, play, run, steps
 
 AT = "2026-11-20T12:00:00.000Z"
 IDENT = "00000000-0000-0000-0000-000000000001"
-
-
-begin_bulk = Table.begin_bulk
-
-
-def begin_with_few(table: Table) -> None:
-    """Begin bulk mode in which eight versions stay parsed."""
-    table.spec = table.spec._replace(parsed=8)
-    begin_bulk(table)
 
 
 def in_bulk_mode(spec: TableSpec, check: Callable[[Body], None]) -> Table:
@@ -54,7 +46,7 @@ def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
     """
     in_bulk = world(scenario)
     with monkeypatch.context() as patched:
-        patched.setattr(Table, "begin_bulk", begin_with_few)
+        patched.setattr(table_module, "RECENT", 8)
         with_few = world(scenario)
     monkeypatch.setattr(Store, "in_bulk", one_by_one)
     expected = list(lines(world(scenario)))
@@ -71,9 +63,15 @@ def test_what_was_written_in_bulk_is_what_was_written_one_by_one(
     at_hand: int, moves: list[tuple[str, Body, int]]
 ) -> None:
     """With everything that follows from the records, read at the end or now and then."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(table_module, "RECENT", at_hand)
+        compare(moves)
+
+
+def compare(moves: list[tuple[str, Body, int]]) -> None:
+    """Make the moves in bulk mode and without, and compare the tables."""
     expected, plain = play(moves)
-    spec = SPEC._replace(parsed=at_hand)
-    unread, read = in_bulk_mode(spec, accept), in_bulk_mode(spec, accept)
+    unread, read = in_bulk_mode(SPEC, accept), in_bulk_mode(SPEC, accept)
     run(moves, unread, {})
     some = len(moves) // 2
     known: dict[str, tuple[Body, Body]] = {}
@@ -104,10 +102,7 @@ def write(table: Table, name: str, ident: str = IDENT) -> None:
     shown: dict[str, Any] = {"id": ident, "name": name, "createdAt": AT}
     before = table.open(ident)
     record = table.prepare(ident, shown, {}, before)
-    if before is None:
-        table.enter(record, shown, {})
-    else:
-        table.put(record, shown, {}, before)
+    table.replace(before, Row(record, shown, {}))
 
 
 def written_in_bulk(*names: str) -> Table:
@@ -121,7 +116,7 @@ def written_in_bulk(*names: str) -> Table:
 
 def test_a_unique_value_goes_from_one_record_to_another() -> None:
     """Whoever had it when the records were written for the first time."""
-    table = in_bulk_mode(TableSpec("Thing", unique={"name": public("name")}, parsed=2), short)
+    table = in_bulk_mode(TableSpec("Thing", unique={"name": public("name")}), short)
     for number, name in ((1, "a"), (2, "b"), (3, "c"), (1, "d"), (4, "a"), (5, "e"), (6, "f"), (7, "g")):
         write(table, name, uuid_text(number))
     with pytest.raises(UniqueViolation):
@@ -133,7 +128,7 @@ def test_a_unique_value_goes_from_one_record_to_another() -> None:
 
 def test_a_version_that_was_written_broken_and_mended_is_none_of_its_record() -> None:
     """What counts is how it stands at the end, however early it left those at hand."""
-    table = in_bulk_mode(TableSpec("Thing", parsed=2), short)
+    table = in_bulk_mode(TableSpec("Thing"), short)
     for number in range(1, 6):
         write(table, "too long", uuid_text(number))
     for number in range(1, 5):

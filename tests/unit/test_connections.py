@@ -131,9 +131,9 @@ def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked() 
     assert (1, 2) == (server.connections, server.requests)
 
 
-def test_only_so_many_origins_keep_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more, the one longest unused is let go."""
-    monkeypatch.setattr(network, "ORIGINS", 2)
+    monkeypatch.setattr(network, "KEPT", 2)
 
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]

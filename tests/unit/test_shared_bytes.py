@@ -1,10 +1,9 @@
-"""What several records share of their hidden parts: written once, read back once, counted once."""
+"""What several records share of their hidden parts: written once, read back once."""
 
 import orjson
 import pytest
 
 from stub_server.kernel.record import Record
-from stub_server.store.indexes import Weight
 from stub_server.store.table import parted, whole, written
 
 PAYLOAD = '{"type":"order.paid","name":"Conceição"}'.encode()
@@ -37,22 +36,3 @@ def test_equal_members_that_are_read_are_one() -> None:
 def test_a_part_without_its_text_is_refused(hidden: bytes) -> None:
     with pytest.raises((KeyError, AttributeError)):
         parted("webhook_logs", hidden, {})
-
-
-def test_what_records_share_counts_once() -> None:
-    one, other = (Record(name, 1, 1, b"12", b"345", PAYLOAD) for name in "ab")
-    alone = Record("c", 1, 1, b"12", b"345", bytes(bytearray(PAYLOAD)))
-    weight = Weight()
-    for record in (one, other):
-        weight.add(record)
-    assert 10 + len(PAYLOAD) == weight.size < one.size + other.size
-    trial = Weight(weight)
-    trial.add(alone)
-    assert 15 + 2 * len(PAYLOAD) == trial.size
-    for record in (one, other, alone):
-        trial.add(record, -1)
-    assert (0, 10 + len(PAYLOAD)) == (trial.size, weight.size)
-    twin = weight.copy()
-    for record in (other, one):
-        weight.add(record, -1)
-    assert (0, 10 + len(PAYLOAD)) == (weight.size, twin.size)
