@@ -284,7 +284,7 @@ class OperationRequests:
         else:
             errors = self.validator.iter_errors(value)
         unchecked = _UNCHECKED if call.server.loopback else ""
-        found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked, value)]
+        found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
         details = [*{tuple(entry.values()): entry for entry in found}.values()]
         if details:
             raise _invalid(details)
