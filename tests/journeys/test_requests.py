@@ -1,6 +1,5 @@
 """The journal as its readers have it: lists, one request, HAR, and what was expected."""
 
-import json
 import socket
 import time
 from collections.abc import Iterator
