@@ -16,12 +16,6 @@ from .settings import Settings
 
 def show(app: Application, settings: Settings, console: Console) -> None:
     """Print the banner. No line is wrapped: a command broken by the terminal's width would not paste."""
-    for line in lines(app, settings):
-        console.print(line, soft_wrap=True, highlight=False)
-
-
-def lines(app: Application, settings: Settings) -> list[Text]:
-    """The banner, line by line."""
     server: Server = app.server
     sandbox = app.sandboxes.default
     document, url = server.document, settings.url
@@ -43,7 +37,7 @@ def lines(app: Application, settings: Settings) -> list[Text]:
         facts.append(("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"))
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
-    return [
+    lines = [
         Text(f"Membership Commerce sandbox {server.version}", style="bold"),
         *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
         *(
@@ -54,6 +48,8 @@ def lines(app: Application, settings: Settings) -> list[Text]:
         Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"),
         Text(),
     ]
+    for line in lines:
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def _token(settings: Settings) -> str:

@@ -16,8 +16,7 @@ from .engine.journal import Trace
 from .engine.sandbox import DEFAULT
 from .kernel.clock import iso
 
-KEPT = 2_000  # requests that wait to be written; older ones are dropped
-AT_ONCE = 200  # lines per write: more would slow the server down
+AT_ONCE = 200  # lines per write, and requests that wait for it: more would slow the server down
 PAUSE = 0.1  # seconds between two writes
 _CREATING = ("createPixOrder", "createOrder")
 _COLOURS = ("", "", "32", "36", "33", "31")  # by the status' first digit: green, cyan, yellow, red
@@ -33,8 +32,8 @@ class RequestLog:
         self._url = url
         self._json, self._stream = form == "json", stream or sys.stderr
         self._coloured = not self._json and self._stream.isatty()
-        self._waiting: deque[Entry] = deque(maxlen=KEPT)
-        self._added = self._written = 0
+        self._waiting: deque[Entry] = deque(maxlen=AT_ONCE)
+        self._added = self._taken = 0
         self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
@@ -63,18 +62,14 @@ class RequestLog:
             self._write([self._end()])
 
     def flush(self) -> None:
-        """Write the waiting lines; if there are too many, the newest ones and the number of the others."""
-        waiting = self._waiting
+        """Write the waiting lines, and the number of those that were dropped."""
+        waiting, added = self._waiting, self._added
         entries = [waiting.popleft() for _ in range(len(waiting))]
-        dropped = self._added - self._written - len(entries) - len(waiting)
-        if len(entries) > AT_ONCE:
-            dropped += len(entries) - AT_ONCE
-            entries = entries[-AT_ONCE:]
-        self._written = self._added - len(waiting)
+        dropped, self._taken = max(0, added - self._taken - len(entries)), max(added, self._taken + len(entries))
         if not entries:
             return
         lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
-        if dropped > 0:
+        if dropped:
             lines.insert(0, orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
         self._write(lines)
 

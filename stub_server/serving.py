@@ -6,19 +6,22 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import FrameType
 from typing import Any
 
+import orjson
 import uvicorn
 from rich.console import Console
 
 from . import banner
 from .app import PACKAGE, create_app, data_dir
+from .calls.server import Server
 from .contract.source import ContractError
 from .delivery.courier import GRACE
 from .engine.journal import Trace
@@ -29,7 +32,6 @@ from .http.monitor import IDLE, Limits
 from .http.protocol import HttpProtocol, protocol
 from .http.selection import ABOUT_THE_SERVER
 from .persistence.rows import StoreError
-from .ready_file import ReadyFile
 from .request_log import RequestLog
 from .scenarios.scenario import ScenarioError
 from .settings import Settings
@@ -80,6 +82,37 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
     except CannotServe as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
+
+
+class ReadyFile:
+    """A JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
+
+    It appears at once and whole: it is written beside its place, and moved there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Remove the file of a server that was killed. Raises OSError."""
+        self._path, self._draft, self._text = path.absolute(), path, b""
+        self._path.unlink(missing_ok=True)
+
+    def write(self, server: Server) -> None:
+        """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
+        sandbox = server.sandboxes.default
+        found = {"url": server.url, "token": server.ready_token(sandbox), "sample": sandbox.sample, "pid": os.getpid()}
+        self._text = orjson.dumps(found) + b"\n"
+        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=self._path.name, delete=False) as draft:
+            self._draft = Path(draft.name)
+            draft.write(self._text)
+
+    def show(self) -> None:
+        """Move the draft to its place."""
+        self._draft.replace(self._path)
+
+    def remove(self) -> None:
+        """Remove the file, unless another server has replaced it."""
+        with suppress(OSError):
+            if self._path.read_bytes() == self._text:
+                self._path.unlink()
 
 
 def _start(settings: Settings, listener: socket.socket) -> None:

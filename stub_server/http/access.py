@@ -17,7 +17,7 @@ from hashlib import blake2b
 from ipaddress import IPv6Address
 from math import ceil
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -203,7 +203,15 @@ class AccessPolicy:
         if not guarded and call.path not in _READ_BY_ALL and is_closed:
             call.trace.refused_origin = _refused(origin, "--cors-origin")
         else:
-            allowed = preflight_headers(origin, call.headers.get(b"access-control-request-headers"))
+            allowed = [
+                (b"access-control-allow-origin", origin),
+                _WITH_CREDENTIALS,
+                _METHODS,
+                (b"access-control-allow-headers", call.headers.get(b"access-control-request-headers", _COMMON)),
+                (b"access-control-max-age", b"600"),
+                (b"vary", b"Origin, Access-Control-Request-Headers"),
+                (b"content-length", b"0"),
+            ]
         call.answer, call.is_preflight, call.is_kept = (204, allowed, (b"",), b""), True, False
 
 
@@ -270,19 +278,6 @@ def answer_headers(origin: bytes) -> Headers:
     return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
-def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
-    """The headers of a preflight's response: the requested headers are allowed, for ten minutes."""
-    return [
-        (b"access-control-allow-origin", origin),
-        _WITH_CREDENTIALS,
-        _METHODS,
-        (b"access-control-allow-headers", requested or _COMMON),
-        (b"access-control-max-age", b"600"),
-        (b"vary", b"Origin, Access-Control-Request-Headers"),
-        (b"content-length", b"0"),
-    ]
-
-
 def is_local_origin(origin: bytes) -> bool:
     """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
     found = _ORIGIN(origin.decode("latin-1"))
@@ -306,13 +301,6 @@ def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
     return not is_local_origin(origin)
 
 
-class Window(NamedTuple):
-    """How many requests a caller has sent since its window began; `ends` is a monotonic time in seconds."""
-
-    ends: float
-    used: int
-
-
 class RateLimit:
     """A caller is a credential, or an address without one, in one sandbox. The control surface has no limit."""
 
@@ -321,7 +309,7 @@ class RateLimit:
         most, seconds = rule
         self.app, self.most, self.seconds = app, most, seconds
         self._policy = f'"default";q={most};w={seconds}'
-        self._windows: dict[bytes, Window] = {}
+        self._windows: dict[bytes, tuple[float, int]] = {}  # when a window ends, and the requests in it
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -335,15 +323,15 @@ class RateLimit:
         # Neither the case of the scheme nor blanks after it make another caller.
         credential = (authorization or b"").partition(b" ")[2].strip() or str(peer).encode()
         caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
-        window = self._windows.pop(caller, None)
-        if window is None or window.ends <= now:
-            window = Window(now + self.seconds, 0)
-        is_over = window.used >= self.most
-        window = window if is_over else Window(window.ends, window.used + 1)
-        self._windows[caller] = window  # moved to the end: the caller that has been idle longest is first
+        ends, used = self._windows.pop(caller, (0.0, 0))
+        if ends <= now:
+            ends, used = now + self.seconds, 0
+        is_over = used >= self.most
+        used += not is_over
+        self._windows[caller] = ends, used  # moved to the end: the caller that has been idle longest is first
         if len(self._windows) > MOST_CALLERS:
             del self._windows[next(iter(self._windows))]
-        left, seconds = self.most - window.used, ceil(window.ends - now)
+        left, seconds = self.most - used, ceil(ends - now)
         headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
         if is_over:
             message = (

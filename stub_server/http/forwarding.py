@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack
-from time import monotonic
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,7 +17,6 @@ from .peers import HOP, Connection, Hops, Word, target_of
 
 SLOW = 1.0  # seconds after which a request counts as one that waits
 LOOKS = 5.0  # seconds of silence after which this server checks that the other one still has the sandbox
-LEAVES = 1.0  # seconds for which a server that is about to stop is sent nothing
 REPEATABLE = 262_144  # bytes of a body that can be sent again
 _HOP_BY_HOP = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", HOP)
@@ -44,7 +42,6 @@ class Forwarding:
 
     def __init__(self, app: ASGIApp, server: Server, hops: Hops) -> None:
         self.app, self._server, self._hops = app, server, hops
-        self._leaving: dict[str, float] = {}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -53,7 +50,7 @@ class Forwarding:
             raise BadRequest(message, code="malformed_request")
         if call.is_hop and self._server.closing.is_set():
             call.is_kept = False
-            raise NotThere(receive, self._hops.said[Word.LEAVING])
+            raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         if call.holder is None:
             return self.app(scope, receive, send)
         return self._forward(call, call.holder, scope, receive)
@@ -65,8 +62,6 @@ class Forwarding:
             raise scope.pop(REFUSED)
         if call.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
-        if self._leaving.get(holder, 0.0) > monotonic():
-            raise NotThere(receive)
         try:
             connection = await self._hops.peers.connect(holder)
         except OSError:
@@ -74,11 +69,9 @@ class Forwarding:
         passage = Passage(call, connection, self._server, self._hops)
         try:
             await passage.begin(scope, receive)
-        except BaseException as error:
-            if passage.word is Word.LEAVING:
-                self._leaving[holder] = monotonic() + LEAVES
+        except BaseException:
             passage.close()
-            raise error
+            raise
         call.passage = passage
 
 
@@ -119,7 +112,7 @@ class Passage:
             )
         headers = dict(connection.headers)
         self.word = self._hops.words.get(headers.get(HOP, b""))
-        if self.word in (Word.ELSEWHERE, Word.LEAVING):
+        if self.word is Word.ELSEWHERE:
             self._upload.cancel()
             raise NotThere(body.again() or receive)
         if not connection.is_whole and b"content-length" not in headers:

@@ -151,8 +151,7 @@ class Peers:
 class Word(Enum):
     """What a server answers to another one, and to no client."""
 
-    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox
-    LEAVING = b"leaving"  # nothing was done: the server is about to stop
+    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox, or is about to stop
     DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
 
 

@@ -6,11 +6,11 @@ import secrets
 from functools import lru_cache
 from http import HTTPMethod, HTTPStatus
 from time import monotonic
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserInvalidURLError, HttpParserUpgrade
-from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..engine.journal import Trace
 from ..kernel.problem import (
@@ -49,7 +49,7 @@ _PERCENT = ord("%")  # a number is found in bytes much faster than a byte
 _ABSOLUTE = re.compile(rb"[a-z][a-z0-9+.-]*://([^/?]*)(.*)", re.IGNORECASE).fullmatch
 _REQUEST_LINES = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r\n]+ HTTP/\d\.\d\r?$", re.MULTILINE).findall
 _CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})  # not allowed in the value of a header
-_LINE_END = len(b"\r\n")
+_PLAIN_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+").fullmatch
 _FRAMING = frozenset((b"connection", b"transfer-encoding"))
 _NO_BODY = "A request with a body cannot change the protocol. Send it without the Upgrade header."
 
@@ -300,14 +300,6 @@ def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
     return BadRequest(text, code="malformed_request")
 
 
-class _Form(NamedTuple):
-    """Headers without their values; the index of content-length; and the number of control characters."""
-
-    text: bytes
-    length: int
-    controls: int
-
-
 class Response(RequestResponseCycle):
     """One request and its response. uvicorn sends pieces, answers to HEAD, and a connection's last response."""
 
@@ -319,39 +311,26 @@ class Response(RequestResponseCycle):
 
     def send_whole(self, status: int, headers: Pairs, body: bytes) -> bytes | None:
         """Send head and body in one go. Returns None, with nothing sent, where uvicorn has more to do or to refuse."""
-        if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive or not headers:
+        if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive:
             return None
-        if self.waiting_for_100_continue and self.more_body:
+        if self.scope["method"] == "HEAD" or (self.waiting_for_100_continue and self.more_body):
             return None
-        names, values = zip(*headers, strict=True)
-        form, start = _form(names), _start(status, tuple(self.default_headers))
-        if form is None or start is None or values[form.length] != b"%d" % len(body) or self.scope["method"] == "HEAD":
-            return None
-        lines = form.text % values
-        if len(lines.translate(None, _CONTROLS)) != len(lines) - form.controls:
+        lines = sent_lines(headers)
+        if (
+            (b"content-length", b"%d" % len(body)) not in headers
+            or not _are_plain(tuple([name for name, _ in headers]))
+            or len(lines.translate(None, _CONTROLS)) != len(lines) - len(b"\r\n") * len(headers)
+        ):
             return None
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        self.transport.writelines((start, lines, b"\r\n", body))
+        self.transport.writelines((STATUS_LINE[status], sent_lines(self.default_headers), lines, b"\r\n", body))
         self.message_event.set()
         self.on_response()
         return lines
 
 
 @lru_cache(maxsize=256)
-def _form(names: tuple[bytes, ...]) -> _Form | None:
-    """The form of headers with these names; None where uvicorn has more to do."""
-    if _FRAMING.intersection(names) or names.count(b"content-length") != 1:
-        return None
-    if any(HEADER_RE.search(name) or name != name.lower() for name in names):
-        return None
-    text = b"".join([name.replace(b"%", b"%%") + b": %b\r\n" for name in names])
-    return _Form(text, names.index(b"content-length"), _LINE_END * len(names))
-
-
-@lru_cache(maxsize=64)
-def _start(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes | None:
-    """The status line and the headers of every response; None where these are about the body."""
-    if any(name in _FRAMING or name == b"content-length" for name, _ in headers):
-        return None
-    return STATUS_LINE[status] + sent_lines([(name.lower(), value) for name, value in headers])
+def _are_plain(names: tuple[bytes, ...]) -> bool:
+    """Whether headers of these names are sent as they are, and say no more of the body than its length, once."""
+    return names.count(b"content-length") == 1 and _FRAMING.isdisjoint(names) and all(map(_PLAIN_NAME, names))

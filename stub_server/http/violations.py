@@ -17,7 +17,6 @@ from ..kernel.text import nearest
 SHOWN = 80  # characters of a value in a message
 MOST_GUESSED = 20  # unknown names that are compared with known ones, as that is slow
 _LONGEST_NUMBER = 20
-_LONGEST_CORRECTED = 1_000
 _MOST_OPTIONS = 20
 _BEFORE_A_COMMA = re.compile(r"(-?[0-9]+),$").search
 _DIGITS = re.compile("[0-9]+").match
@@ -72,11 +71,10 @@ SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
 """Returns the contract's schema at a place of the request, empty where it has none."""
 
 
-def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str, value: Json) -> list[Detail]:
+def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str) -> list[Detail]:
     """A validator's error as details; an object with three unknown members gives three.
 
-    `further` is added to the message for unknown members, `unchecked` to that for wrong check digits. `value` is the
-    whole request that was validated.
+    `further` is added to the message for unknown members, `unchecked` to that for wrong check digits.
     """
     kind = _kind(error)
     path = list(error.instance_path)
@@ -86,14 +84,13 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str, va
         fitting = [found for found in error.kind.context if not any(_is_of_type(each, path) for each in found)]
         if fitting:  # the errors by the first schema that is for such values
             fitting.sort(key=lambda found: any(_kind(each) in ("Enum", "Not") for each in found))
-            return [entry for each in fitting[0] for entry in details_of(each, schema_at, further, unchecked, value)]
+            return [entry for each in fitting[0] for entry in details_of(each, schema_at, further, unchecked)]
         types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
         message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
         return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "AdditionalProperties":
-        elsewhere = _misplaced(error.kind.unexpected, path, schema_at, value)
         return [
-            detail(field_name([*inside, name]), code, elsewhere.get(name, advice), place)
+            detail(field_name([*inside, name]), code, advice, place)
             for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())), further)
         ]
     if kind == "Required":
@@ -166,33 +163,6 @@ def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterat
     for number, name in enumerate(found):
         hint = (did_you_mean(name, known) or listed) if number < MOST_GUESSED else ""
         yield name, f"The contract has no such field here.{hint}{further}"
-
-
-def _misplaced(found: Sequence[str], path: Sequence[str | int], schema_at: SchemaAt, value: Json) -> dict[str, str]:
-    """Where unknown members belong that the contract has beside the object that holds them, or in one beside it."""
-    if len(path) < 2 or not isinstance(path[-1], str):
-        return {}
-    above, holder = path[:-1], path[-1]
-    beside = schema_at(above).get("properties", {})
-    homes: dict[str, str] = {}
-    for name in found:
-        others = (other for other in beside if name in schema_at([*above, other]).get("properties", {}))
-        home = name if name in beside else next(others, None)
-        if home is not None:
-            homes[name] = home
-    for step in above:
-        value = value[step]
-    whole = {**value, holder: {name: member for name, member in value[holder].items() if name not in homes}}
-    for name, home in homes.items():
-        member = value[holder][name]
-        there = whole.get(home)
-        whole[home] = member if home == name else {**(there if isinstance(there, dict) else {}), name: member}
-    text = orjson.dumps(whole).decode()
-    corrected = f": {text}" if len(text) <= _LONGEST_CORRECTED else "."
-    return {
-        name: f"{name} belongs {f'beside {holder}' if home == name else f'in {home}, beside {holder}'}{corrected}"
-        for name, home in homes.items()
-    }
 
 
 def _message(error: Any, kind: str) -> str:

@@ -1,6 +1,5 @@
 """The journal as its readers have it: lists, one request, HAR, and what was expected."""
 
-import json
 import socket
 import time
 from collections.abc import Iterator
@@ -589,34 +588,6 @@ def test_an_expectation_that_cannot_be_meant_is_refused(world: World, body: Json
     answer = world.control.post("/requests/verify", json=body)
     refused(answer, 422, "validation_error")
     assert field in [detail["field"] for detail in answer.json()["details"]]
-
-
-@pytest.mark.parametrize(
-    ("body", "meant"),
-    [
-        (
-            {"request": {"operationId": "createPixOrder", "response": {"status": 201}}, "times": {"exactly": 0}},
-            {"request": {"operationId": "createPixOrder"}, "times": {"exactly": 0}, "response": {"status": 201}},
-        ),
-        (
-            {"request": {"path": "/v2/*", "status": 599, "code": "none"}, "times": {"exactly": 0}},
-            {"request": {"path": "/v2/*"}, "times": {"exactly": 0}, "response": {"status": 599, "code": "none"}},
-        ),
-        (
-            {"request": {"status": 599}, "response": "*", "times": {"exactly": 0}},
-            {"request": {}, "response": {"status": 599}, "times": {"exactly": 0}},
-        ),
-    ],
-)
-def test_what_belongs_elsewhere_is_refused_with_the_corrected_body(world: World, body: Json, meant: Json) -> None:
-    """The answer is not part of what was asked: `response` stands beside `request`."""
-    answer = world.control.post("/requests/verify", json=body)
-    refused(answer, 422, "validation_error")
-    message = answer.json()["details"][0]["message"]
-    assert "beside request" in message
-    corrected = json.loads(message.partition(": ")[2])
-    assert meant == corrected
-    assert answer.status_code != world.control.post("/requests/verify", json=corrected).status_code
 
 
 def test_a_long_value_is_looked_at_in_part(world: World) -> None:

@@ -1,5 +1,6 @@
 """The command: flags and their environment variables, what it refuses to start with, and the call that it prints."""
 
+import io
 import os
 import re
 import resource
@@ -15,6 +16,7 @@ import click
 import httpx2
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from stub_server import banner
 from stub_server.cli import main, serve
@@ -90,8 +92,9 @@ def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(call
 
 
 def test_on_the_usual_port_the_banner_says_nothing_of_servers(live: Live) -> None:
-    told = banner.lines(live.app, replace(live.settings, port=4600))
-    assert "--server" not in "".join(map(str, told))
+    printed = io.StringIO()
+    banner.show(live.app, replace(live.settings, port=4600), Console(file=printed))
+    assert "--server" not in printed.getvalue()
 
 
 def test_a_verb_may_be_left_out_but_not_misspelt() -> None:

@@ -1,6 +1,5 @@
 """The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions, checks and reset."""
 
-from collections.abc import Generator
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -8,14 +7,13 @@ from pathlib import PurePath
 
 import orjson
 
-from ...audit.invariants import Finding, checking
+from ...audit.invariants import checking
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...calls.views import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...delivery.advancing import counts
-from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Unavailable
 from ...kernel.record import Body
@@ -132,29 +130,17 @@ def list_assumptions(call: Call) -> Reply:
     return reply.value(assumptions_of(call.server.document))
 
 
-def _judged(sandbox: Sandbox) -> Generator[None, None, list[Finding]]:
-    """What the laws find in a sandbox."""
-    return (yield from checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched))
-
-
 async def check_invariants(call: Call) -> Reply:
     """200 when every law holds, 409 when one is broken. A copy of the sandbox is checked, so others are served."""
-    checks = await call.server.sandboxes.worker.in_line(_judged(call.sandbox))
-    body = {
-        "ok": all(c.ok for c in checks),
-        "checks": [
-            {
-                "id": c.id,
-                "name": c.name,
-                "applies": c.applies,
-                "ok": c.ok,
-                "checked": c.checked,
-                "violations": list(c.violations)[:20],
-            }
-            for c in checks
-        ],
-    }
-    return reply.value(body, 200 if body["ok"] else 409)
+    sandbox = call.sandbox
+    work = checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched)
+    checks = [
+        {name: getattr(found, name) for name in ("id", "name", "applies", "ok", "checked")}
+        | {"violations": found.violations[:20]}
+        for found in await call.server.sandboxes.worker.in_line(work)
+    ]
+    ok = all(check["ok"] for check in checks)
+    return reply.value({"ok": ok, "checks": checks}, 200 if ok else 409)
 
 
 async def reset_sandbox(call: Call, body: Body | None) -> Reply:
