@@ -131,7 +131,6 @@ def _served(
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
-    apis = {"": Handlers(document, OPERATIONS), CONTROL: Handlers(control, f"{OPERATIONS}.control")}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
     rehearsal = Rehearsal(lambda: app.layer(Routing))
     server = Server(
@@ -180,19 +179,19 @@ def _served(
             partial(Pages, pages=pages, console=console),
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
-            partial(FaultInjection, document=document),
+            FaultInjection,
             partial(Security, documents=documents, gate=gate),
-            partial(Validation, apis=apis, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
+            partial(Validation, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
             BodyFaults,
             TimeTravel,
             FirstUse,
             Idempotency,
         ]
 
-    app = Application(Dispatch(apis, compiled, shipped), layers)
+    app = Application(Dispatch(documents, compiled, shipped), layers)
     app.serve(server)
-    for base, part in documents.items():
-        app.add_api(thin(part.raw), base_path=base)
+    for base, part, package in (("", document, OPERATIONS), (CONTROL, control, f"{OPERATIONS}.control")):
+        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), documents=documents)
     return app
 
 
@@ -257,20 +256,32 @@ def _console(document: Document, control: Document, settings: Settings, sessions
 
 
 def thin(raw: Body) -> Body:
-    """The contract as Connexion needs it: paths, methods and ids.
+    """The contract as Connexion needs it: paths, methods, ids, tags and security.
 
-    Our compiled validators check parameters and bodies. Connexion would parse the whole contract at every start.
+    Our compiled validators check parameters and bodies. Connexion would parse the whole contract for each middleware
+    at every start.
     """
-    responses = {"default": {"description": "See the contract."}}
     paths = {
         path: {
-            method: {"operationId": operation["operationId"], "responses": responses}
+            method: {
+                "operationId": operation["operationId"],
+                "tags": operation["tags"],
+                **({"security": operation["security"]} if "security" in operation else {}),
+                "responses": {"default": {"description": "See the contract."}},
+            }
             for method, operation in item.items()
             if method in METHODS
         }
         for path, item in raw["paths"].items()
     }
-    return {"openapi": raw["openapi"], "info": raw["info"], "paths": paths}
+    schemes = raw["components"].get("securitySchemes", {})
+    return {
+        "openapi": raw["openapi"],
+        "info": raw["info"],
+        "servers": raw.get("servers", [{"url": "/"}]),
+        "components": {"securitySchemes": schemes},
+        "paths": paths,
+    }
 
 
 def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str, tuple[str, ...]]]:

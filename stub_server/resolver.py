@@ -4,7 +4,11 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
+
+from connexion.operations import AbstractOperation
+from connexion.resolver import Resolution, Resolver
 
 from .contract.document import Document, Operation
 from .contract.source import ContractError, json_path
@@ -23,14 +27,32 @@ def module_of(package: str, tag: str) -> str:
     return f"{package}.{tag.lower().replace(' ', '_')}"
 
 
-class Handlers:
-    """The handlers of one contract, in the modules of one package: each is imported with the first request to it."""
+class _Found(Resolution):
+    """Imports the module of a handler at the first request, for Validation and Dispatch."""
+
+    def __init__(self, find: Callable[[], Callable[..., Any]], operation_id: str) -> None:
+        self._find, self.operation_id = find, operation_id
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The handler."""
+        return self._find()
+
+
+class Handlers(Resolver):
+    """Connexion's resolver for one contract, whose handlers are in one package."""
 
     def __init__(self, document: Document, package: str) -> None:
-        self.document, self._package = document, package
+        super().__init__()
+        self._document, self._package = document, package
+
+    def resolve(self, operation: AbstractOperation) -> Resolution:
+        """The function of an operation; an operation that an overlay added has none, and its answer is 501."""
+        view = self._document.operations[operation.operation_id]
+        return _Found(lambda: self.handler(view), view.id)
 
     def handler(self, operation: Operation) -> Callable[..., Any]:
-        """The handler of an operation, or one that raises NotBuilt: an operation that an overlay added has none."""
+        """The handler of an operation, or one that raises NotBuilt."""
         return self.function(operation) or _not_built(operation.id)
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
@@ -82,6 +104,9 @@ def takes_of(handler: Callable[..., Any]) -> Takes:
     parameters = list(inspect.signature(handler).parameters.values())
     if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
         return Takes(anything=True)
-    named = {parameter.name: str(parameter.annotation) for parameter in parameters[1:]}
-    body, query = named.pop("body", None), named.pop("query", None)
-    return Takes(len(named), query is not None, body is not None, body is not None and "None" not in body)
+    named = {parameter.name: parameter for parameter in parameters[1:]}
+    body = named.pop("body", None)
+    query = named.pop("query", None)
+    return Takes(
+        len(named), query is not None, body is not None, body is not None and "None" not in str(body.annotation)
+    )

@@ -30,8 +30,8 @@ TOP = {
 # Rooms of one floor that must not know each other.
 APART = ({"contract", "store"}, {"audit", "seeding"}, {"audit", "certify"}, {"certify", "seeding"})
 OWNERS = {
-    "connexion": ("http/", "app.py"),
-    "starlette": ("http/", "app.py"),
+    "connexion": ("http/", "app.py", "resolver.py"),
+    "starlette": ("http/", "app.py", "resolver.py"),
     "httpx2": ("commands/running_server.py", "events/network", "testing/", "verify/"),
     "httpcore2": ("events/network", "events/raw"),
     "flask": ("console/",),

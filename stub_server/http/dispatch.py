@@ -13,7 +13,9 @@ from time import perf_counter_ns
 from typing import Any
 
 import orjson
-from connexion.middleware.abstract import ROUTING_CONTEXT
+from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.resolver import Resolver
+from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
@@ -25,7 +27,6 @@ from ..domain.lifecycle import duplicate
 from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
-from ..resolver import Handlers
 from ..store.tables import UniqueViolation
 from .answers import render
 from .validation import check_names
@@ -177,20 +178,34 @@ class OperationHandler:
             self._proved.add((reply.status, reply.shape))
 
 
-class Dispatch:
+class Dispatch(SpecMiddleware):
     """The application of the stack. Handlers run on the event loop."""
 
-    def __init__(self, apis: Mapping[str, Handlers], schemas: Mapping[str, Schemas], shipped: Document | None) -> None:
-        """`apis` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self._apis, self._schemas, self._shipped = apis, schemas, shipped
-        self._handlers: dict[tuple[str, str], OperationHandler] = {}
+    def __init__(
+        self, documents: Mapping[str, Document], schemas: Mapping[str, Schemas], shipped: Document | None
+    ) -> None:
+        """`documents` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
+        self._documents, self._schemas, self._shipped = documents, schemas, shipped
+        self._apis: dict[str, tuple[Specification, Resolver]] = {}
+        self._handlers: dict[str, dict[str, OperationHandler]] = {}
 
-    def _handler(self, base: str, ident: str) -> OperationHandler:
-        """Import the handler of an operation with its first request, for a fast start."""
-        api = self._apis[base]
-        operation = api.document.operations[ident]
-        handler = OperationHandler(operation, api.handler(operation), self._schemas[base])
-        self._handlers[base, ident] = handler
+    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
+        """Add the operations of an API. Their handlers are imported with the first request, for a fast start."""
+        base = specification.base_path if base_path is None else base_path
+        self._apis[base], self._handlers[base] = (specification, options["resolver"]), {}
+
+    def _resolve(self, base: str, ident: str) -> OperationHandler:
+        """Find the operation's handler with Connexion's resolver."""
+        specification, resolver = self._apis[base]
+        operation = self._documents[base].operations[ident]
+        parsed = specification.operation_cls.from_spec(
+            specification,
+            path=operation.path,
+            method=operation.method.lower(),
+            resolver=resolver,
+            uri_parser_class=None,
+        )
+        handler = self._handlers[base][ident] = OperationHandler(operation, parsed.function, self._schemas[base])
         made_for = self._shipped.operations.get(ident) if self._shipped is not None and not base else None
         if made_for is not None:
             status = success_of(operation, made_for)
@@ -203,7 +218,7 @@ class Dispatch:
         call: Call = scope[CALL]
         routed = scope["extensions"][ROUTING_CONTEXT]
         base, ident = routed["api_base_path"], routed["operation_id"]
-        handler = self._handlers.get((base, ident)) or self._handler(base, ident)
+        handler = self._handlers[base].get(ident) or self._resolve(base, ident)
         call.trace.rule_at = perf_counter_ns()
         try:
             reply = handler.function(call, *call.values, **call.arguments)

@@ -11,7 +11,8 @@ from contextlib import ExitStack
 from itertools import chain
 from typing import Any
 
-from connexion.middleware.abstract import ROUTING_CONTEXT
+from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
@@ -38,12 +39,17 @@ _DIGITS = 5
 _PREFERENCES = ("code", "example")
 
 
-class FaultInjection:
+class FaultInjection(SpecMiddleware):
     """Acts on requests to the API, before the credential is read. The control surface has no faults."""
 
-    def __init__(self, app: ASGIApp, document: Document) -> None:
-        """`document` has the statuses and codes of the API's operations."""
-        self.app, self._effects = app, Effects(document)
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._effects: Effects | None = None
+
+    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
+        """Read the statuses and codes of the API's operations."""
+        if not base_path:
+            self._effects = Effects(options["documents"][""])
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -55,6 +61,7 @@ class FaultInjection:
         return self.app(scope, receive, send)
 
     async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._effects is not None
         call: Call = scope[CALL]
         call.trace.operation = operation_id
         injection = call.faults = Injection(self._effects, call, operation_id, scope)

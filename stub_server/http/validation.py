@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 import orjson
-from connexion.middleware.abstract import ROUTING_CONTEXT
+from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.spec import Specification
 from jsonschema_rs import Draft4Validator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,7 +29,7 @@ from ..domain.documents import checks_digits
 from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
-from ..resolver import Handlers, Takes, takes_of
+from ..resolver import Takes, takes_of
 from .violations import MOST_GUESSED, details_of, did_you_mean, schema_of, shown, unread
 
 # Said for the API only: overlays do not apply to the control contract.
@@ -54,45 +55,41 @@ _DEEPEST_MAP = 8
 Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
 
 
-class Validation:
+class Validation(SpecMiddleware):
     """Passes on the arguments of the handler."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        apis: Mapping[str, Handlers],
-        schemas: Mapping[str, Schemas],
-        shipped: Document | None,
-        *,
-        ignore_unknown: bool,
+        self, app: ASGIApp, schemas: Mapping[str, Schemas], shipped: Document | None, *, ignore_unknown: bool
     ) -> None:
-        """`apis` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self.app, self._apis, self._schemas, self._shipped = app, apis, schemas, shipped
-        self._ignore_unknown = ignore_unknown
+        """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
+        self.app, self._schemas, self._shipped, self._ignore_unknown = app, schemas, shipped, ignore_unknown
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
-        self._requests: dict[tuple[str, str], OperationRequests] = {}
+        self._apis: dict[str, tuple[Document, Any]] = {}
+        self._requests: dict[str, dict[str, OperationRequests]] = {}
+
+    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
+        """Add the operations of an API. Each is compiled with its first request, for a fast start."""
+        base = specification.base_path if base_path is None else base_path
+        self._apis[base], self._requests[base] = (options["documents"][base], options["resolver"]), {}
 
     def _compile(self, base: str, ident: str) -> OperationRequests:
-        """Compile an operation with its first request, for a fast start."""
-        api = self._apis[base]
-        operation = api.document.operations[ident]
-        compiled = self._requests[base, ident] = OperationRequests(
-            operation,
-            api.document,
-            self._schemas[base],
-            takes_of(api.handler(operation)),
-            ignore_unknown=self._ignore_unknown,
-            is_api=not base,
+        document, resolver = self._apis[base]
+        operation: Operation = document.operations[ident]
+        takes = takes_of(resolver.handler(operation))
+        ignore_unknown = self._ignore_unknown
+        compiled = OperationRequests(
+            operation, document, self._schemas[base], takes, ignore_unknown=ignore_unknown, is_api=not base
         )
         if self._shipped is not None and not base and ident in self._shipped.operations:
             compiled.rely_on(self._shipped.operations[ident], self._shipped)
+        self._requests[base][ident] = compiled
         return compiled
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         routed = scope["extensions"][ROUTING_CONTEXT]
         base, ident = routed["api_base_path"], routed["operation_id"]
-        requests = self._requests.get((base, ident)) or self._compile(base, ident)
+        requests = self._requests[base].get(ident) or self._compile(base, ident)
         call.trace.validate_at = perf_counter_ns()
         if checks_digits.get() is not call.sandbox.settings.check_digits:
             checks_digits.set(call.sandbox.settings.check_digits)
