@@ -180,7 +180,7 @@ def _served(
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             FaultInjection,
-            partial(Security, documents=documents, gate=gate),
+            Security,
             partial(Validation, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
             BodyFaults,
             TimeTravel,
@@ -191,7 +191,7 @@ def _served(
     app = Application(Dispatch(documents, compiled, shipped), layers)
     app.serve(server)
     for base, part, package in (("", document, OPERATIONS), (CONTROL, control, f"{OPERATIONS}.control")):
-        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), documents=documents)
+        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
     return app
 
 

@@ -1,18 +1,20 @@
-"""Routing and Security: the operation of a path and method, and its caller."""
+"""Routing and Security, in Connexion's stack: the operation of a path and method, and its caller."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
 
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.middleware.security import SecurityAPI, SecurityMiddleware, SecurityOperation
+from connexion.operations import AbstractOperation
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
 from ..calls.credentials import Gate
-from ..contract.document import Document
+from ..contract.document import Document, Operation
 from ..contract.source import METHODS
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
@@ -20,6 +22,7 @@ from .answers import not_allowed, options
 
 DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
+_DEEPEST = 8
 _LONGEST = 300  # characters of a path for which a similar one is looked for
 
 
@@ -45,16 +48,20 @@ class Routing(SpecMiddleware):
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._root = _Node()
+        self._static: dict[str, _Node] = {}
+        self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._ids: list[str] = []
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Register every path of a contract below its base path."""
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
-            node = self._root
+            node, static = self._root, True
             for segment in (base + path).split("/")[1:]:
                 if segment.startswith("{"):
-                    node.template = node = node.template or _Node(segment)
+                    static = False
+                    node.template = node.template or _Node(segment)
+                    node = node.template
                 else:
                     node = node.literals.setdefault(segment, _Node())
             for method in METHODS:
@@ -65,13 +72,26 @@ class Routing(SpecMiddleware):
             if "GET" in node.methods:
                 node.methods.setdefault("HEAD", node.methods["GET"])
             node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
-            if path == "/" and base:  # the base path itself is the index, with its slash or without
-                index = self._root.literals[base[1:]]
-                index.methods, index.allow = node.methods, node.allow
+            if static:
+                self._static[base + path] = node
+                if path == "/" and base:  # the base path itself is the index, with its slash or without
+                    self._static[base] = node
+            start, _, last = (base + path).rpartition("/")
+            if last.startswith("{") and "{" not in start:
+                self._below[start] = node
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        path, call = scope["path"], scope[CALL]
-        node, values = _walk(self._root, path.split("/"), 1) or (None, ())
+        path = scope["path"]
+        node: _Node | None = self._static.get(path)
+        values: tuple[str, ...] = ()
+        if node is None:
+            start, _, last = path.rpartition("/")
+            node = self._below.get(start)
+            if node is not None and last:
+                values = (last,)
+            else:
+                node, values = _walk(self._root, path.split("/"), 1) or (None, ())
+        call: Call = scope[CALL]
         if node is None:
             raise self._no_route(call.method, path)
         routed = node.methods.get(call.method)
@@ -99,24 +119,31 @@ class Routing(SpecMiddleware):
 
     def nearest(self, method: str, path: str) -> tuple[str, str] | None:
         """The method and path that are most similar to those of a request without an operation."""
-        if len(path) > _LONGEST:
-            return None
-        # An empty segment is an id left out, or a slash too many.
-        readings = dict.fromkeys((path.strip("/"), path[1:], re.sub("//+", "/", path).strip("/")))
-        found = [near for reading in readings if (near := self._nearest(reading.split("/"))) is not None]
+        found = [near for reading in _readings(path) if (near := self._nearest(reading)) is not None]
         if not found:
             return None
         node, spelled = next((near for near in found if method in near[0].methods), found[0])
         return method if method in node.methods else next(iter(node.methods)), f"/{'/'.join(spelled)}"
 
     def _nearest(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
-        is_control = segments[0] == CONTROL[1:]
+        if len(segments) > _DEEPEST or sum(map(len, segments)) > _LONGEST:
+            return None
+        is_control = segments[:1] == [CONTROL[1:]]
         rest = segments[1:] if is_control else segments
         while rest and _VERSION(rest[0]):
             rest = rest[1:]
         bases = [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]
         found = (_like(self._root, [*base, *rest]) for base in bases if any(rest))
         return next(filter(None, found), None)
+
+
+def _readings(path: str) -> list[list[str]]:
+    """How a path may be read, likeliest first: an empty segment is an id left out, or a slash too many."""
+    whole = path.strip("/").split("/")
+    plain = [segment for segment in whole if segment]
+    if plain != whole:
+        return [whole, plain]
+    return [plain, [*plain, ""]] if path.endswith("/") else [plain]
 
 
 async def _options(call: Call, allow: str) -> None:
@@ -149,19 +176,46 @@ def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, 
     return found
 
 
-class Security:
-    """Turns the credential of a request into its caller, where the contract requires one."""
+class _Operation(SecurityOperation):
+    """Connexion reads the security requirement from the contract; our Gate checks it, without a request object."""
 
-    def __init__(self, app: ASGIApp, documents: Mapping[str, Document], gate: Gate) -> None:
-        """`documents` by base path."""
-        self.app, self._gate = app, gate
-        self._operations = {base: document.operations for base, document in documents.items()}
+    view: Operation
+    gate: Gate
+
+    def _get_verification_fn(self) -> None:
+        return None
+
+    def admit(self, call: Call) -> None:
+        """Check the caller of a request to the operation. Raises Unauthenticated (401) or Forbidden (403)."""
+        trace = call.trace
+        call.operation = operation = self.view
+        trace.operation = operation.id
+        if self.security:
+            trace.auth_at = perf_counter_ns()
+            self.gate.admit(call, operation)
+
+
+class _API(SecurityAPI):
+    def __init__(self, *args: Any, gate: Gate, documents: dict[str, Document], **kwargs: Any) -> None:
+        self._gate, self._documents = gate, documents
+        super().__init__(*args, **kwargs)
+
+    def make_operation(self, operation: AbstractOperation) -> _Operation:
+        guarded: _Operation = _Operation.from_operation(
+            operation, next_app=self.next_app, security_handler_factory=self.security_handler_factory
+        )
+        guarded.view = self._documents[self.base_path].operations[operation.operation_id]
+        guarded.gate = self._gate
+        return guarded
+
+
+class Security(SecurityMiddleware):
+    """Connexion's security middleware with our check in it."""
+
+    api_cls = _API
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call, routed = scope[CALL], scope["extensions"][ROUTING_CONTEXT]
-        call.operation = operation = self._operations[routed["api_base_path"]][routed["operation_id"]]
-        call.trace.operation = operation.id
-        if operation.scheme is not None:
-            call.trace.auth_at = perf_counter_ns()
-            self._gate.admit(call, operation)
+        routed = scope["extensions"][ROUTING_CONTEXT]
+        (api,) = self.apis[routed["api_base_path"]]
+        api.operations[routed["operation_id"]].admit(scope[CALL])
         return self.app(scope, receive, send)
