@@ -213,6 +213,7 @@ class _Comparison:
 
     def _check_shown(self, asked: Json, shown: Json, at: Place, resource: str, member: str) -> None:
         """Answers may have every value that requests may have."""
+        at = _target(asked, at)
         asked, shown = self.document.resolve(asked), self.document.resolve(shown)
         reasons = []
         for key, more in (_AT_MOST | _AT_LEAST).items():
@@ -230,7 +231,7 @@ class _Comparison:
         if reasons:
             raise error_at(at, f"{reasons[0]}: give both the same #/components/schemas/{resource}/properties/{member}")
         if "items" in asked and "items" in shown:
-            self._check_shown(asked["items"], shown["items"], [*_target(asked, at), "items"], resource, member)
+            self._check_shown(asked["items"], shown["items"], [*at, "items"], resource, member)
 
     def check_defaults(self) -> None:
         """A record may have what it begins with where a request says nothing; rules keep defaults that are gone."""
