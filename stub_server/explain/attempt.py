@@ -2,78 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import orjson
 
-from ..contract.document import Document, Operation
+from ..contract.document import JSON, Document, Operation
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
 from ..kernel.clock import iso
-from ..kernel.record import Row
+from ..kernel.record import Body, Row
 from ..store.memory import Store
 from ..store.query import Query, select
 from ..store.table import Table
-from .mending import Change, Mender
+from .mending import ABSENT, Mender
 from .rehearsal import Answer, Rehearsal
 
 BEFORE = "before"
-NOTHING = object()  # as a body: none is sent
+_MOST = 200  # changes that are listed
+_SHOWN = 400  # characters of a value that is shown in a change
+_STEP = re.compile(r"(?:\.[^.]*|\[\d+\])$")
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A request on its way to one that succeeds. It never changes: repairs make new ones."""
+class Attempt(NamedTuple):
+    """A request on its way to one that succeeds, after the calls `before`. It never changes: repairs make new ones.
+
+    `why` has the reason of a change by its place: `path`, or `body.customer.name`.
+    """
 
     question: Question
-    before: tuple[Question, ...] = ()
-    changes: tuple[Change, ...] = field(default=())
+    before: tuple[tuple[Question, str], ...] = ()
+    why: Mapping[str, str] = {}
 
     @property
     def body(self) -> Any:
-        """The body as JSON; `NOTHING` where there is none, or none that can be read."""
+        """The body as JSON; `ABSENT` where there is none, or none that can be read."""
         try:
             return orjson.loads(self.question.body)
         except ValueError:
-            return NOTHING
+            return ABSENT
 
     def member(self, *path: str) -> Any:
         """A member of the body; None where it has none."""
         node = self.body
         for step in path:
-            if not isinstance(node, dict):
-                return None
-            node = node.get(step)
-        return None if node is NOTHING else node
+            node = node.get(step) if isinstance(node, dict) else None
+        return None if node is ABSENT else node
 
-    def with_changes(self, changes: Sequence[Change]) -> Attempt:
-        """The same with further changes listed. A change replaces an earlier one at the same place."""
-        kept = list(self.changes)
-        for change in changes:
-            earlier = next((c for c in kept if c.where == change.where and c.where != BEFORE), None)
-            if earlier is not None:
-                kept[kept.index(earlier)] = change._replace(from_=earlier.from_, why=earlier.why)
-            else:
-                kept.append(change)
-        return replace(self, changes=tuple(c for c in kept if c.where == BEFORE or c.from_ != c.to))
-
-    def asking(self, *changes: Change, **parts: Any) -> Attempt:
-        """With other parts of the request: `method`, `path`, `query`, `headers` or `body` (bytes)."""
-        return replace(self, question=self.question._replace(**parts)).with_changes(changes)
+    def asking(self, why: Mapping[str, str], **parts: Any) -> Attempt:
+        """With other parts of the request: `path`, `query`, `headers` or `body` (bytes). An earlier reason remains."""
+        return self._replace(question=self.question._replace(**parts), why={**why, **self.why})
 
     def with_header(self, name: str, value: str, why: str) -> Attempt:
         """With another value of a header; its name is in lower case."""
-        change = Change(f"header.{name.title()}", self.question.headers.get(name), value, why)
-        return self.asking(change, headers={**self.question.headers, name: value})
+        return self.asking({f"header.{name.title()}": why}, headers={**self.question.headers, name: value})
 
-    def with_body(self, body: Any, *changes: Change) -> Attempt:
+    def with_body(self, body: Any, why: Mapping[str, str]) -> Attempt:
         """With another body, which is JSON."""
-        headers = {**self.question.headers, "content-type": "application/json"}
-        return self.asking(*changes, body=orjson.dumps(body), headers=headers)
+        headers = {"content-type": JSON, **self.question.headers}
+        why = {"header.Content-Type": "Bodies are JSON, in UTF-8.", **why}
+        return self.asking(why, body=orjson.dumps(body), headers=headers)
 
     def with_member(self, path: Sequence[str], value: Any, why: str) -> Attempt:
         """With another value of one member of the body."""
@@ -83,19 +76,64 @@ class Attempt:
             inner = node.get(step)
             node[step] = dict(inner) if isinstance(inner, dict) else {}
             node = node[step]
-        change = Change(f"body.{'.'.join(path)}", node.get(path[-1]), value, why)
         node[path[-1]] = value
-        return self.with_body(whole, change)
+        return self.with_body(whole, {f"body.{'.'.join(path)}": why})
 
     def without_members(self, names: Sequence[str], why: str) -> Attempt:
         """Without some members of the body."""
         body = {name: value for name, value in self.body.items() if name not in names}
-        return self.with_body(body, *(Change(f"body.{name}", self.body[name], None, why) for name in names))
+        return self.with_body(body, {f"body.{name}": why for name in names})
 
-    def after(self, call: Question, why: str) -> Attempt:
-        """With a call made first."""
-        shown = f"{call.method} {call.path}{' ' + call.body.decode() if call.body else ''}"
-        return replace(self, before=(*self.before, call)).with_changes((Change(BEFORE, None, shown, why),))
+    def changes_from(self, sent: Attempt) -> list[Body]:
+        """How the request differs from the one that was sent; the calls that are made first come first."""
+        shown = [f"{call.method} {call.path}{' ' + call.body.decode() if call.body else ''}" for call, _ in self.before]
+        calls = [changed(BEFORE, None, text, why) for text, (_, why) in zip(shown, self.before, strict=True)]
+        given = sent.parts()
+        found = ((name, given[name], part) for name, part in self.parts().items())
+        differences = (each for name, *pair in found for each in _differences(name, *pair))
+        return calls + [changed(*each, self._reason(each[0], each[1])) for each in islice(differences, _MOST)]
+
+    def parts(self) -> dict[str, Any]:
+        """What of a request may be repaired. A parameter that is repeated has all its values."""
+        asked, query = self.question, dict[str, Any]()
+        for name, text in parse_qsl(asked.query, keep_blank_values=True, errors="replace"):
+            query[name] = [query[name], text] if name in query else text
+        headers = {name.title(): value for name, value in asked.headers.items() if name != "authorization"}
+        body = self.body if self.body is not ABSENT else asked.body.decode("utf-8", "replace") or ABSENT
+        return {"path": asked.path, "query": query, "body": body, "header": headers}
+
+    def _reason(self, place: str, given: Any) -> str:
+        default = "This is required." if given is ABSENT else "The contract does not accept the value."
+        while place not in self.why and (shorter := _STEP.sub("", place)) != place:
+            place = shorter
+        return self.why.get(place, default)
+
+
+def _differences(place: str, given: Any, made: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(given, dict) and isinstance(made, dict):
+        for name in dict.fromkeys((*given, *made)):
+            yield from _differences(f"{place}.{name}", given.get(name, ABSENT), made.get(name, ABSENT))
+    elif isinstance(given, list) and isinstance(made, list) and len(given) == len(made):
+        for number, pair in enumerate(zip(given, made, strict=True)):
+            yield from _differences(f"{place}[{number}]", *pair)
+    elif given != made or isinstance(given, bool) != isinstance(made, bool):
+        yield place, given, made
+
+
+def changed(where: str, given: Any, made: Any, why: str) -> Body:
+    """A change as it is shown; `where` is the place in the request, or `before` for a call that is made first."""
+    return {"where": where, "from": _short(given), "to": _short(made), "why": why}
+
+
+def _short(value: Any) -> Any:
+    """A value; a long one as the beginning of its text."""
+    if value is ABSENT:
+        return None
+    try:
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    except TypeError:  # nested too deep to be written
+        return "…"
+    return value if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 class Routed(NamedTuple):
@@ -108,26 +146,22 @@ class Routed(NamedTuple):
 def routed(document: Document, path: str) -> Routed | None:
     """The operations that a path has; a literal segment wins over a parameter. None for an unknown path."""
     segments = path.split("/")
-    templates = [operation.path.split("/") for operation in document.operations.values()]
-    found = [parts for parts in templates if _fits(parts, segments)]
+    found = [operation for operation in document.operations.values() if _fits(operation.path.split("/"), segments)]
     if not found:
         return None
-    best = max(found, key=lambda parts: [not part.startswith("{") for part in parts])
-    operations = {o.method: o for o in document.operations.values() if o.path == "/".join(best)}
-    values = {part[1:-1]: given for part, given in zip(best, segments, strict=True) if part.startswith("{")}
-    return Routed(operations, values)
+    best = min((operation.path for operation in found), key=lambda path: [p.startswith("{") for p in path.split("/")])
+    pairs = zip(best.split("/"), segments, strict=True)
+    values = {part[1:-1]: given for part, given in pairs if part.startswith("{")}
+    return Routed({operation.method: operation for operation in found if operation.path == best}, values)
 
 
 def _fits(parts: list[str], segments: list[str]) -> bool:
-    pairs = zip(parts, segments, strict=False)
     return len(parts) == len(segments) and all(
-        bool(given) if part.startswith("{") else part == given for part, given in pairs
+        bool(given) if part.startswith("{") else part == given for part, given in zip(parts, segments, strict=True)
     )
 
 
-LOOKED_AT = 50  # records of a table, the newest first
-_SIMILAR = 0.8
-_LONGEST_ID = 80
+_LOOKED_AT = 50  # records of a table, the newest first
 TABLES = {
     "projectId": "projects",
     "planId": "plans",
@@ -139,7 +173,7 @@ TABLES = {
     "webhookId": "webhooks",
     "logId": "webhook_logs",
 }
-"""Which table the record of a path's parameter, or of a member that refers to one, is in."""
+"""Which table the record of a path's parameter is in."""
 
 
 @dataclass
@@ -165,21 +199,20 @@ class Situation:
         return iso(self.copy.clock.now)
 
     @cached_property
-    def routed(self) -> Routed | None:
-        """The operations of the path."""
-        return routed(self.document, self.attempt.question.path)
+    def routed(self) -> Routed:
+        """The operations of the path; none of an unknown path."""
+        return routed(self.document, self.attempt.question.path) or Routed({}, {})
 
-    @cached_property
+    @property
     def operation(self) -> Operation:
         """The operation that refused."""
-        assert self.routed is not None
         method = self.attempt.question.method
         return self.routed.operations["GET" if method == "HEAD" else method]
 
     @property
     def values(self) -> dict[str, str]:
         """The values of the path's parameters."""
-        return {} if self.routed is None else self.routed.values
+        return self.routed.values
 
     @property
     def field(self) -> str:
@@ -188,17 +221,10 @@ class Situation:
 
     # -- records
 
-    def newest(self, table: Table, limit: int = LOOKED_AT, **equal: Any) -> list[Row]:
+    def newest(self, table: Table, **equal: Any) -> list[Row]:
         """The newest records of a table whose indexes have these values."""
-        found, _ = select(table, Query(equal=dict(equal), limit=limit))
+        found, _ = select(table, Query(equal=equal, limit=_LOOKED_AT))
         return [table.parse(record) for record in found]
-
-    def like(self, table: Table, ident: str) -> list[Row]:
-        """Records of a table: one whose id is nearly the given one first, else the newest."""
-        rows = self.newest(table)
-        ident = ident[:_LONGEST_ID].lower()
-        near = [row for row in rows if SequenceMatcher(None, row.id, ident).ratio() >= _SIMILAR]
-        return near or rows
 
     def table(self, parameter: str) -> Table | None:
         """The table that a parameter's records are in."""
@@ -223,7 +249,7 @@ class Situation:
             return None
         headers = {"authorization": self.attempt.question.headers["authorization"]}
         if body is not None:
-            headers["content-type"] = "application/json"
+            headers["content-type"] = JSON
         raw = b"" if body is None else orjson.dumps(body)
         path = operation.path
         for name, value in values.items():
@@ -232,9 +258,6 @@ class Situation:
 
     def after(self, why: str, *calls: Question | None) -> Iterator[Attempt]:
         """The attempt with calls before it, where the contract has them all."""
-        made = self.attempt
-        for call in calls:
-            if call is None:
-                return
-            made = made.after(call, why)
-        yield made
+        if None not in calls:
+            made = tuple((call, why) for call in calls if call is not None)
+            yield self.attempt._replace(before=(*self.attempt.before, *made))

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from ast import literal_eval
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 import orjson
 import yaml
 
 from ..calls.call import CONTROL
-from ..contract.document import Operation, Parameter
+from ..contract.document import JSON, Operation
 from ..http.validation import cast_of
-from .attempt import NOTHING, Attempt, Situation
-from .mending import ABSENT, Change, Mending, Unmendable
+from .attempt import Attempt, Situation
+from .mending import ABSENT, Unmendable
 
 LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
 _LONGEST = 4_096  # bytes that are guessed at: reading them another way is slow
 _MEMBERS = 200
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def another_route(s: Situation) -> Iterator[Attempt]:
@@ -27,146 +27,88 @@ def another_route(s: Situation) -> Iterator[Attempt]:
     asked = s.attempt.question
     method, path = s.rehearsal.routing().nearest(asked.method, asked.path) or ("", "")
     if method == asked.method and "{" not in path and not path.startswith(CONTROL):
-        yield s.attempt.asking(Change("path", asked.path, path, "The API has no such path."), path=path)
+        yield s.attempt.asking({"path": "The API has no such path."}, path=path)
 
 
 def as_json(s: Situation) -> Iterator[Attempt]:
     """400 and 415: the body as what it was probably intended to be, declared as JSON."""
-    asked = s.attempt.question
+    asked, example = s.attempt.question, example_of(s.operation, s.mender.resolve)
     if not asked.body:  # a media type of no body
         headers = {name: value for name, value in asked.headers.items() if name != "content-type"}
-        change = Change("header.Content-Type", asked.headers.get("content-type"), None, "There is no body.")
-        yield s.attempt.asking(change, headers=headers)
-    changes = []
-    media = asked.headers.get("content-type")
-    if s.answer.status == 415:
-        changes.append(Change("header.Content-Type", media, "application/json", "Bodies are JSON, in UTF-8."))
-    body, made = s.attempt.body, example_of(s.operation, s.mender.resolve)
-    if body is NOTHING:
-        body = guessed(asked.body)
-        text = asked.body.decode("utf-8", "replace")
-        if isinstance(body, (dict, list)):
-            why = "The body is not JSON. This is the same content as JSON."
-            yield s.attempt.with_body(body, *changes, Change("body", text, body, why))
-        if made is not ABSENT:
-            why = "The body is not JSON. This is the contract's example."
-            yield s.attempt.with_body(made, *changes, Change("body", text, made, why))
-        return
-    if s.answer.status == 415:
-        yield s.attempt.with_body(body, *changes)
-    elif made is not ABSENT:
-        yield s.attempt.with_body(
-            made, Change("body", body, made, "It is nested too deep. This is the contract's example.")
-        )
+        yield s.attempt.asking({"header.Content-Type": "There is no body."}, headers=headers)
+    declared = s.attempt.with_header("content-type", JSON, "Bodies are JSON, in UTF-8.")
+    yield declared
+    body = guessed(asked.body)
+    if isinstance(body, dict | list):
+        yield declared.with_body(body, {"body": "The body is not JSON. This is the same content as JSON."})
+    if example is not ABSENT:
+        yield declared.with_body(example, {"body": "The body cannot be read as JSON. This is the contract's example."})
 
 
 def mended(s: Situation) -> Iterator[Attempt]:
     """422: query, headers and body as the contract has them, all violations at once."""
-    raw = s.attempt.question.body
+    raw, body = s.attempt.question.body, s.attempt.body
     if len(raw) > LARGEST or raw.count(b",") > WIDEST:
         return
-    reasons = {f"{d['in']}.{d['field']}" if d["field"] != "body" else "body": d["message"] for d in s.answer.details}
-    mending = Mending(s.mender, s.now, reasons)
-    attempt = _with_parameters(s, mending)
-    if s.operation.body is not None and (raw or s.operation.body_required):
-        body = attempt.body
-        try:
-            made = mending.mend(
-                s.operation.body, ABSENT if body is NOTHING else body, "body", example_of(s.operation, s.mender.resolve)
-            )
-        except Unmendable:
-            return
-        attempt = attempt.with_body(made)
-    yield attempt.with_changes(mending.changes)
+    with suppress(Unmendable):
+        attempt = _with_parameters(s)
+        if s.operation.body is not None and (raw or s.operation.body_required):
+            example = example_of(s.operation, s.mender.resolve)
+            attempt = attempt.with_body(s.mender.mend(s.operation.body, body, s.now, example), {})
+        details = s.answer.details
+        reasons = {d["in"] if d["field"] == "body" else f"{d['in']}.{d['field']}": d["message"] for d in details}
+        yield attempt._replace(why={**reasons, **attempt.why})
 
 
-def renamed_keys(s: Situation) -> Iterator[Attempt]:
-    """409: maps whose keys OpenAPI 3.0 cannot forbid."""
-    body = orjson.loads(s.attempt.question.body)
-    changes = []
+def keys_that_fit(s: Situation) -> Iterator[Attempt]:
+    """409: maps without the keys that are refused, which OpenAPI 3.0 cannot forbid."""
+    body, why = s.attempt.body, {}
     for entry in s.answer.details:
         *way, last = entry["field"].split(".")
         node = body
         for step in way:
             node = node[step]
-        old, node[last] = node[last], _keys_that_fit(node[last])
-        changes.append(Change(f"body.{entry['field']}", old, node[last], entry["message"]))
-    yield s.attempt.with_body(body, *changes)
+        node[last] = {key: value for key, value in node[last].items() if 0 < len(key) <= 64 and "\0" not in key}
+        why[f"body.{entry['field']}"] = entry["message"]
+    yield s.attempt.with_body(body, why)
 
 
 def example_of(operation: Operation, resolve: Callable[[Any], Any]) -> Any:
     """The body of the contract's first example of a request; ABSENT where it has none."""
-    content = (resolve(operation.raw.get("requestBody")) or {}).get("content", {}).get("application/json", {})
-    for shown in (content.get("examples") or {}).values():
-        shown = resolve(shown)
-        if "value" in shown:
-            return shown["value"]
-    return content.get("example", ABSENT)
+    content = (resolve(operation.raw.get("requestBody")) or {}).get("content", {}).get(JSON, {})
+    shown = [resolve(each) for each in (content.get("examples") or {}).values()]
+    return next((each["value"] for each in shown if "value" in each), content.get("example", ABSENT))
 
 
-def _keys_that_fit(node: dict[str, Any]) -> dict[str, Any]:
-    fitting: dict[str, Any] = {}
-    for key, value in node.items():
-        key = key.replace("\0", "")[:64] or "key"
-        number = 1
-        while key in fitting:
-            number += 1
-            key = f"{key[:60]}-{number}"
-        fitting[key] = value
-    return fitting
-
-
-def _with_parameters(s: Situation, mending: Mending) -> Attempt:
+def _with_parameters(s: Situation) -> Attempt:
     """The attempt with parameters that the contract accepts. One that cannot be mended is left out."""
-    asked = s.attempt.question
-    query: dict[str, str] = {}
-    for name, text in parse_qsl(asked.query, keep_blank_values=True, errors="replace"):
-        if name in query:
-            mending.changes.append(Change(f"query.{name}", [query[name], text], text, "It is sent once."))
-        query[name] = text
-    is_closed = any(d["in"] == "query" and d["code"] == "unknown_parameter" for d in s.answer.details)
-    known = [p for p in s.operation.parameters if p.place == "query"]
-    made = _mended_texts(s, mending, "query", known, query, is_closed=is_closed)
-    sent = "&".join(f"{quote(name, safe='')}={quote(text, safe=':,')}" for name, text in made.items())
-    by_key = {p.name.lower(): p for p in s.operation.parameters if p.place == "header"}
-    given = {by_key[key].name: text for key, text in asked.headers.items() if key in by_key}
-    headers = {key: text for key, text in asked.headers.items() if key not in by_key}
-    fitting = _mended_texts(s, mending, "header", list(by_key.values()), given, is_closed=False)
-    return s.attempt.asking(query=sent, headers=headers | {name.lower(): text for name, text in fitting.items()})
-
-
-def _mended_texts(
-    s: Situation, mending: Mending, place: str, known: list[Parameter], texts: dict[str, str], *, is_closed: bool
-) -> dict[str, str]:
-    """The parameters of one place as the contract has them; unknown ones are left out where it `is_closed`."""
-    schemas = {p.name: s.mender.resolve(p.schema) for p in known}
-    required = [p.name for p in known if p.required and place == "query"]
+    asked, details = s.attempt.question, s.answer.details
+    known = [parameter for parameter in s.operation.parameters if parameter.place == "query"]
+    schemas = {parameter.name: s.mender.resolve(parameter.schema) for parameter in known}
+    is_closed = any(d["in"] == "query" and d["code"] == "unknown_parameter" for d in details)
+    required = [parameter.name for parameter in known if parameter.required]
     whole = {"type": "object", "properties": schemas, "required": required, "additionalProperties": not is_closed}
-    values = {name: _read(schemas.get(name, {}), text) for name, text in texts.items()}
-    made = mending.mend(whole, values, place)
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in made.items()}
+    sent = parse_qsl(asked.query, keep_blank_values=True, errors="replace")
+    made = s.mender.mend(whole, {name: _read(schemas.get(name, {}), text) for name, text in sent}, s.now)
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in made.items()}
+    refused = {d["field"].lower() for d in details if d["in"] == "header"}
+    headers = {name: value for name, value in asked.headers.items() if name not in refused}
+    return s.attempt.asking({}, query=urlencode(texts, safe=":,", quote_via=quote), headers=headers)
 
 
-def _read(schema: Any, text: str) -> Any:
+def _read(schema: Mapping[str, Any], text: str) -> Any:
     cast = cast_of(schema)
     return text if cast is None else cast(text)
 
 
 def guessed(raw: bytes) -> Any | None:
-    """A body read as Python prints it, as a form, or as YAML; None where nothing is like it."""
+    """A body read as a form, or as YAML, which is like what Python prints; None where nothing is like it."""
     text = raw.decode("utf-8-sig", "replace").replace("\0", "").strip()
     if len(raw) > _LONGEST or text.count("[") + text.count("{") > _MEMBERS:
         return None
-    try:
+    with suppress(yaml.YAMLError, ValueError, TypeError, RecursionError):
         if text[:1] not in ("{", "["):
             return dict(parse_qsl(text, max_num_fields=_MEMBERS)) or None
-        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            return orjson.loads(orjson.dumps(literal_eval(text)))
         if "&" not in text and "*" not in text:  # anchors and aliases
             return orjson.loads(orjson.dumps(yaml.load(text, Loader=_LOADER)))  # noqa: S506 (it makes texts alone)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-        pass
     return None
-
-
-_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from . import contract_repairs as contract
 from . import record_repairs as records
-from . import states
 from .attempt import Attempt, Situation
 
 Repair = Callable[[Situation], Iterator[Attempt]]
@@ -50,14 +49,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "unsupported_media_type": Kind(CONTRACT, "A body is declared as application/json, in UTF-8.", contract.as_json),
         "validation_error": Kind(CONTRACT, "Query, headers and body fit the operation's schemas.", contract.mended),
         "metadata_key_invalid": Kind(
-            CONTRACT, "A key of a free map has 1 to 64 characters and no NUL.", contract.renamed_keys
+            CONTRACT, "A key of a free map has 1 to 64 characters and no NUL.", contract.keys_that_fit
         ),
         "route_not_found": Kind(CONTRACT, "The contract lists every path.", contract.another_route),
         "method_not_allowed": Kind(CONTRACT, "The contract names a path's methods."),
         # what it refers to
         "not_found": Kind(REFERENCE, "The path names a record that the caller sees."),
         "reference_not_found": Kind(
-            REFERENCE, "The body refers to records that exist and belong together.", records.another_reference
+            REFERENCE, "The body refers to records that exist and belong together.", records.another_record
         ),
         "merchant_not_found": Kind(REFERENCE, "A public key finds its merchant while it is active."),
         "sandbox_not_found": Kind(REFERENCE, "A path below /s/ names a sandbox that exists."),
@@ -72,23 +71,23 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             RULE, "document_type and type agree with the document.", records.agreeing_type
         ),
         "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", records.later_expiry),
-        "invalid_state_transition": Kind(RULE, _STATE, states.possible_move),
-        "project_not_active": Kind(RULE, "Only an active project takes orders.", states.active_project),
-        "project_archived": Kind(RULE, "An archived project cannot be changed.", states.live_project),
+        "invalid_state_transition": Kind(RULE, _STATE, records.possible_move),
+        "project_not_active": Kind(RULE, "Only an active project takes orders.", records.active_project),
+        "project_archived": Kind(RULE, "An archived project cannot be changed.", records.another_record),
         "project_has_activity": Kind(
             RULE, "A project with paid or open orders or running subscriptions is archived, not deleted."
         ),
-        "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", states.activated_plan),
-        "plan_sold_out": Kind(RULE, "A plan has at most max_subscribers subscribers.", states.roomier_plan),
+        "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", records.changed_plan),
+        "plan_sold_out": Kind(RULE, "A plan has at most max_subscribers subscribers.", records.changed_plan),
         "amount_mismatch": Kind(
             RULE, "Where amounts are strict, the items of an order add up to its total.", records.total_of_items
         ),
         "plan_in_use": Kind(
             RULE, "A plan with subscribers keeps its interval; one with open orders too is not deleted.",
-            states.unused_plan,
+            records.kept_members,
         ),
         "payment_method_not_allowed": Kind(
-            RULE, "An order is paid by one of its plan's payment_methods.", states.possible_method
+            RULE, "An order is paid by one of its plan's payment_methods.", records.changed_plan
         ),
         "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", None, False),
         "webhook_deleted": Kind(RULE, "A delivery is sent only while its webhook exists."),
@@ -97,15 +96,15 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "step_not_kept": Kind(RULE, "Only a step or an instant whose state is stored can be asked for."),
         "idempotency_in_progress": Kind(RULE, "One request at a time is processed with an Idempotency-Key."),
         # what the control surface does to orders
-        "order_already_paid": Kind(RULE, "An order can be paid once.", states.payable_order),
+        "order_already_paid": Kind(RULE, "An order can be paid once.", records.payable_order),
         "order_not_payable": Kind(
-            RULE, "Only an open order can be paid, in full and before it expires.", states.payable_order
+            RULE, "Only an open order can be paid, in full and before it expires.", records.payable_order
         ),
-        "order_not_refundable": Kind(RULE, "Only a paid order can be refunded.", states.refundable_order),
-        "refund_exceeds_amount": Kind(RULE, "No more is refunded than was paid.", states.smaller_refund),
-        "refund_window_closed": Kind(RULE, "A payment can be refunded within 90 days.", states.refundable_order),
+        "order_not_refundable": Kind(RULE, "Only a paid order can be refunded.", records.refundable_order),
+        "refund_exceeds_amount": Kind(RULE, "No more is refunded than was paid.", records.smaller_refund),
+        "refund_window_closed": Kind(RULE, "A payment can be refunded within 90 days.", records.refundable_order),
         "failure_code_not_applicable": Kind(
-            RULE, "A payment fails with a code of its payment method.", states.failure_of_method
+            RULE, "A payment fails with a code of its payment method.", records.failure_of_method
         ),
         # what was simulated, or is over by now
         "rate_limited": Kind(FAULT, "A caller sends a limited number of requests (--rate-limit). Send it again later."),

@@ -24,8 +24,8 @@ from ..contract.source import METHODS, Json
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
 from ..store.memory import Store
-from .attempt import NOTHING, TABLES, Attempt
-from .mending import Mender
+from .attempt import TABLES, Attempt
+from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
 from .search import Search, values_of
 
@@ -40,11 +40,6 @@ class LiveExamples:
 
     def __init__(self, document: Document, mender: Mender, rehearsal: Rehearsal) -> None:
         self.document, self.mender, self.rehearsal = document, mender, rehearsal
-        self.singles = {
-            TABLES[operation.path[:-1].rpartition("{")[2]]: operation.path
-            for operation in document.operations.values()
-            if operation.method == "GET" and operation.path[:-1].rpartition("{")[2] in TABLES
-        }
 
     async def fill(self, call: Call, raw: Json, *, is_control: bool) -> None:
         """Fill a contract whose examples name ids of the sandbox. The control contract's requests are not rehearsed."""
@@ -59,7 +54,7 @@ class LiveExamples:
         for item in raw.get("x-webhooks", {}).values():
             media = item["post"]["requestBody"]["content"][JSON]
             if "example" in media:
-                media["example"] = await filling.filled(media["schema"], media["example"], {})
+                media["example"] = filling.filled(media["schema"], media["example"], {})
         shown = raw["components"].get("examples", {})
         used = set(_SHARED.findall(orjson.dumps([raw["paths"], raw["components"].get("responses")]).decode()))
         for name in shown.keys() - used:  # each operation has its own by now
@@ -98,7 +93,7 @@ class _Filling:
         about: dict[str, dict[str, str]] = {}
         for name in bodies or next(iter(ids.values()), {}) or {"": {}}:
             values = {key: of[name]["value"] for key, of in ids.items() if name in of}
-            body = bodies[name]["value"] if name in bodies else NOTHING
+            body = bodies[name]["value"] if name in bodies else ABSENT
             found = None if is_control else await self._succeeding(path, method, values, body)
             if found is not None:
                 values, body = found
@@ -108,7 +103,7 @@ class _Filling:
                     bodies[name]["value"] = body
             about[name] = {TABLES[key]: value for key, value in values.items() if key in TABLES}
         for name, example, schema in answers:
-            example["value"] = await self.filled(schema, example["value"], about.get(name, {}))
+            example["value"] = self.filled(schema, example["value"], about.get(name, {}))
 
     def _answers(self, raw: Json) -> Iterator[tuple[str, Json, Json]]:
         """Name, example and schema of the answers of success."""
@@ -135,10 +130,12 @@ class _Filling:
                 of["value"] = self._chosen(TABLES[parameter], fixed) or of["value"]
             path = path.replace(f"{{{parameter}}}", of["value"])
         for query in self._queries(raw, example["value"]):
-            answer = await self._ask(path, query)
-            if answer is not None:
-                example["value"] = answer
-                if _rows(answer):
+            question = Question("GET", path, query, self.headers)
+            answer = await self.owner.rehearsal.ask(self.server, self.copy, question, self.prefix)
+            await asyncio.sleep(0)  # others are served between two requests
+            if answer.is_success:
+                example["value"] = orjson.loads(answer.body)
+                if _rows(example["value"]):
                     return
 
     def _queries(self, raw: Json, value: Json) -> Iterator[str]:
@@ -151,13 +148,6 @@ class _Filling:
         if len(states) == 1:
             yield urlencode(limit | {"status": states.pop()})
         yield urlencode(limit)
-
-    async def _ask(self, path: str, query: str = "") -> Any:
-        """What the sandbox answers to a GET; None where it refuses."""
-        question = Question("GET", path, query, self.headers, b"")
-        answer = await self.owner.rehearsal.ask(self.server, self.copy, question, self.prefix)
-        await asyncio.sleep(0)  # others are served between two requests
-        return orjson.loads(answer.body) if answer.is_success else None
 
     # -- what changes something
 
@@ -183,7 +173,7 @@ class _Filling:
     def _attempt(self, path: str, method: str, values: dict[str, str], body: Any) -> Attempt:
         for parameter, value in values.items():
             path = path.replace(f"{{{parameter}}}", value)
-        sent = b"" if body is NOTHING else orjson.dumps(body)
+        sent = b"" if body is ABSENT else orjson.dumps(body)
         return Attempt(Question(method, path, "", self.headers, sent))
 
     def _alternatives(self, values: dict[str, str], body: Any) -> Iterator[tuple[dict[str, str], Any]]:
@@ -197,32 +187,27 @@ class _Filling:
                 plan = self.store.plans.peek(ident)
                 assert plan is not None
                 yield values, body | {"planId": ident, "projectId": plan["projectId"]}
-        elif isinstance(body, dict) and "projectId" in body:
-            for ident in self._newest("projects"):
-                yield values, body | {"projectId": ident}
 
     # -- records
 
-    async def filled(self, schema: Json, value: Any, about: Mapping[str, str]) -> Any:
+    def filled(self, schema: Json, value: Any, about: Mapping[str, str]) -> Any:
         """A value with whole records of the sandbox in the places of its own; `about` are ids by table."""
         if isinstance(value, list):
             items = self.document.resolve(schema).get("items", {})
-            return [await self.filled(items, item, about) for item in value]
+            return [self.filled(items, item, about) for item in value]
         if not isinstance(value, dict):
             return value
         name = str(schema.get("$ref", "")).rpartition("/")[2]
-        table, members = (
-            self._tables.get(_VARIANTS.get(name, name)),
-            self.document.resolve(schema).get("properties", {}),
-        )
+        members = self.document.resolve(schema).get("properties", {})
+        table = self._tables.get(_VARIANTS.get(name, name))
         if table is None:
-            return {key: await self.filled(members.get(key, {}), item, about) for key, item in value.items()}
-        ident = about.get(table) or self._chosen(table, value)
-        record = None if ident is None else await self._record(table, ident)
+            return {key: self.filled(members.get(key, {}), item, about) for key, item in value.items()}
+        record = self.store.tables[table].find(about.get(table) or self._chosen(table, value) or "")
         if record is None:
             return value
         secrets = {key for key in members if self.document.resolve(members[key]).get("x-secret") is True}
-        return {key: value[key] for key in secrets & value.keys()} | record
+        shown: Json = orjson.loads(self.store.shown(self.store.tables[table], record))
+        return {key: value[key] for key in secrets & value.keys()} | shown
 
     @cached_property
     def _tables(self) -> dict[str, str]:
@@ -241,14 +226,6 @@ class _Filling:
     def _newest(self, table: str) -> Iterator[str]:
         rows = self.store.tables[table]
         return (rows.rows[key].id for key in reversed(rows.order))
-
-    async def _record(self, table: str, ident: str) -> Any:
-        """A record as the API shows it."""
-        path = self.owner.singles.get(table)
-        if path is not None:
-            return _holding(await self._ask(f"{path.rpartition('/')[0]}/{ident}"), ident)
-        record = self.store.tables[table].find(ident)
-        return None if record is None else orjson.loads(record.public)
 
 
 def _holding(value: Any, ident: str) -> Any:

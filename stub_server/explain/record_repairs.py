@@ -1,161 +1,236 @@
-"""Repairs of requests whose values conflict with stored records: free values, and records that exist."""
+"""Repairs of requests that conflict with stored records: free values, other records, and calls that come first."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
-from itertools import count
+from itertools import count, pairwise
 from types import MappingProxyType
 from typing import Any
 
+from ..calls.call import CONTROL
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, infer, normalise
-from ..domain.orders import items_cents
+from ..domain.lifecycle import path as way
+from ..domain.orders import DEFAULT_FAILURE, items_cents
+from ..domain.payments import can_be_late
 from ..http.inside import Question
 from ..kernel.clock import DAY, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import Row, UniqueKey
 from ..store.table import Table
-from .attempt import LOOKED_AT, Attempt, Situation
+from .attempt import Attempt, Situation
 from .contract_repairs import example_of
-from .mending import Mending, Unmendable
+from .mending import ABSENT, Unmendable
 
 _TRIED = 4  # records
-_CREATING = {
-    "projects": "createProject",
-    "plans": "createPlan",
-    "products": "createProduct",
-    "customers": "createCustomer",
-    "webhooks": "createWebhook",
-    "api_keys": "createApiKey",
-}
-"""The operations that create the record of a table; its id is the first new one."""
 _ITEM = re.compile(r"([A-Za-z_]+)\[[0-9]+\]").fullmatch
-_REFERENCE = "No such record exists; this one fits."
+_FITS = "This record exists and fits."
 _YEAR = 365 * DAY
 
 
-def another_reference(s: Situation) -> Iterator[Attempt]:
-    """409 `reference_not_found`: a record that exists where the body refers to none."""
+# -- records that exist and can be used
+
+
+def another_record(s: Situation) -> Iterator[Attempt]:
+    """Records that exist and can be used, in place of those that the body names."""
     item = _ITEM(s.field)
-    name = item[1] if item is not None else s.field
     if item is not None:
-        yield from _items(s, name)
-    elif name == "planId":
-        yield from _plans(s)
-    elif name == "projectId":
+        yield from _items(s, item[1])
+    elif s.attempt.member("planId") is not None:
+        yield from _offers(s)
+    elif s.attempt.member("projectId") is not None:  # what belongs to an archived project cannot change
         yield from _projects(s)
 
 
 def _items(s: Situation, name: str) -> Iterator[Attempt]:
     """A list of ids without those that do not exist; where none is left, with one that does."""
-    table = s.store.plans if name == "planIds" else s.store.projects
-    project_id = None
-    if table is s.store.plans:
-        target = s.target
-        project_id = str(s.attempt.member("projectId") or (target and target.public["projectId"])).lower()
+    table, equal = s.store.projects, {}
+    if name == "planIds":
+        project = s.attempt.member("projectId") or (s.target and s.target.public["projectId"])
+        table, equal = s.store.plans, {"projectId": str(project).lower()}
 
     def exists(ident: str) -> bool:
         row = table.peek(ident.lower())
-        return row is not None and project_id in (None, row.get("projectId"))
+        return row is not None and equal.items() <= row.items()
 
-    listed = list(s.attempt.member(name) or ())
-    kept = [ident for ident in listed if exists(ident)]
-    others = s.newest(table, 1) if project_id is None else s.newest(table, 1, projectId=project_id)
-    if not kept and others:
-        yield s.attempt.with_member([name], [others[0].id], _REFERENCE)
+    kept = [ident for ident in s.attempt.member(name) if exists(ident)]
+    kept = kept or [row.id for row in s.newest(table, **equal)[:1]]
     yield s.attempt.with_member([name], kept, "Of these, the records exist.")
 
 
 def _projects(s: Situation) -> Iterator[Attempt]:
-    """The project of the plan that the body names, else a live one, with plans where a plan is needed."""
-    for row in _buyable_projects(s)[:_TRIED]:
-        yield s.attempt.with_member(["projectId"], row.id, _REFERENCE)
-    for ident, call in made(s, s.store.projects):
-        for attempt in s.after("No project exists.", call):
-            yield attempt.with_member(["projectId"], ident, _REFERENCE)
+    """A project that is not archived, first those that sell."""
+    live = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
+    for row in sorted(live, key=lambda row: row.public["status"] != "active")[:_TRIED]:
+        yield s.attempt.with_member(["projectId"], row.id, _FITS)
+    if not live:
+        yield from _made(s, s.store.projects, "createProject", "projectId", status="active")
 
 
-def _plans(s: Situation) -> Iterator[Attempt]:
-    """A plan of the project, else of another one."""
-    project_id = str(s.attempt.member("projectId")).lower()
-    for row in sold(s, project_id)[:_TRIED]:
-        yield s.attempt.with_member(["planId"], row.id, _REFERENCE)
-    known = s.store.plans.open(str(s.attempt.member("planId")).lower())
-    if known is not None:
-        yield s.attempt.with_member(["projectId"], known.public["projectId"], "It is the project of the plan.")
-    for ident, call in made(s, s.store.plans, projectId=project_id):
-        for attempt in s.after("The project has no plan that is sold.", call):
-            yield attempt.with_member(["planId"], ident, _REFERENCE)
+def _offers(s: Situation) -> Iterator[Attempt]:
+    """The order for a plan and project that sell now, first for those that the body names."""
+    wanted, method = s.attempt.body, s.attempt.member("paymentMethod") or "pix"
+    active = [row.id for row in s.newest(s.store.projects) if row.public["status"] == "active"]
 
-
-def _buyable_projects(s: Situation) -> list[Row]:
-    """Live projects, first the one of the plan that the body names, then those that sell."""
-    plan = s.store.plans.peek(str(s.attempt.member("planId")).lower())
-    rows = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
-    needs_plan = s.attempt.member("planId") is not None
-
-    def rank(row: Row) -> tuple[bool, bool, bool]:
-        is_its_own = plan is not None and plan["projectId"] == row.id
-        return not is_its_own, row.public["status"] != "active", needs_plan and not sold(s, row.id)
-
-    return sorted(rows, key=rank)
-
-
-def sold(s: Situation, project_id: str) -> list[Row]:
-    """The plans of a project, first those that can be bought as the body asks."""
-    method = s.attempt.member("paymentMethod") or "pix"
-
-    def rank(row: Row) -> tuple[bool, bool, bool, bool]:
+    def rank(row: Row) -> tuple[bool, ...]:
         plan = row.public
         return (
             plan["status"] != "active",
+            row.id != str(wanted["planId"]).lower(),
+            plan["projectId"] != str(wanted.get("projectId")).lower(),
             method not in plan["payment_methods"],
-            plan["amount"] != s.attempt.member("totalAmount"),
+            plan["amount"] != wanted.get("totalAmount"),
             plan["max_subscribers"] is not None,
         )
 
-    return sorted(s.newest(s.store.plans, projectId=project_id), key=rank)
+    plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in active]
+    for row in sorted(plans, key=rank)[:_TRIED]:
+        attempt = s.attempt.with_member(["projectId"], row.public["projectId"], _FITS)
+        yield attempt.with_member(["planId"], row.id, _FITS)
+    if active:
+        yield from _made(s, s.store.plans, "createPlan", "planId", projectId=active[0])
+    else:  # the next repair makes a plan
+        yield from _made(s, s.store.projects, "createProject", "projectId", status="active")
 
 
-def made(s: Situation, table: Table, **given: Any) -> Iterable[tuple[str, Question]]:
-    """A call that makes a record, and the id that it will have: ids follow from the position of the sandbox."""
-    operation = s.document.operations.get(_CREATING.get(table.name, ""))
-    if operation is None:
+def _made(s: Situation, table: Table, operation_id: str, member: str, **given: Any) -> Iterator[Attempt]:
+    """The attempt after a call that makes the record that it names; ids follow from the position of the sandbox."""
+    operation = s.document.operations.get(operation_id)
+    example = ABSENT if operation is None else example_of(operation, s.mender.resolve)
+    if operation is None or not isinstance(example, dict):
         return
-    example = example_of(operation, s.mender.resolve)
-    body = {**(example if isinstance(example, dict) else {}), **given}
     try:
-        body = Mending(s.mender, s.now, {}).mend(operation.body, body, "body", example)
+        body = s.mender.mend(operation.body, example | given, s.now, example)
     except Unmendable:
         return
-    if "projectId" in body and "projectId" not in given:
-        projects = s.newest(s.store.projects, LOOKED_AT)
-        if table.name == "webhooks":
-            del body["projectId"]
-        elif projects:
-            body["projectId"] = projects[0].id
-    call = s.call(operation.id, {}, _unlike_others(s, table, body))
-    if call is not None:
-        yield Cutter(s.copy.ids).uuid(), call
-
-
-def _unlike_others(s: Situation, table: Table, body: dict[str, Any]) -> dict[str, Any]:
-    """The body of a new record with values that no other one has, and without references that it can do without."""
-    made = {name: value for name, value in body.items() if name != "planIds"}
     for key in s.document.unique.get(table.spec.schema, ()):
-        made |= {key.name: _unused(table, key, made)} if key.name in made else {}
-    return made | ({"status": "active"} if table.name == "projects" else {})
+        body |= {key.name: _unused(table, key, body)} if key.name in body else {}
+    for attempt in s.after("There is no record that can be used.", s.call(operation_id, {}, body)):
+        ids = {"projectId": body.get("projectId"), member: Cutter(s.copy.ids).uuid()}
+        for name, ident in ids.items():
+            attempt = attempt.with_member([name], ident, _FITS)
+        yield attempt
 
 
-def free_value(s: Situation) -> Iterator[Attempt]:
-    """409 of a unique key: a similar value that no record has."""
-    for table in s.store.tables.values():
-        for key in s.document.unique.get(table.spec.schema, ()):
-            if key.code == s.answer.code and s.operation.id.endswith(table.spec.schema) and key.name in _VARIANTS:
-                known = s.target.public if s.target else {"projectId": None}
-                made = _unused(table, key, known | s.attempt.body)
-                yield s.attempt.with_member([key.name], made, "No other record has this value.")
+def project_of(s: Situation) -> Row | None:
+    """The project that a request is about: of the path, of the record in the path, or of the body."""
+    ident = s.values.get("projectId") or s.attempt.member("projectId")
+    target = s.target
+    if target is not None and "projectId" in target.public:
+        ident = target.public["projectId"]
+    return None if ident is None else s.store.projects.open(str(ident).lower())
+
+
+def plan_of(s: Situation) -> Row | None:
+    """The plan that a request is about: of the path, or of the body."""
+    return s.store.plans.open(str(s.values.get("planId") or s.attempt.member("planId")).lower())
+
+
+# -- calls that come first
+
+
+def active_project(s: Situation) -> Iterator[Attempt]:
+    """An order for an inactive project: activate it, or order from another one."""
+    project = project_of(s)
+    if project is not None:
+        yield from s.after("Only an active project takes orders.", *_moves(s, project, "active"))
+    yield from another_record(s)
+
+
+def possible_move(s: Situation) -> Iterator[Attempt]:
+    """A project's move: the calls that lead there, or no move."""
+    project = s.target
+    if project is None or "projectId" not in s.values:
+        return
+    lifecycle = s.copy.rules.lifecycles["Project"]
+    sent = s.attempt.member("status")
+    wanted = next((m.to for m in lifecycle.moves if s.operation.id in m.by), None) if sent is None else sent
+    is_now = project.public["status"]
+    between = way(lifecycle, is_now, str(wanted))[1:-1]
+    if between:
+        yield from s.after(f"From {is_now} it needs several moves.", *_moves(s, project, between[-1]))
+    if sent is not None:
+        yield s.attempt.with_member(["status"], is_now, "The status stays as it is.")
+
+
+def _moves(s: Situation, project: Row, to: str) -> list[Question | None]:
+    """The calls that bring a project to a state; none that works where there is no way."""
+    lifecycle = s.copy.rules.lifecycles["Project"]
+    calls: list[Question | None] = []
+    for from_, then in pairwise(way(lifecycle, project.public["status"], to)):
+        found = lifecycle.find(from_, then)
+        known = (s.document.operations.get(name) for name in (found.by if found else ()))
+        action = next((operation.id for operation in known if operation and not operation.body_required), "")
+        calls.append(s.call(action, {"projectId": project.id}))
+    return calls or [None]
+
+
+def changed_plan(s: Situation) -> Iterator[Attempt]:
+    """Another payment method, a change of the plan that comes first, or another plan."""
+    plan, methods = plan_of(s), list[str]()
+    if s.answer.code == "plan_not_active":
+        changes: dict[str, Any] = {"status": "active"}
+    elif s.answer.code == "plan_sold_out":
+        changes = {"max_subscribers": None}
+    else:
+        methods = plan.public["payment_methods"] if plan is not None else []
+        changes = {"payment_methods": [*methods, s.attempt.member("paymentMethod") or "pix"]}
+    if s.operation.id == "createOrder":
+        for method in methods:
+            yield s.attempt.with_member(["paymentMethod"], method, "The plan accepts this method.")
+    if plan is not None:
+        yield from s.after("The plan must allow this order.", s.call("updatePlan", {"planId": plan.id}, changes))
+    yield from another_record(s)
+
+
+def refundable_order(s: Situation) -> Iterator[Attempt]:
+    """An open order is paid first, and a dispute won."""
+    target, lifecycle = s.target, s.copy.rules.lifecycles["Order"]
+    if target is None:
+        return
+    path, status = f"{CONTROL}/orders/{target.id}", target.public["status"]
+    if status in lifecycle.sets["payable"]:
+        yield from s.after("Only a paid order is refunded.", Question("POST", f"{path}/pay"))
+    elif "resolve_dispute" in lifecycle.controls(status):
+        headers = {"content-type": "application/json"}
+        call = Question("POST", f"{path}/dispute/resolve", "", headers, b'{"outcome":"won"}')
+        yield from s.after("A disputed order is refunded once the dispute is won.", call)
+
+
+# -- other values
+
+
+def kept_members(s: Situation) -> Iterator[Attempt]:
+    """A plan in use keeps what its holders have bought."""
+    body, plan = s.attempt.body, s.target
+    fields = [entry["field"] for entry in s.answer.details if isinstance(body, dict) and entry["field"] in body]
+    if not fields or plan is None:
+        return
+    if body.keys() - set(fields):
+        yield s.attempt.without_members(fields, "It is fixed while there are subscribers.")
+    kept = {name: plan.public[name] for name in fields}
+    yield s.attempt.with_body(body | kept, dict.fromkeys((f"body.{name}" for name in kept), "It stays as it is."))
+
+
+def payable_order(s: Situation) -> Iterator[Attempt]:
+    """A payment without what does not fit the order."""
+    if s.field in ("amount", "paid_at"):
+        yield s.attempt.without_members([s.field], "Without it the payment fits the order.")
+    if s.target is not None and can_be_late(s.target.public, s.copy.clock.now):
+        yield s.attempt.with_member(["late"], True, "A boleto that has expired can be paid late.")
+
+
+def smaller_refund(s: Situation) -> Iterator[Attempt]:
+    """What is left is refunded."""
+    yield s.attempt.without_members(["amount"], "Without an amount all that is left is refunded.")
+
+
+def failure_of_method(s: Situation) -> Iterator[Attempt]:
+    """A failure that payments of the order's method can have."""
+    if s.target is not None:
+        code = DEFAULT_FAILURE[s.target.public["paymentMethod"]]
+        yield s.attempt.with_member(["code"], code, "Payments of this method fail with it.")
 
 
 def total_of_items(s: Situation) -> Iterator[Attempt]:
@@ -175,12 +250,11 @@ def another_key(s: Situation) -> Iterator[Attempt]:
 
 def agreeing_type(s: Situation) -> Iterator[Attempt]:
     """Types that agree with the document."""
-    base = ["customer"] if "customer" in (s.attempt.body or {}) else []
+    base = ["customer"] if s.attempt.member("customer") is not None else []
     target = s.target
     document = s.attempt.member(*base, "document") or (target.public["document"] if target else "")
-    kind, holder = infer(str(document))
     made = s.attempt
-    for name, value in (("document_type", kind), ("type", holder)):
+    for name, value in zip(("document_type", "type"), infer(str(document)), strict=True):
         if target is not None or made.member(*base, name) is not None:
             made = made.with_member([*base, name], value, "It follows from the document.")
     yield made
@@ -190,6 +264,16 @@ def later_expiry(s: Situation) -> Iterator[Attempt]:
     """An API key is switched on with an end that is still to come."""
     until = iso(s.copy.clock.now + _YEAR)
     yield s.attempt.with_member(["expires_at"], until, "The key has expired: it needs a later end to be active.")
+
+
+def free_value(s: Situation) -> Iterator[Attempt]:
+    """409 of a unique key: a similar value that no record has."""
+    for table in s.store.tables.values():
+        for key in s.document.unique.get(table.spec.schema, ()):
+            if key.code == s.answer.code and s.operation.id.endswith(table.spec.schema) and key.name in _VARIANTS:
+                known = s.target.public if s.target else {"projectId": None}
+                made = _unused(table, key, known | s.attempt.body)
+                yield s.attempt.with_member([key.name], made, "No other record has this value.")
 
 
 def _unused(table: Table, key: UniqueKey, body: dict[str, Any]) -> str:

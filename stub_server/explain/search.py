@@ -52,7 +52,8 @@ class Search:
         """
         attempt = harmless(attempt, self._words, copy.clock.now, copy.rules.lifecycles["Project"])
         question = attempt.question
-        mark = tuple((*call[:3], tuple(call.headers.items()), call.body) for call in (*attempt.before, question))
+        calls = (*(call for call, _ in attempt.before), question)
+        mark = tuple((*call[:3], tuple(call.headers.items()), call.body) for call in calls)
         if self.left <= 0 or len(met) > DEEPEST or mark in self._seen:
             return None
         self._seen.add(mark)
@@ -85,7 +86,7 @@ class Search:
         if not further:
             return copy
         below = self._rehearsal.copy_of(copy)
-        for call in further:
+        for call, _ in further:
             self.left -= 1
             answer = await self._rehearsal.ask(self._server, below, call)
             await asyncio.sleep(0)
