@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 
+from ..kernel import money
+
 HOST = "pix.sandbox.example"
 BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
 MARK = "SANDBOX"
@@ -21,8 +23,6 @@ LARGEST_AMOUNT = 10**12 - 1  # BCB writes an amount as \d{1,10}\.\d{2}
 
 # EMV requires a city. A name in another alphabet may fold to an empty text.
 _CITY_UNKNOWN = "BRASIL"
-_CRC_START = 0xFFFF
-_TWO = tuple(f"{number:02}" for number in range(100))
 _LONGEST = 512  # EMV QRCPS, merchant-presented mode
 # What fields of a code must be, by number, and how a refusal says it; 01 and 54 may be absent.
 _VALUES = {
@@ -60,13 +60,11 @@ class BrCode:
     name: str
     city: str
     reference: str
-    single_use: bool
-    crc: str
 
 
-def crc16(data: bytes | str) -> str:
+def crc16(text: str) -> str:
     """CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF) as four capital hexadecimal digits."""
-    return f"{crc_hqx(data.encode() if isinstance(data, str) else data, _CRC_START):04X}"
+    return f"{crc_hqx(text.encode(), 0xFFFF):04X}"
 
 
 def capitals(text: str, limit: int | None = None) -> str:
@@ -96,25 +94,16 @@ def encode(amount_cents: int, txid: str, base: str, name: str, city: str) -> str
         raise ValueError("The amount is from 1 cent to ten digits of reais.")
     if not (26 <= len(txid) <= 35 and txid.isascii() and txid.isalnum()):
         raise ValueError("A txid is 26 to 35 letters and digits.")
-    opening, crc = _opening(base, len(txid))
-    amount = f"{amount_cents // 100}.{_TWO[amount_cents % 100]}"
-    rest = (
-        f"{txid}{_CURRENCY}54{_TWO[len(amount)]}{amount}{_receiver(name, city)}{_REFERENCE}{txid[:REFERENCE_LIMIT]}6304"
-    )
-    return f"{opening}{rest}{crc_hqx(rest.encode(), crc):04X}"
-
-
-@lru_cache(maxsize=256)
-def _opening(base: str, length: int) -> tuple[str, int]:
-    """The code up to the txid in its address, and the checksum so far: the same for all charges."""
     host, slash, path = base.partition("/")
-    if not slash or len(base) + length > URL_LIMIT or _VISIBLE(path) is None or not _HOST.fullmatch(host):
+    if not slash or len(base + txid) > URL_LIMIT or _VISIBLE(path) is None or not _HOST.fullmatch(host):
         raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
     if not _RESERVED.fullmatch(host.partition(":")[0]):
         raise ValueError("The host must be of a reserved domain: nobody may be able to pay this code.")
-    account = f"{_SCHEME}25{len(base) + length:02}{base}"
-    opening = f"{_HEAD}26{len(account) + length:02}{account}"
-    return opening, crc_hqx(opening.encode(), _CRC_START)
+    account = _field("00", SCHEME) + _field("25", base + txid)
+    amount = _field("54", money.text(amount_cents))
+    reference = _field("62", _field("05", txid[:REFERENCE_LIMIT]))
+    code = f"{_HEAD}{_field('26', account)}{_CURRENCY}{amount}{_receiver(name, city)}{reference}6304"
+    return code + crc16(code)
 
 
 @lru_cache(maxsize=256)
@@ -160,8 +149,6 @@ def parse(code: str) -> BrCode:
         name=_limited(fields, "59", NAME_LIMIT),
         city=_limited(fields, "60", CITY_LIMIT),
         reference=_limited(_fields(_required(fields, "62"), "field 62"), "05", REFERENCE_LIMIT, "62-"),
-        single_use=fields.get("01") == "12",
-        crc=crc,
     )
 
 
@@ -192,8 +179,6 @@ def _field(ident: str, value: str) -> str:
 
 
 _HEAD = _field("00", "01") + _field("01", "12")
-_SCHEME = _field("00", SCHEME)
-_REFERENCE = f"62{REFERENCE_LIMIT + 4:02}05{REFERENCE_LIMIT:02}"
 _CURRENCY = _field("52", "0000") + _field("53", "986")
 
 

@@ -19,10 +19,8 @@ Names: TypeAlias = tuple[str, str, str]
 """The identifiers of a new order: its id, its code and its transaction's id."""
 Seller: TypeAlias = tuple[str, str, str]
 """The receiver of a PIX code (name and city), and the base URL of its image."""
-_CENT = Decimal("0.01")
 # Of the characters that a BR Code may contain, those that have another meaning in a query.
 _QUOTED = str.maketrans({character: f"%{ord(character):02X}" for character in "%+&# "})
-_EXACT = 10**13  # reais; below this, floats of any two amounts in whole cents differ
 
 
 def life(method: str, now: int) -> int:
@@ -273,19 +271,13 @@ def expires_at(public: Body) -> int:
 
 def items_cents(items: Iterable[Body]) -> int:
     """The total of order items in cents: each amount x quantity, rounded half to even."""
-    whole, fractions = 0, None
-    for item in items:
-        amount, quantity = item["amount"], item["quantity"]
-        near = round(amount * 100) if abs(amount) < _EXACT else 0
-        if near / 100 == amount and type(quantity) is int:
-            whole += near * quantity
-            continue
-        line = Decimal(repr(amount))
-        if quantity != 1:
-            line *= Decimal(repr(quantity))
-        line = line.quantize(_CENT, ROUND_HALF_EVEN) if abs(line) < 10**20 else line
-        fractions = line if fractions is None else fractions + line
-    return whole if fractions is None else whole + int(fractions * 100)
+    return sum(_line_cents(item["amount"], item["quantity"]) for item in items)
+
+
+def _line_cents(amount: float, quantity: float) -> int:
+    if quantity == 1:
+        return cents(amount)
+    return int((Decimal(repr(amount)) * Decimal(repr(quantity)) * 100).to_integral_value(ROUND_HALF_EVEN))
 
 
 def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from ..contract.document import Lifecycle, Move
 from ..kernel.problem import Conflict, detail, reference_not_found
 from ..kernel.record import Body, Row
+from ..kernel.text import counted
 from .lifecycle import move
 
 WRITE_ONLY = (
@@ -91,7 +92,7 @@ def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
     public = _settled(old | body)
     changed = [name for name in _RHYTHM if public[name] != old[name]]
     if changed and running:
-        holders = _counted(running, "running subscription")
+        holders = counted(running, "running subscription")
         message = f"The plan has {holders}: its {' and '.join(changed)} cannot change."
         raise Conflict(message, code="plan_in_use", details=[detail(name, "plan_in_use", message) for name in changed])
     public["updatedAt"] = now
@@ -118,13 +119,9 @@ def plan_warnings(wanted: Body) -> tuple[str, ...]:
 def check_unused(running: int, pending: int) -> None:
     """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted."""
     counts = ((running, "running subscription"), (pending, "pending order"))
-    if holders := [_counted(number, noun) for number, noun in counts if number]:
+    if holders := [counted(number, noun) for number, noun in counts if number]:
         advice = "To sell it no more, update its status to inactive."
         raise Conflict(f"The plan has {' and '.join(holders)}.", advice=advice, code="plan_in_use")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 # -- products
