@@ -67,8 +67,8 @@ def warnings_for(phones: Mapping[str, Any], address: Mapping[str, str]) -> tuple
 def _ddd_of(phone: Mapping[str, str] | str) -> str:
     """The dialling code of a phone; empty when it has none, is foreign or ambiguous."""
     if not isinstance(phone, str):
-        country = _NO_DIGIT.sub("", phone.get("country_code", ""))
-        return phone.get("area_code", "").strip() if country in ("", "55") else ""
+        country = _NO_DIGIT.sub("", phone.get("country_code") or "")
+        return (phone.get("area_code") or "").strip() if country in ("", "55") else ""
     digits = _NO_DIGIT.sub("", phone)
     if phone.strip().startswith("+") or len(digits) > 11:
         digits = digits[2:] if digits.startswith("55") else ""
