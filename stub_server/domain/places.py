@@ -5,7 +5,6 @@ Contacts are not refused: ranges change and people move, so a doubtful one is ac
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 _DIALLING = {
