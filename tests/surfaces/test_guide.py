@@ -95,7 +95,7 @@ def has_anchor(address: str, texts: dict[str, str]) -> bool:
         ("docker", "/guide/teams#docker"),
         ("back up the store", "/guide/stores#back-up"),
         ("prometheus", "/guide/stores#metrics"),
-        ("typed client", "/guide/typescript"),
+        ("typed client", "/guide/typescript#generate-a-client"),
         ("compare with the real backend", "/guide/verify"),
         ("correct the contract", "/guide/overlays"),
     ],
