@@ -33,7 +33,7 @@ class RequestLog:
         self._json, self._stream = form == "json", stream or sys.stderr
         self._coloured = not self._json and self._stream.isatty()
         self._waiting: deque[Entry] = deque(maxlen=AT_ONCE)
-        self._added = self._taken = 0
+        self._added = self._begun = 0
         self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
@@ -65,7 +65,7 @@ class RequestLog:
         """Write the waiting lines, and the number of those that were dropped."""
         waiting, added = self._waiting, self._added
         entries = [waiting.popleft() for _ in range(len(waiting))]
-        dropped, self._taken = max(0, added - self._taken - len(entries)), max(added, self._taken + len(entries))
+        dropped, self._begun = max(0, added - self._begun - len(entries)), max(added, self._begun + len(entries))
         if not entries:
             return
         lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
