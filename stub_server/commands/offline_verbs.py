@@ -96,7 +96,7 @@ def init(tool: str, folder: Path) -> None:
         same = [target for target in existing if not target.is_symlink() and target.read_bytes() == files[target]]
         if existing != same:
             names = ", ".join(str(target) for target in existing if target not in same)
-            raise Unusable(f"{names} exists already. Remove it, or name another folder.")
+            raise Unusable(f"{names} exists already. Remove it, or name another folder and copy from there.")
         for target in (target for target in files if target not in same):
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:  # follows no link that somebody puts there meanwhile

@@ -17,20 +17,17 @@ from .conftest import Project
 
 pytestmark = pytest.mark.check
 
-CHROMIUM = """import config from "./playwright.config.js";
-const launchOptions = { executablePath: "%s", args: ["--no-sandbox"] };
-export default { ...config, use: { launchOptions } };
-"""
 PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encoding="utf-8")
-(APART,) = re.findall(r"^```ts\n// tests/customers.test.ts\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+TESTS = dict(re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 
 
 def begun(folder: Project, tool: str, extension: str) -> None:
-    """A project with what `init` writes, and the test file of docs/typescript.md."""
+    """A project with what `init` writes, and the test files of docs/typescript.md."""
     done = CliRunner().invoke(main, ["init", tool, str(folder.folder)])
     assert 0 == done.exit_code, done.output
-    text = APART.replace("vitest", tool)
-    (folder.folder / "tests" / f"customers.{extension}.ts").write_text(text, encoding="utf-8")
+    for name, text in TESTS.items():
+        written = text.replace("vitest", tool)
+        (folder.folder / "tests" / f"{name}.{extension}.ts").write_text(written, encoding="utf-8")
 
 
 def compiled(folder: Project) -> list[str]:
@@ -48,7 +45,7 @@ def test_vitest_passes_with_a_server_of_its_own(folder: Project) -> None:
     begun(folder, "vitest", "test")
     ran = folder.run("node_modules/.bin/vitest", "run")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "3 passed" in ran.stdout
+    assert "4 passed" in ran.stdout
     assert [] == compiled(folder)
 
 
@@ -68,10 +65,9 @@ def test_playwright_pays_an_order_in_a_browser(folder: Project) -> None:
     if chromium is None:
         pytest.skip("chromium is not on this machine: no test of Playwright was run")
     begun(folder, "playwright", "spec")
-    (folder.folder / "here.config.ts").write_text(CHROMIUM % chromium, encoding="utf-8")
-    ran = folder.run("node_modules/.bin/playwright", "test", "-c", "here.config.ts")
+    ran = folder.run("node_modules/.bin/playwright", "test", CHROMIUM=chromium)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "3 passed" in ran.stdout
+    assert "4 passed" in ran.stdout
     assert [] == compiled(folder)
 
 
