@@ -85,7 +85,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option(
     "--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one and prints it."
 )
-@click.option("--base-url", type=BaseUrl(), help="URL of the server that answers show, if not host and port.")
+@click.option("--base-url", type=BaseUrl(), help="URL of this server in its answers, if not host and port.")
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=_instant, metavar="ISO8601",
@@ -113,10 +113,10 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="A directory keeps sandboxes across restarts, a database for many servers.")  # fmt: skip
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
 @click.option("--resident", type=click.IntRange(1, 100_000), default=1_000, metavar="N",
-              help="With --store: maximum of sandboxes in memory. Others are opened when asked for.")  # fmt: skip
+              help="With --store: maximum number of sandboxes in memory. Others are opened when asked for.")  # fmt: skip
 @click.option("--salvage", is_flag=True, help="Open a damaged --store; damaged files are moved to DIR/damaged-1.")
 @click.option("--restore", type=EXISTING,
-              help="Begin the default sandbox with an exported file, unless --store has one.")  # fmt: skip
+              help="Exported file that the default sandbox begins with, unless --store has one.")  # fmt: skip
 @click.option("--drop-unfit", is_flag=True,
               help="Leave out records of --store and --restore that do not fit the contract, and what refers to "
               "them.")  # fmt: skip
@@ -130,15 +130,16 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     help="On a public --host, deliver webhooks to private networks and this machine too.",
 )
 @click.option("--max-connections", type=Number(1), default=512,
-              help="Maximum of connections. At the limit, the one idle longest is closed.")  # fmt: skip
-@click.option("--rate-limit", type=_rate, metavar="N/60s", help="Requests of each caller in a time; the next is 429.")
+              help="Maximum number of connections. At the limit, the one idle longest is closed.")  # fmt: skip
+@click.option("--rate-limit", type=_rate, metavar="N/60s",
+              help="Maximum number of requests of a caller in a time; the next is 429.")  # fmt: skip
 @click.option(
     "--admin-key", metavar="KEY", help="Require this key for /_sandbox. Without one, a public --host answers 403 there."
 )
 @click.option(
     "--jwt-secret",
     metavar="TEXT",
-    help="Secret that signs tokens, if not the seed's on loopback and a random one elsewhere.",
+    help="Secret that signs tokens. Default: made from the seed on loopback, else random.",
 )
 @_one_of("--log", "requests quiet json", "A line per request on standard error, none, or JSON.")
 @click.option("--ready-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",

@@ -38,8 +38,8 @@ def controls() -> str:
     """The page of the controls."""
     return page(
         "Controls",
-        f"""What a payer, a bank or time would do: operations below `{BELOW}`, of the sandbox NAME below
-        `/s/NAME{BELOW}`. On loopback they need no key. Elsewhere send `{_KEY}` or
+        f"""Operations below `{BELOW}` that do what a payer, a bank or time would do. For the sandbox NAME, call them
+        below `/s/NAME{BELOW}`. On loopback they need no key. Elsewhere send `{_KEY}` or
         [`X-Sandbox-Control-Key`](../teams.md), or the answer is 403
         [`admin_key_required`](errors.md#admin_key_required). A body is JSON; one that cannot be read or does not fit is
         refused as by the API. The page of each in a running server, such as `/docs/payOrder`, also has its answers and
