@@ -113,7 +113,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="A directory keeps sandboxes across restarts, a database for many servers.")  # fmt: skip
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
 @click.option("--resident", type=click.IntRange(1, 100_000), default=1_000, metavar="N",
-              help="With --store: maximum number of sandboxes in memory. Others are opened when asked for.")  # fmt: skip
+              help="With --store: maximum number of sandboxes in memory. Others open when asked for.")  # fmt: skip
 @click.option("--salvage", is_flag=True, help="Open a damaged --store; damaged files are moved to DIR/damaged-1.")
 @click.option("--restore", type=EXISTING,
               help="Exported file that the default sandbox begins with, unless --store has one.")  # fmt: skip
