@@ -118,9 +118,8 @@ def test_what_has_a_default_may_be_left_out(project: Project) -> None:
 def test_the_typescript_of_the_readme_compiles_and_runs(project: Project, live: Live, sandbox_name: str) -> None:
     """Its commands generate the types and run the program, which buys a plan; the pinned tools are there already."""
     section = PAGE.read_text(encoding="utf-8")
-    (setup, types, run, _), (_, program) = (
-        re.findall(rf"^```{kind}\n(.*?)^```", section, re.MULTILINE | re.DOTALL) for kind in ("sh", "ts")
-    )
+    setup, types, run, _ = re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    (program,) = re.findall(r"^```ts\n(// src/.*?)^```", section, re.MULTILINE | re.DOTALL)
     names = json.loads((SHIPPED / "package.json").read_text(encoding="utf-8"))
     for line in (setup + types).replace("http://127.0.0.1:4600", live.url).splitlines():
         if line.startswith("npm install"):
