@@ -15,8 +15,9 @@ from typing import Any
 
 import orjson
 
-from .generated import Emitting, Generator, Names, emitting
+from .generated import Emitting, Names, emitting, insert_emitters, insert_names
 from .overlay import apply, last_touch
+from .shapes import check_shapes
 from .source import METHODS, ContractError, Json, Place, error_at, line_of, read, unescaped, value_at
 
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
@@ -78,22 +79,23 @@ def load(
     """
     document = _Bundler(entry, reader).document()
     controls = document.pop("x-controls-from", None)
-    generator = Generator(() if controls is None else _Bundler(entry.parent / str(controls), reader).emitting())
-    generator.insert_emitters(document)
+    emitters = [] if controls is None else _Bundler(entry.parent / str(controls), reader).emitting()
+    insert_emitters(document, emitters)
     if names_of is None:
         named = document.get("x-names-from")
         names_of = document if named is None else load(entry.parent / str(named), (), reader)
     names = Names(dict(names_of))
     if "x-names-from" in document:
         _take_names(document, names)
-    generator.insert_names(document, names)
+    insert_names(document, names)
     shipped = document
     for overlay in overlays:
         before = document
         document = apply(document, overlay)
         with naming((overlay,), before):
-            generator.insert_emitters(document)
-            generator.insert_names(document, Names(document))
+            check_shapes(document)
+            insert_emitters(document, emitters, before)
+            insert_names(document, Names(document), before)
     with naming(overlays, shipped):
         _check_references(document)
     return document

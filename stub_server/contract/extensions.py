@@ -3,7 +3,6 @@
 `compatibility.py` compares it with the shipped contract, `lint.py` has what does not stop a start.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -13,7 +12,8 @@ from .document import JSON, MERCHANT, Document, Lifecycle
 from .formats import NO_FORMATS
 from .generated import SOURCE, marked_schemas
 from .schema import Schemas
-from .source import Json, Place, error_at, read
+from .shapes import check_shapes
+from .source import Json, Place, error_at
 
 
 def check(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
@@ -24,13 +24,13 @@ def check(document: Document, overlays: Sequence[Path] = (), shipped: Document |
     """
     with naming(overlays, None if shipped is None else shipped.raw):
         _check_openapi(document)
+        check_shapes(document.raw)
     check_tables(document, overlays, shipped)
 
 
 def check_tables(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
-    """Check the tables of a valid OpenAPI document against each other. Raises ContractError like `check`."""
+    """Check that what the tables of a valid document name is there. Raises ContractError like `check`."""
     with naming(overlays, None if shipped is None else shipped.raw):
-        _check_shapes(document.raw)
         _check_operations(document)
         for lifecycle in document.lifecycles.values():
             _check_states(document, lifecycle)
@@ -56,38 +56,6 @@ def _check_openapi(document: Document) -> None:
         found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
         # A default is checked by itself: where its schema is, is looked up.
         raise error_at(list(found.absolute_path) or path_to(found.schema, document.raw) or [], found.message[:400])
-
-
-_SHAPES = Path(__file__).with_name("extensions.yaml")
-# A webhook subscribes to `resource.*`, and payloads contain the name without escaping.
-_EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
-
-
-def _check_shapes(raw: Json) -> None:
-    """Check the shape of every extension."""
-    from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
-    from jsonschema.exceptions import best_match
-    from openapi_spec_validator.schemas import schema_v30
-
-    for name in raw.get("x-webhooks", {}):
-        if _EVENT_NAME(name) is None:
-            raise error_at(["x-webhooks", name], "call an event resource.past_tense")
-
-    def match(shape: Json, value: Json, place: Place) -> None:
-        error = best_match(Draft4Validator(shape).iter_errors(value))
-        if error is not None:
-            raise error_at([*place, *error.absolute_path], error.message[:400])
-
-    match(read(_SHAPES), raw, [])
-    # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.
-    payload = {"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]}
-    for name, item in raw.get("x-webhooks", {}).items():
-        schema = item["post"]["requestBody"]["content"][JSON]["schema"]
-        if "$ref" not in schema:
-            match(payload, schema, ["x-webhooks", name, "post", "requestBody", "content", JSON, "schema"])
-
-
-# -- names
 
 
 _IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"

@@ -7,7 +7,7 @@
 | `x-counts-of` | an integer member for each name | the same |
 | `x-one-of-from` | a choice of all webhook payloads | `x-webhooks` |
 
-It runs before the document is validated, so it skips a table that an overlay has broken, which a check rejects later.
+The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,78 +22,58 @@ SOURCE, COUNTS, PAYLOADS = "x-enum-from", "x-counts-of", "x-one-of-from"
 Emitting = tuple[str, list[str]]
 """An operationId and the events that it names in `x-emits`, or `*` for all."""
 At = tuple[str | int, ...]
-"""The place of a schema."""
-
-
-def inside(node: Json, *steps: str) -> dict[str, Json]:
-    """The object at these keys; empty where there is none."""
-    for step in steps:
-        node = node.get(step) if isinstance(node, dict) else None
-    return node if isinstance(node, dict) else {}
+"""The place of a schema or of a member."""
 
 
 def emitting(items: Iterable[Json]) -> Iterator[Emitting]:
     """The operations of path items, with the events that each names."""
     for item in items:
-        for operation in inside(item).values():
-            if "operationId" in inside(operation):
-                yield str(operation["operationId"]), _texts(operation.get("x-emits"))
-
-
-def payload_reference(item: Json) -> str | None:
-    """The `$ref` of an event's payload, None if the schema is written in place."""
-    reference = inside(item, "post", "requestBody", "content", "application/json", "schema").get("$ref")
-    return reference if isinstance(reference, str) else None
+        for operation in item.values():
+            if isinstance(operation, dict) and "operationId" in operation:
+                yield str(operation["operationId"]), operation.get("x-emits", [])
 
 
 class Names:
     """The names that a document gives its events, scopes, operations and states, in its order."""
 
     def __init__(self, document: dict[str, Json]) -> None:
-        """Raises ContractError for a table of another type."""
-        items, scopes = document.get("x-webhooks", {}), document.get("x-scopes", [])
-        if not isinstance(items, dict):
-            raise ContractError("$['x-webhooks']: must be a map of event types")
-        if not isinstance(scopes, list):
-            raise ContractError("$['x-scopes']: must be a list of scopes")
-        for number, scope in enumerate(scopes):
-            if not inside(scope).keys() >= {"name", "resource", "assignable"}:
-                where = json_path(["x-scopes", number])
-                raise ContractError(f"{where}: a scope needs name, resource, access, description and assignable")
-        self.events = tuple(items)
-        self._emitted_by = {name: _texts(inside(item, "post").get("x-emitted-by")) for name, item in items.items()}
-        self._payloads = {name: (payload_reference(item) or "").rpartition("/")[2] for name, item in items.items()}
-        self._schemas = {k: v for k, v in inside(document, "components", "schemas").items() if isinstance(v, dict)}
-        self.lifecycles = {name: v["x-lifecycle"] for name, v in self._schemas.items() if "x-lifecycle" in v}
-        resources = list(dict.fromkeys(name.partition(".")[0] for name in items))
-        owners = list(dict.fromkeys(str(scope["resource"]) for scope in scopes))
+        schemas, scopes = document["components"].get("schemas", {}), document.get("x-scopes", [])
+        self.events = tuple(document.get("x-webhooks", {}))
+        self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
+        self._emitted_by = {name: item["post"]["x-emitted-by"] for name, item in document.get("x-webhooks", {}).items()}
+        self._payloads = payloads(document)
+        resources = list(dict.fromkeys(name.partition(".")[0] for name in self.events))
+        owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
         self.scope_patterns = ["*"]  # what a token may be given: every scope, every scope of a resource, or all
         for owner in owners:
-            self.scope_patterns += [str(scope["name"]) for scope in scopes if scope["resource"] == owner]
+            self.scope_patterns += [scope["name"] for scope in scopes if scope["resource"] == owner]
             self.scope_patterns.append(f"{owner}:*")
         self._lists = {
-            "event_types": list(items),
+            "event_types": list(self.events),
             "event_resources": resources,
-            "event_patterns": ["*", *(f"{resource}.*" for resource in resources), *items],
-            "scopes": [str(scope["name"]) for scope in scopes],
-            "assignable_scopes": [str(scope["name"]) for scope in scopes if scope["assignable"] is True],
+            "event_patterns": ["*", *(f"{resource}.*" for resource in resources), *self.events],
+            "scopes": [scope["name"] for scope in scopes],
+            "assignable_scopes": [scope["name"] for scope in scopes if scope["assignable"]],
             "scope_resources": owners,
             "scope_patterns": self.scope_patterns,
-            "operations": [ident for ident, _ in emitting(inside(document, "paths").values())],
+            "operations": [ident for ident, _ in emitting(document["paths"].values())],
         }
+        for name, lifecycle in self.lifecycles.items():
+            moves = lifecycle["moves"]
+            of_states = {
+                **lifecycle.get("sets", {}),
+                "states": lifecycle["states"],
+                "initial": dict.fromkeys(move["to"] for move in moves if move["from"] == "new"),
+                "moves": dict.fromkeys(move["control"] for move in moves if "control" in move),
+            }
+            self._lists |= {f"{kind}:{name}": list(names) for kind, names in of_states.items()}
 
-    def of(self, source: str, component: str) -> list[str] | None:
-        """The names for an `x-enum-from` in a component; None where an overlay has broken their table.
-
-        Raises AttributeError, KeyError or TypeError for an unknown source.
-        """
-        kind, _, resource = source.partition(":")
-        if resource:
-            lifecycle = self._schemas[resource].get("x-lifecycle")
-            return _of_states(lifecycle, kind) if _is_usable(lifecycle) else None
+    def of(self, source: str, component: str) -> list[str]:
+        """The names for an `x-enum-from` in a component. Raises KeyError or TypeError for an unknown source."""
         if source == "payload_events":
-            return [name for name, schema in self._payloads.items() if schema == component]
-        return list(self._lists[source])
+            reference = f"#/components/schemas/{component}"
+            return [name for name, payload in self._payloads.items() if payload == reference]
+        return self._lists[source]
 
     def emitted(self, operation: str, named: list[str]) -> list[str]:
         """The events of an operation: those of `named` that exist, then those whose `x-emitted-by` lists it."""
@@ -103,99 +83,107 @@ class Names:
         return known + [name for name, by in self._emitted_by.items() if operation in by and name not in known]
 
 
-def _is_usable(lifecycle: Json) -> bool:
-    """Whether a lifecycle has the shape of one."""
-    shapes = (("states", list), ("moves", list), ("sets", dict))
-    is_whole = isinstance(lifecycle, dict) and all(
-        isinstance(lifecycle.get(name, kind()), kind) for name, kind in shapes
-    )
-    return is_whole and all(inside(move).keys() >= {"from", "to"} for move in lifecycle["moves"])
+def payloads(document: dict[str, Json]) -> dict[str, str]:
+    """The `$ref` of each event's payload that is not written in place, by event."""
+    found = {}
+    for name, item in document.get("x-webhooks", {}).items():
+        schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+        if "$ref" in schema:
+            found[name] = schema["$ref"]
+    return found
 
 
-def _of_states(lifecycle: Json, kind: str) -> list[str]:
-    """The states of a lifecycle, those that it begins in, the controls of its moves, or a named set of its states."""
-    if kind == "states":
-        return list(lifecycle["states"])
-    if kind == "initial":
-        return list(dict.fromkeys(move["to"] for move in lifecycle["moves"] if move["from"] == "new"))
-    if kind == "moves":
-        return list(dict.fromkeys(move["control"] for move in lifecycle["moves"] if "control" in move))
-    return list(lifecycle["sets"][kind])
+def insert_emitters(document: dict[str, Json], controls: list[Emitting], before: dict[str, Json] | None = None) -> None:
+    """Generate `x-emitted-by` of the events and `by` of the moves. `controls` are operations of the control contract.
+
+    With `before`, the document before an overlay, a list that the overlay has changed stays.
+    """
+    earlier = {} if before is None else _emitters(before, controls)
+    for event, by in _emitters(document, controls).items():
+        post = document["x-webhooks"][event]["post"]
+        if post.get("x-emitted-by") == earlier.get(event):
+            post["x-emitted-by"] = by
+    raising = [ident for ident, events in _operations(document, controls) if events]
+    for move in _moves(document):
+        if EMITTING in move.get("by", ()):
+            move["by"] = [*raising, *(name for name in move["by"] if name != EMITTING)]
 
 
-class Generator:
-    """Generates the parts of one document, again after each overlay. A part that an overlay has changed stays."""
-
-    def __init__(self, controls: Iterable[Emitting]) -> None:
-        """`controls` are the operations of the control contract."""
-        self._controls = list(controls)
-        self._emitters: dict[str, list[str]] = {}
-        self._enums: dict[At, list[str] | None] = {}
-        self._choices: dict[str, Json] = {}
-        self._names: Names | None = None
-
-    def insert_emitters(self, document: dict[str, Json]) -> None:
-        """Generate `x-emitted-by` of the events and `by` of the moves."""
-        operations = [*emitting(inside(document, "paths").values()), *self._controls]
-        schemas = inside(document, "components", "schemas").values()
-        lifecycles = (inside(schema, "x-lifecycle").get("moves") for schema in schemas)
-        moves = [move for found in lifecycles if isinstance(found, list) for move in found if isinstance(move, dict)]
-        for event, item in inside(document, "x-webhooks").items():
-            post = inside(item, "post")
-            if post and post.get("x-emitted-by") == self._emitters.get(event):
-                raising = [move for move in moves if event in (move.get("event"), *_texts(move.get("also")))]
-                automatic = {name for move in raising for name in _texts(move.get("by"))}
-                by = [ident for ident, events in operations if event in events or ALL in events]
-                by += [name for name in AUTOMATIC if name in automatic]
-                post["x-emitted-by"] = self._emitters[event] = by
-        for move in moves:
-            if EMITTING in _texts(move.get("by")):
-                move["by"] = [ident for ident, events in operations if events] + [
-                    name for name in move["by"] if name != EMITTING
-                ]
-
-    def insert_names(self, document: dict[str, Json], names: Names) -> None:
-        """Generate enums, counts and choices of payloads. Raises ContractError."""
-        for place, schema in list(marked_schemas(document)):
-            if COUNTS in schema:
-                counted, earlier = self._named(place, COUNTS, schema[COUNTS], names)
-                _count(schema, [name for name in counted or () if name not in (earlier or ())])
-            if SOURCE in schema:
-                enum, before = self._named(place, SOURCE, schema[SOURCE], names)
-                expected = (self._enums[place],) if place in self._enums else (None, before)
-                if enum is not None and schema.get("enum") in expected:
-                    # A payload without events has no enum: an empty one is not valid.
-                    self._enums[place] = enum or None if schema[SOURCE] == "payload_events" else enum
-                    _write(schema, self._enums[place])
-        self._names = names
-        items = inside(document, "x-webhooks").items()
-        mapping = {event: reference for event, item in items if (reference := payload_reference(item)) is not None}
-        for name, schema in inside(document, "components", "schemas").items():
-            written = {key: schema[key] for key in ("oneOf", "discriminator") if key in inside(schema)}
-            if PAYLOADS in inside(schema) and "x-webhooks" in document and written == self._choices.get(name, {}):
-                one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
-                one_of_all: Json = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}}
-                self._choices[name] = one_of_all if mapping else {}
-                schema.update(self._choices[name])
-                for key in () if mapping else written:  # an empty choice would accept nothing
-                    del schema[key]
-
-    def _named(self, place: At, key: str, source: str, names: Names) -> tuple[list[str] | None, list[str] | None]:
-        """The names that a schema asks for, and what they were before the newest overlay. Raises ContractError."""
-        component = str(place[2])
-        try:
-            return names.of(source, component), self._names.of(source, component) if self._names else None
-        except (AttributeError, KeyError, TypeError):
-            raise ContractError(f"{json_path([*place, key])}: there is no list of names {source!r}") from None
+def _emitters(document: dict[str, Json], controls: list[Emitting]) -> dict[str, list[str]]:
+    operations, moves, found = _operations(document, controls), _moves(document), {}
+    for event in document.get("x-webhooks", {}):
+        raising = [move for move in moves if event in (move.get("event"), *move.get("also", ()))]
+        automatic = {name for move in raising for name in move.get("by", ())}
+        found[event] = [ident for ident, events in operations if event in events or ALL in events]
+        found[event] += [name for name in AUTOMATIC if name in automatic]
+    return found
 
 
-def _write(schema: dict[str, Json], enum: list[str] | None) -> None:
+def _operations(document: dict[str, Json], controls: list[Emitting]) -> list[Emitting]:
+    return [*emitting(document["paths"].values()), *controls]
+
+
+def _moves(document: dict[str, Json]) -> list[Json]:
+    schemas = document["components"].get("schemas", {}).values()
+    return [move for schema in schemas for move in schema.get("x-lifecycle", {}).get("moves", ())]
+
+
+def insert_names(document: dict[str, Json], names: Names, before: dict[str, Json] | None = None) -> None:
+    """Generate enums, counts and choices of payloads. Raises ContractError.
+
+    With `before`, the document before an overlay, an enum or a choice that the overlay has changed stays.
+    """
+    earlier = {} if before is None else {at: found for at, _, found in _named(before, Names(before))}
+    for at, schema, found in _named(document, names):
+        known = earlier.get(at, {})
+        if COUNTS in found:
+            _count(schema, [name for name in found[COUNTS] if name not in known.get(COUNTS, ())])
+        if SOURCE in found and schema.get("enum") == (known.get(SOURCE) or None):
+            _write(schema, found[SOURCE])
+    choices = {} if before is None else _choices(before)
+    for name, choice in _choices(document).items():
+        schema = document["components"]["schemas"][name]
+        written = {key: schema[key] for key in ("oneOf", "discriminator") if key in schema}
+        if written == choices.get(name, {}):
+            for key in written:
+                del schema[key]
+            schema.update(choice)
+
+
+def _named(document: dict[str, Json], names: Names) -> list[tuple[At, dict[str, Json], dict[str, list[str]]]]:
+    """The marked schemas with their places, and the names for each of their marks. Raises ContractError."""
+    result = []
+    for at, schema in marked_schemas(document):
+        found = {}
+        for mark in (COUNTS, SOURCE):
+            if mark in schema:
+                try:
+                    found[mark] = names.of(schema[mark], str(at[2]))
+                except (KeyError, TypeError):
+                    where = json_path([*at, mark])
+                    raise ContractError(f"{where}: there is no list of names {schema[mark]!r}") from None
+        result.append((at, schema, found))
+    return result
+
+
+def _choices(document: dict[str, Json]) -> dict[str, Json]:
+    """The members of each schema that is a choice of all payloads. Without any, as an empty choice accepts nothing."""
+    if "x-webhooks" not in document:
+        return {}
+    mapping = payloads(document)
+    one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
+    choice = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
+    return {name: choice for name, schema in document["components"]["schemas"].items() if PAYLOADS in schema}
+
+
+def _write(schema: dict[str, Json], enum: list[str]) -> None:
     """Put the enum right after its `x-enum-from`."""
     members = [(key, value) for key, value in schema.items() if key != "enum"]
     schema.clear()
     for key, value in members:
         schema[key] = value
-        if key == SOURCE and enum is not None:
+        # A payload without events has no enum: an empty one is not valid.
+        if key == SOURCE and (enum or value != "payload_events"):
             schema["enum"] = enum
 
 
@@ -212,9 +200,9 @@ def _count(schema: dict[str, Json], names: list[str]) -> None:
 
 def marked_schemas(document: dict[str, Json]) -> Iterator[tuple[At, dict[str, Json]]]:
     """Every schema of the document that takes names from a table, with its place; examples hold none."""
-    pending: list[tuple[At, Json]] = [(("paths",), document.get("paths"))]
+    pending: list[tuple[At, Json]] = [(("paths",), document["paths"])]
     for kind in ("schemas", "parameters", "headers"):
-        pending.append((("components", kind), inside(document, "components").get(kind)))
+        pending.append((("components", kind), document["components"].get(kind)))
     while pending:
         at, node = pending.pop()
         members: Iterable[tuple[str | int, Json]] = ()
@@ -231,17 +219,13 @@ def marked_schemas(document: dict[str, Json]) -> Iterator[tuple[At, dict[str, Js
         ]
 
 
-def _texts(node: Json) -> list[str]:
-    return [str(value) for value in node] if isinstance(node, list) else []
-
-
 def with_path_examples(document: dict[str, Json]) -> dict[str, Json]:
     """The document with path parameters that have an example for each example of the request or the answer.
 
     Tools that send examples pair those of one name. The parameter's file holds one `example`, whatever the operation,
     so shared parameters are written out.
     """
-    shared = inside(document, "components", "parameters")
+    shared = document["components"].get("parameters", {})
     written_out = {name for name, parameter in shared.items() if _has_one_example(parameter)}
     if not written_out:
         return document
