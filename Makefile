@@ -15,6 +15,9 @@ STAMP := $(VENV)/.installed
 # malloc asks for large pages: a big world is seeded a tenth faster. Where there are none, nothing changes.
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
+# Byte code and the bundled contract are cached, whatever the environment says: a start without them takes a second more.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check lint bench contract crash explain judges pictures docs soak mutants model verify-mutants
 

@@ -45,6 +45,7 @@ def test_every_control_is_accepted_in_single_requests(singles: Run, contract: An
     assert left_out == [name for name in names if not accepted(reach.valid.get(name, Counter()))]
 
 
+@pytest.mark.night
 def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path) -> None:
     """What was made is found, what was deleted is gone; each chain begins in a fork of its own."""
     report = tmp_path / "events.ndjson"

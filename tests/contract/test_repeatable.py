@@ -36,6 +36,7 @@ def kept(headers: list[Any]) -> list[tuple[str, str]]:
     return [(h["name"], h["value"]) for h in headers if h["name"].lower() not in REAL]
 
 
+@pytest.mark.night
 def test_the_same_seed_gives_the_same_exchanges_after_a_reset(tmp_path: Path) -> None:
     with server() as url:
         first, second = judged(url, tmp_path / "first.har"), judged(url, tmp_path / "second.har")

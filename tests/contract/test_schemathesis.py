@@ -52,6 +52,7 @@ def test_a_plan_that_is_gone_with_its_project_is_no_lost_creation(live: Live, tm
     assert (0, True) == (done.code, "dropped by `filter_failure`" in done.output), done.output[-5000:]
 
 
+@pytest.mark.night
 def test_a_lost_creation_is_still_found(tmp_path: Path) -> None:
     with backend(mutants=["create-not-kept"]) as url:
         token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30).json()["jwt"]

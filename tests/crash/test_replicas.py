@@ -7,6 +7,7 @@ from .replicas import harassed
 pytestmark = pytest.mark.check
 
 
+@pytest.mark.night
 def test_what_was_acknowledged_is_there_whatever_happens_to_servers_and_database() -> None:
     """`make crash` does so hundreds of times."""
     done = harassed(4, 1)

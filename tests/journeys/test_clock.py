@@ -121,6 +121,7 @@ def pages(client: httpx2.Client, path: str) -> list[bytes]:
     return answers
 
 
+@pytest.mark.night
 @pytest.mark.check
 def test_thirteen_months_at_once_are_the_same_as_395_days_one_by_one(live: Live) -> None:
     """Byte for byte in all lists and the whole event log: in two forks of one world, and in that world itself."""

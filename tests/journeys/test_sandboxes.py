@@ -224,6 +224,7 @@ def test_a_world_with_a_time_to_live_is_dropped(worlds: httpx2.Client, make: Mak
     refused(worlds.get("/sandboxes/brief"), 404, "sandbox_not_found")
 
 
+@pytest.mark.night
 @pytest.mark.check
 def test_many_forks_at_once_do_not_see_each_other(worlds: httpx2.Client, make: Make) -> None:
     """Eight clients and 200 forks: each finds its own customer and no other's, at once and when all have written."""

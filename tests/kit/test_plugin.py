@@ -161,7 +161,9 @@ def test_misuse_is_said_in_a_sentence(tmp_path: Path) -> None:
         'This is no order, as it has no id: {"detail": "refused"}',
     ):
         assert sentence in ended.stdout
-    assert 3 == len(re.findall(r"^E .*No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout, re.MULTILINE))
+    assert 3 == len(
+        re.findall(r"^E .*No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout, re.MULTILINE)
+    )
     assert "stub_server/testing" not in ended.stdout
 
 
@@ -179,6 +181,7 @@ def test_a_fixture_of_the_same_name_is_the_users_own(tmp_path: Path) -> None:
     assert "the user's own" in ended.stdout
 
 
+@pytest.mark.night
 def test_workers_of_xdist_have_a_server_each(tmp_path: Path) -> None:
     ended = run(tmp_path, MANY, "-n", "2")
     assert 0 == ended.returncode, ended.stdout

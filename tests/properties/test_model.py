@@ -61,7 +61,7 @@ def found() -> dict[str, str | None]:
     return dict(json.loads(told.stdout))
 
 
-@pytest.mark.check
+@pytest.mark.night
 @pytest.mark.parametrize("name", QUICK)
 def test_a_defect_in_a_rule_is_found(name: str, found: dict[str, str | None]) -> None:
     assert found[name] is not None

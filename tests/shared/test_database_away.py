@@ -120,6 +120,7 @@ def eventually(holds: Callable[[], bool], seconds: float = SOON) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.night
 def test_fifty_cuts_lose_nothing_and_leave_nothing_open(away: Away) -> None:
     with away.clients():
         time.sleep(1)
@@ -172,6 +173,7 @@ def test_a_database_that_is_away_refuses_changes_and_leaves_reads_for_as_long_as
     away.check()
 
 
+@pytest.mark.night
 def test_a_database_that_does_not_answer_holds_nobody_up_for_long(away: Away) -> None:
     """Its connections stay. A change is refused within seconds, and meanwhile others are read."""
     with away.server.api("quiet") as quiet:

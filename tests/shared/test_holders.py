@@ -245,6 +245,7 @@ def test_an_answer_that_is_cut_off_is_cut_off(server: tuple[Process, Holder]) ->
         assert rest_of(connection).endswith(b"\r\n\r\n3\r\nabc\r\n")
 
 
+@pytest.mark.night
 def test_those_who_wait_leave_room_for_others(postgres: Postgres) -> None:
     silent = threading.Event()
     with postgres.database() as url:
@@ -297,6 +298,7 @@ def test_a_killed_holder_is_replaced_when_its_lease_ends(postgres: Postgres) -> 
         created(api.post("/v2/customers", json=customer_body()))
 
 
+@pytest.mark.night
 def test_a_holder_that_stands_still_is_waited_for_as_long_as_its_lease(postgres: Postgres) -> None:
     with two(postgres) as (holder, other), other.api("team") as api:
         api.get("/v2/customers").raise_for_status()

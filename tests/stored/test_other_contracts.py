@@ -69,7 +69,7 @@ def was_then() -> Json:
     return found
 
 
-@pytest.mark.parametrize("what", ["export", "no-secrets", "store"])
+@pytest.mark.parametrize("what", ["export", pytest.param("no-secrets", marks=pytest.mark.night), "store"])
 def test_a_new_member_that_may_be_null_is_null(tmp_path: Path, what: str) -> None:
     """In answers, as-of reads, events, snapshots and saved replies; everything else is as it was."""
     server = server_of("--overlay", str(overlay(tmp_path, NICKNAME)), *flags_for(what, tmp_path))
@@ -90,7 +90,7 @@ def test_a_new_member_that_may_be_null_is_null(tmp_path: Path, what: str) -> Non
         assert (201, None) == (made.status_code, made.json()["customer"]["nickname"])
 
 
-@pytest.mark.parametrize("begun", ["then", "now"])
+@pytest.mark.parametrize("begun", ["then", pytest.param("now", marks=pytest.mark.night)])
 def test_a_store_is_opened_by_one_contract_after_the_other(tmp_path: Path, begun: str) -> None:
     """Steps of both follow each other in it; each answers what it has."""
     store = copied(NEWEST, tmp_path) if begun == "then" else str(tmp_path / "store")
@@ -168,7 +168,10 @@ UNFIT: dict[str, tuple[Json, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "why"), [*(("export", why) for why in UNFIT), ("store", "a shorter text")])
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [*(("export", why) for why in UNFIT), pytest.param("store", "a shorter text", marks=pytest.mark.night)],
+)
 def test_what_cannot_be_converted_is_listed_and_left_out_where_that_is_asked_for(
     tmp_path: Path, what: str, why: str
 ) -> None:

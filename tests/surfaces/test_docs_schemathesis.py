@@ -87,6 +87,7 @@ def test_the_sample_passes_as_it_is(tmp_path: Path, examples: int) -> None:
     assert " passed" in ran(tmp_path, sys.executable, "-m", "pytest", "-q", file.name).stdout
 
 
+@pytest.mark.night
 def test_the_sample_passes_from_an_address_and_authenticates_every_operation(tmp_path: Path) -> None:
     """Those whose scheme had no token would answer nothing but 401. A few requests to more operations."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

@@ -169,6 +169,7 @@ class Container:
         )
 
 
+@pytest.mark.night
 @pytest.mark.skipif(not (shutil.which("strip") and shutil.which("ldd")), reason="the image is made with binutils")
 def test_the_steps_of_the_dockerfile_make_a_small_image_that_is_healthy_and_shut(tmp_path: Path) -> None:
     build, start = shown("Docker")

@@ -104,6 +104,7 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
     assert "Traceback" not in said, said
 
 
+@pytest.mark.night
 @pytest.mark.check
 def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -> None:
     """Many clients at once, while the disk fills and is freed."""
@@ -232,6 +233,7 @@ def test_who_waited_while_a_change_was_undone_is_answered_in_the_one_shape(tmp_p
         assert 200 == api.get(f"/v2/customers/{made}").status_code
 
 
+@pytest.mark.night
 @pytest.mark.check
 def test_a_key_keeps_no_answer_about_what_was_undone(tmp_path: Path) -> None:
     """A test send records its delivery before it waits for the receiver. The store lost that step meanwhile."""

@@ -10,8 +10,7 @@ pytestmark = pytest.mark.check
 PAGES = ("/guide", "/guide/webhooks", "/guide/console", "/guide/reference/errors", "/guide?q=webhook+signature")
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)], ids=["wide-light", "narrow-dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_fits_and_has_no_barriers(browser: Page, live: Live, path: str, width: int, dark: bool) -> None:
     browser.seen(width, dark=dark)

@@ -55,7 +55,7 @@ def snapshot(control: httpx2.Client, name: str = "clean", **more: object) -> Non
     created(control.post("/snapshots", json={"name": name, **more}))
 
 
-@pytest.mark.parametrize("how", ["kill", "stop"])
+@pytest.mark.parametrize("how", ["kill", pytest.param("stop", marks=pytest.mark.night)])
 def test_snapshots_are_listed_and_restored_after_a_restart(tmp_path: Path, how: str) -> None:
     """Those of every sandbox, also after the history that led to them is forgotten, and in a second restart."""
     with store(tmp_path, *NOW, "--history", "2") as server:
@@ -87,6 +87,7 @@ def test_snapshots_are_listed_and_restored_after_a_restart(tmp_path: Path, how: 
         assert 5 == states(tmp_path)  # two sandboxes, three snapshots
 
 
+@pytest.mark.night
 def test_a_kill_right_after_the_answer_loses_no_snapshot(tmp_path: Path) -> None:
     """Each time another one was answered for, and of the earlier ones none is lost either."""
     server = store(tmp_path, *NOW, "--scenario", "empty")
@@ -103,6 +104,7 @@ def test_a_kill_right_after_the_answer_loses_no_snapshot(tmp_path: Path) -> None
             assert records == control.post(f"/snapshots/{name}/restore").json()["sandbox"]["records"]
 
 
+@pytest.mark.night
 def test_a_running_clock_shows_the_same_instant_in_a_snapshot_after_a_restart(tmp_path: Path) -> None:
     with store(tmp_path) as server:
         with server.control() as control:
@@ -114,6 +116,7 @@ def test_a_running_clock_shows_the_same_instant_in_a_snapshot_after_a_restart(tm
         assert 200 == control.post("/snapshots/clean/restore").status_code
 
 
+@pytest.mark.night
 def test_reset_import_and_deletion_drop_the_stored_snapshots(tmp_path: Path) -> None:
     """And their states are off the disk with the next start at the latest."""
     with store(tmp_path, *NOW) as server:
@@ -185,6 +188,7 @@ def test_a_snapshot_that_does_not_fit_the_served_contract_stops_the_start_with_a
     create_app(settings).sandboxes.persistence.close()
 
 
+@pytest.mark.night
 def test_a_snapshot_that_cannot_be_written_leaves_the_one_of_its_name(tmp_path: Path) -> None:
     """It is 503, and neither the store nor the sandbox has changed; the same for a deletion and a reset."""
     with store(tmp_path, *NOW, "--scenario", "empty") as server:

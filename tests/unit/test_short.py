@@ -23,7 +23,7 @@ def test_the_short_run_keeps_some_cases_of_each_test_and_nothing_that_is_marked(
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.night), "1"])
 def test_a_run_shows_a_line_for_each_file(workers: str) -> None:
     command = [sys.executable, "-m", "pytest", "--short", "-n", workers, "tests/unit/test_qr.py", __file__]
     command += ["--deselect", "tests/unit/test_short.py::test_a_run_shows_a_line_for_each_file"]

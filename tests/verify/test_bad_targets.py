@@ -86,11 +86,9 @@ FRONTED = {
 }
 
 
-NIGHT = ("limits every fifth request", "loses every seventh answer", "drops all after a while")
-
-
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.night) if name in NIGHT else name for name in FRONTED]
+    "name",
+    [name if name == "drops every third request" else pytest.param(name, marks=pytest.mark.night) for name in FRONTED],
 )
 def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str) -> None:
     treat, exits, fact, flags = FRONTED[name]
@@ -107,6 +105,7 @@ def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str
         assert not kept or "did not answer" in outcome.output, kept
 
 
+@pytest.mark.night
 def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
     with fronting(sandbox, lambda _, *asked: "lose" if asked == ("POST", "/v2/plans") else "pass") as url:
         outcome = verify(url, "--only", "Plans")
@@ -192,7 +191,11 @@ FOREIGN: dict[str, tuple[Speak, str]] = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.night) if name == "trickling headers" else name for name in FOREIGN]
+    "name",
+    [
+        name if name in ("redirects", "HTML", "an echo") else pytest.param(name, marks=pytest.mark.night)
+        for name in FOREIGN
+    ],
 )
 def test_what_is_no_api_is_not_compared(name: str) -> None:
     speak, fact = FOREIGN[name]
@@ -211,8 +214,8 @@ def test_nobody_listens() -> None:
     assert "no connection" in outcome.output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.night)])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.night)])
 def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals, times: int) -> None:
     file = tmp_path / "report.json"
     with backend("--scenario", "empty", "--delay", "0.1") as url:

@@ -47,7 +47,7 @@ def actions_of(file: Path) -> list[str]:
     return [action["target"] for action in written["actions"] if action.get("update") != {}]
 
 
-@pytest.mark.parametrize("names", [CLOSED[:3], CLOSED[3:]])
+@pytest.mark.parametrize("names", [CLOSED[:3], pytest.param(CLOSED[3:], marks=pytest.mark.night)])
 def test_a_second_run_with_the_written_overlay_is_silent(names: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "corrections.yaml"
     departing = {name for mutant in names for name in MUTANTS[mutant].operations}
@@ -118,6 +118,7 @@ def test_what_the_source_document_shows_is_commented_out_with_its_line(tmp_path:
         assert [shown(divergence)] == [shown(each) for each in again.divergences], again.output
 
 
+@pytest.mark.night
 def test_what_no_overlay_corrects_is_listed_and_not_written(tmp_path: Path) -> None:
     file = tmp_path / "corrections.yaml"
     with serve(another_name) as url:

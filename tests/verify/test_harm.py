@@ -64,6 +64,7 @@ def test_without_write_it_only_reads(reading: Watched) -> None:
     assert {each.request.method for each in reading.exchanges} <= _READS
 
 
+@pytest.mark.night
 def test_it_changes_only_what_it_has_made(writing: Watched) -> None:
     made = set[str]()
     changed = 0
@@ -77,6 +78,7 @@ def test_it_changes_only_what_it_has_made(writing: Watched) -> None:
     assert changed > 50
 
 
+@pytest.mark.night
 def test_what_it_may_not_change_it_asks_of_records_that_are_nowhere(writing: Watched) -> None:
     answered = set[str]()
     for request, answer in writing.exchanges:
@@ -88,6 +90,7 @@ def test_what_it_may_not_change_it_asks_of_records_that_are_nowhere(writing: Wat
             assert not set(_ID.findall(request.path)) & (answered - made), f"{request.method} {request.path}"
 
 
+@pytest.mark.night
 def test_webhooks_hear_nobody_or_the_project_of_the_run(writing: Watched) -> None:
     projects = {
         ident
@@ -108,6 +111,7 @@ def test_webhooks_hear_nobody_or_the_project_of_the_run(writing: Watched) -> Non
     assert seen > 20
 
 
+@pytest.mark.night
 def test_without_charges_no_order_and_no_test_is_sent(writing: Watched) -> None:
     """Whether the credential opens such an operation is asked with a list in place of a body."""
     for request, answer in writing.exchanges:
@@ -116,12 +120,14 @@ def test_without_charges_no_order_and_no_test_is_sent(writing: Watched) -> None:
             assert answer.status >= 400
 
 
+@pytest.mark.night
 def test_people_are_at_example_com(writing: Watched) -> None:
     sent = [text for each in writing.exchanges for text in strings(body_of(each.request.body)) if "@" in text]
     assert len(sent) > 50
     assert all(text.endswith("@example.com") for text in sent), {text for text in sent if "@example.com" not in text}
 
 
+@pytest.mark.night
 def test_what_is_made_is_deleted_or_listed(writing: Watched) -> None:
     made = set[str]()
     for request, answer in writing.exchanges:

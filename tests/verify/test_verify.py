@@ -24,7 +24,13 @@ def test_our_own_server_does_not_depart_even_when_it_shuffles_headers() -> None:
     assert [] == departed(outcome), outcome.output
 
 
-@pytest.mark.parametrize("name", ["create-not-kept", "filter-ignored", "other-error-code"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "create-not-kept",
+        *(pytest.param(name, marks=pytest.mark.night) for name in ("filter-ignored", "other-error-code")),
+    ],
+)
 def test_a_mutant_is_found_and_named(name: str) -> None:
     mutant = MUTANTS[name]
     only = [part for operation in sorted(mutant.operations) for part in ("--only", operation)]
