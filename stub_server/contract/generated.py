@@ -42,6 +42,7 @@ class Names:
         self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
         self._emitted_by = {name: item["post"]["x-emitted-by"] for name, item in document.get("x-webhooks", {}).items()}
         self._payloads = payloads(document)
+        self._stateless = schemas.keys() - self.lifecycles.keys()
         resources = list(dict.fromkeys(name.partition(".")[0] for name in self.events))
         owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
         self.scope_patterns = ["*"]  # what a token may be given: every scope, every scope of a resource, or all
@@ -68,8 +69,13 @@ class Names:
             }
             self._lists |= {f"{kind}:{name}": list(names) for kind, names in of_states.items()}
 
-    def of(self, source: str, component: str) -> list[str]:
-        """The names for an `x-enum-from` in a component. Raises KeyError or TypeError for an unknown source."""
+    def of(self, source: str, component: str) -> list[str] | None:
+        """The names for an `x-enum-from` in a component; None where an overlay has removed their lifecycle.
+
+        Raises AttributeError or KeyError for an unknown source.
+        """
+        if source.partition(":")[2] in self._stateless:
+            return None
         if source == "payload_events":
             reference = f"#/components/schemas/{component}"
             return [name for name, payload in self._payloads.items() if payload == reference]
@@ -158,10 +164,12 @@ def _named(document: dict[str, Json], names: Names) -> list[tuple[At, dict[str, 
         for mark in (COUNTS, SOURCE):
             if mark in schema:
                 try:
-                    found[mark] = names.of(schema[mark], str(at[2]))
-                except (KeyError, TypeError):
+                    listed = names.of(schema[mark], str(at[2]))
+                except (AttributeError, KeyError):
                     where = json_path([*at, mark])
                     raise ContractError(f"{where}: there is no list of names {schema[mark]!r}") from None
+                if listed is not None:
+                    found[mark] = listed
         result.append((at, schema, found))
     return result
 

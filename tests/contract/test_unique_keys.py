@@ -100,8 +100,9 @@ UNFIT = {
 }  # fmt: skip
 
 
-def judge(contract: Document, file: Path) -> None:
+def judge(file: Path) -> None:
     """What the start does with an overlay that has left valid OpenAPI."""
+    contract = Document(bundle.load(OPENAPI / "openapi.yaml", (file,), read_once))
     extensions.check_tables(contract, (file,), document())
     compatibility.check(contract, document(), (file,))
 
@@ -110,9 +111,8 @@ def judge(contract: Document, file: Path) -> None:
 def test_a_key_that_cannot_be_is_told_with_file_line_and_reason(tmp_path: Path, what: str) -> None:
     actions, expected = UNFIT[what]
     file = overlay(tmp_path, actions)
-    contract = Document(bundle.load(OPENAPI / "openapi.yaml", (file,), read_once))
     with pytest.raises(ContractError) as caught:
-        judge(contract, file)
+        judge(file)
     place, _, reason = str(caught.value).partition(": ")
     assert (f"{file}:", True) == (place.rstrip("0123456789"), reason.startswith(expected)), str(caught.value)
 
