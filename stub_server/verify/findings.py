@@ -5,35 +5,44 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-CLASSES = (
-    "transport",
-    "server-error",
-    "missing-operation",
-    "auth",
-    "scope",
-    "stricter",
-    "laxer",
-    "not-persisted",
-    "not-deleted",
-    "filter",
-    "sort",
-    "paging",
-    "uniqueness",
-    "idempotency",
-    "lifecycle",
-    "reference",
-    "figures",
-    "value",
-    "wrong-status",
-    "undocumented-status",
-    "error-code",
-    "schema",
-    "undocumented-field",
-    "missing-header",
-)
-"""The first that fits names what a probe found; only those of `BESIDE` may stand beside another."""
+CLASSES = {
+    "transport": "The target gave no answer that HTTP allows.",
+    "server-error": "The target answered 5xx.",
+    "missing-operation": "The target does not have the operation.",
+    "auth": "The target accepts a credential that the contract refuses, or refuses one that it accepts.",
+    "scope": "The target asks for other scopes than the contract.",
+    "stricter": "The target refuses a request that the contract accepts.",
+    "laxer": "The target accepts a request that the contract refuses.",
+    "not-persisted": "A value that was written is not read again.",
+    "not-deleted": "A record that was deleted is still there.",
+    "filter": "A filter returns other records than it should.",
+    "sort": "A list is in another order than was asked for.",
+    "paging": "The pages of a list are not the whole list, each record once.",
+    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
+    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
+    "lifecycle": "The target allows a move that the contract forbids, or forbids one that it allows.",
+    "reference": "A reference to a record that does not exist is accepted, or one that exists is refused.",
+    "figures": "A total or count does not follow from the records.",
+    "value": "A value in an answer is not the one that follows from the requests.",
+    "wrong-status": "The target answers with another documented status.",
+    "undocumented-status": "The target answers with a status that the operation does not document.",
+    "error-code": "A refusal has another code.",
+    "schema": "A body does not match its schema.",
+    "undocumented-field": "A body has a member that its schema does not name.",
+    "missing-header": "A documented header is missing.",
+}
+"""The classes of divergences with what each means. The first that fits names what a probe found."""
+RANKS = {kind: number for number, kind in enumerate(CLASSES)}
 BESIDE = frozenset(("undocumented-field", "missing-header"))
-GROUPS = ("says_yes", "says_no", "remembers", "finds", "moves")
+"""Classes that a probe may find beside another one."""
+GROUPS = {
+    "says_yes": "says yes",
+    "says_no": "says no",
+    "remembers": "remembers",
+    "finds": "finds",
+    "moves": "moves",
+}
+"""The groups of probes, and how the columns of a report are headed."""
 
 
 class Shown(NamedTuple):
@@ -58,7 +67,6 @@ class Finding:
     `kind` is one of `CLASSES`, `operation` an operationId or empty where there is none, `group` one of `GROUPS`.
     `pointer` leads to the line of the contract (`#/paths/…`), `cause` says in a few words what departs, without values
     that differ between runs: findings of one kind with the same pointer, else the same cause, are one divergence.
-    `overlay` has the `actions` of an OpenAPI Overlay that corrects the contract, or is None.
     """
 
     kind: str
@@ -70,7 +78,6 @@ class Finding:
     request: Shown
     target: Said
     expected: Said
-    overlay: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ..contract.document import JSON, Document
 from ..contract.source import Json
-from .findings import CLASSES, GROUPS, Divergence, Finding
+from .findings import GROUPS, RANKS, Divergence, Finding
 from .places import below
 from .where import steps_of
 
@@ -60,7 +60,7 @@ def merged(
     among = order.keys() & set(probed)
 
     def rank(finding: Finding) -> tuple[int, int, str]:
-        return CLASSES.index(finding.kind), order.get(finding.operation, len(order)), _cause(finding)
+        return RANKS[finding.kind], order.get(finding.operation, len(order)), _cause(finding)
 
     classes: dict[str, dict[str, list[Finding]]] = {}
     for finding in sorted(findings, key=rank):
@@ -137,7 +137,6 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         request=shown.request,
         target=shown.target,
         expected=shown.expected,
-        overlay=next((finding.overlay for finding in [shown, *findings] if finding.overlay is not None), None),
         cases=list(dict.fromkeys((finding.operation, _group(finding)) for finding in findings)),
         findings=findings,
     )

@@ -16,7 +16,7 @@ from .building import costs
 from .comparing import Comparing, Difference, Moment, Steps, TargetClock, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
-from .findings import BESIDE, CLASSES, Finding, Said
+from .findings import BESIDE, RANKS, Finding, Said
 from .places import Places
 from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
 from .resources import Catalogue, at, pointer_of
@@ -26,7 +26,6 @@ from .target import TRIES, Limited, Over, Target
 from .twin import Fork
 
 _WRONG = "Bearer verify.no.credential"
-_RANK = {kind: number for number, kind in enumerate(CLASSES)}
 _PAUSES = (0.1, 0.3, 0.6, 1.0)
 
 
@@ -238,7 +237,7 @@ class Walk:
         found = self._run.conformity.findings(self._without_strange(exchange, operation), operation, probe.group)
         own = self._status(probe, exchange, seen)
         found += self._values(probe, exchange, seen, second, moment) if own is None else [own]
-        found.sort(key=lambda finding: _RANK[finding.kind])
+        found.sort(key=lambda finding: RANKS[finding.kind])
         main = [finding for finding in found if finding.kind not in BESIDE]
         main = [each for each in main if each.kind == main[0].kind] if main and main[0].kind in _SEVERAL else main[:1]
         beside = [finding for finding in found if finding.kind in BESIDE]

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from ...commands.options import json_text, printable_lines
-from ..findings import Report
+from ..findings import CLASSES, GROUPS, Report
 from ..where import Where
 from . import words
 
@@ -20,7 +20,7 @@ def render(report: Report, where: Where) -> str:
     )
     lines = [where.line(divergence.pointer, divergence.operation) for divergence in report.divergences]
     return environment.get_template("report.html").render(
-        report=report, lines=lines, words=words, action=partial(json_text, indent=2)
+        report=report, lines=lines, words=words, classes=CLASSES, groups=GROUPS, action=partial(json_text, indent=2)
     )
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ...commands.options import printable
-from ..findings import Divergence, Report
+from ..findings import GROUPS, Divergence, Report
 from ..where import Where
 from . import words
 
@@ -19,13 +19,13 @@ def render(report: Report, where: Where) -> str:
     for divergence in report.divergences:
         for case in divergence.cases:
             found[case].append(divergence)
-    states = {(row.operation, group): row.groups.get(group, "none") for row in report.rows for group in words.GROUPS}
+    states = {(row.operation, group): row.groups.get(group, "none") for row in report.rows for group in GROUPS}
     suite = Element("testsuite", name="stub-server verify", time=f"{report.seconds:.3f}")
     properties = SubElement(suite, "properties")
     for name in ("target", "contract", "mode", "seed", "coverage"):
         SubElement(properties, "property", name=name, value=printable(str(getattr(report, name))))
     for operation, group in dict.fromkeys([*states, *found]):
-        element = SubElement(suite, "testcase", classname=operation or _SERVER, name=words.GROUPS[group])
+        element = SubElement(suite, "testcase", classname=operation or _SERVER, name=GROUPS[group])
         _end(element, states.get((operation, group), "diverges"), found.get((operation, group), []), where)
     for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
         suite.set(name, str(len(suite.findall(count))))

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from ...commands.options import json_text
 from ...version import __version__
-from ..findings import CLASSES, Divergence, Report
+from ..findings import CLASSES, RANKS, Divergence, Report
 from ..where import Where
 from . import words
 
@@ -20,11 +20,11 @@ def render(report: Report, where: Where) -> str:
         {
             "id": name,
             "shortDescription": {"text": name.replace("-", " ").capitalize()},
-            "fullDescription": {"text": words.CLASS_MEANINGS[name]},
-            "help": {"text": words.CLASS_MEANINGS[name]},
+            "fullDescription": {"text": meaning},
+            "help": {"text": meaning},
             "defaultConfiguration": {"level": "warning"},
         }
-        for name in CLASSES
+        for name, meaning in CLASSES.items()
     ]
     run = {
         "tool": {"driver": {"name": "stub-server verify", "version": __version__, "rules": rules}},
@@ -42,7 +42,7 @@ def _result(divergence: Divergence, where: Where) -> dict[str, Any]:
     place = {"artifactLocation": {"uri": quote(line.file)}, "region": {"startLine": line.number}}
     return {
         "ruleId": divergence.kind,
-        "ruleIndex": CLASSES.index(divergence.kind),
+        "ruleIndex": RANKS[divergence.kind],
         "level": _LEVELS[divergence.basis],
         "message": {
             "text": _plain(f"{divergence.title} ({words.operations_of(divergence)}). {words.advice(divergence)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...commands.options import printable
-from ..findings import Divergence, Report
+from ..findings import GROUPS, Divergence, Report
 from ..where import Where
 from . import words
 
@@ -39,9 +39,9 @@ def _lines(report: Report, where: Where) -> Iterator[str]:
 
 def _matrix(report: Report) -> Iterator[str]:
     width = max((len(row.operation) for row in report.rows), default=0)
-    yield "  ".join(("".ljust(width), *words.GROUPS.values()))
+    yield "  ".join(("".ljust(width), *GROUPS.values()))
     for row in report.rows:
-        marks = (words.MARKS[row.groups.get(group, "none")].center(len(name)) for group, name in words.GROUPS.items())
+        marks = (words.MARKS[row.groups.get(group, "none")].center(len(name)) for group, name in GROUPS.items())
         yield "  ".join((row.operation.ljust(width), *marks)).rstrip()
     yield words.LEGEND
 

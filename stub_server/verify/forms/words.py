@@ -7,44 +7,9 @@ from collections.abc import Sequence
 
 from ..findings import Divergence, Report, Said
 
-GROUPS = {
-    "says_yes": "says yes",
-    "says_no": "says no",
-    "remembers": "remembers",
-    "finds": "finds",
-    "moves": "moves",
-}
-"""The groups of probes, as columns are headed."""
 _SHOWN = 3  # paths of one list that stay behind
 MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
 LEGEND = f"{MARKS['ok']} as the contract says, {MARKS['diverges']} diverges, {MARKS['unreached']} out of reach"
-CLASS_MEANINGS = {
-    "transport": "The target gave no answer that HTTP allows.",
-    "server-error": "The target answered 5xx.",
-    "missing-operation": "The target does not have the operation.",
-    "auth": "The target accepts a credential that the contract refuses, or refuses one that it accepts.",
-    "scope": "The target asks for other scopes than the contract.",
-    "stricter": "The target refuses a request that the contract accepts.",
-    "laxer": "The target accepts a request that the contract refuses.",
-    "not-persisted": "A value that was written is not read again.",
-    "not-deleted": "A record that was deleted is still there.",
-    "filter": "A filter returns other records than it should.",
-    "sort": "A list is in another order than was asked for.",
-    "paging": "The pages of a list are not the whole list, each record once.",
-    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
-    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
-    "lifecycle": "The target allows a move that the contract forbids, or forbids one that it allows.",
-    "reference": "A reference to a record that does not exist is accepted, or one that exists is refused.",
-    "figures": "A total or count does not follow from the records.",
-    "value": "A value in an answer is not the one that follows from the requests.",
-    "wrong-status": "The target answers with another documented status.",
-    "undocumented-status": "The target answers with a status that the operation does not document.",
-    "error-code": "A refusal has another code.",
-    "schema": "A body does not match its schema.",
-    "undocumented-field": "A body has a member that its schema does not name.",
-    "missing-header": "A documented header is missing.",
-}
-"""What each of `CLASSES` means."""
 _EXITS = {
     0: "The target conforms",
     1: "The target diverges",
