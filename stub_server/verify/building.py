@@ -9,8 +9,9 @@ from urllib.parse import quote
 from ..contract.document import Operation
 from ..contract.source import Json
 from .fresh import NOWHERE, Fresh
+from .places import pointer_of
 from .probe import Probe
-from .resources import Catalogue, Resource, pointer_of, role_of
+from .resources import Catalogue, Resource, role_of
 from .variants import Variants
 
 SETUP = "setup"

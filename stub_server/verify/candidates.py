@@ -12,17 +12,15 @@ import orjson
 import yaml
 
 from ..contract.document import Document, Operation
-from ..contract.source import ContractError, Json, json_path
+from ..contract.source import ContractError, Json, Place, json_path, unescaped, value_at
 from .findings import Divergence, Finding
 from .measuring import equal
 from .merging import EVERYWHERE
-from .resources import pointer_of
+from .places import pointer_of
 from .twin import Twin
-from .where import steps_of
 
 Action = dict[str, Any]
 Key = tuple[str, str, str]
-Place = list[str | int]
 _SEEN = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format"))
 """What an answer may break, and a contract do without."""
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
@@ -124,31 +122,34 @@ class Candidates:
                 at: Place = ["paths", operation.path]
                 return [_removal(at if here <= set(gone) else [*at, operation.method.lower()])]
             case "missing-header":
-                at = self.place(pointer_of(operation, "responses", str(finding.target.status)))
+                at = self.place(pointer_of(operation, "responses", finding.target.status))
                 name, is_everywhere = finding.cause, divergence.title.startswith(EVERYWHERE)
                 if is_everywhere and finding.pointer.startswith("#/components/headers/"):
-                    return [{"target": json_path([*steps_of(finding.pointer)]), "update": {"required": False}}]
-                return [_removal([*at, "headers", name])] if at and name in self.at(at).get("headers", {}) else []
+                    return [{"target": json_path([*unescaped(finding.pointer)]), "update": {"required": False}}]
+                return [_removal([*at, "headers", name])] if at and name in self._at(at).get("headers", {}) else []
             case "scope" if finding.target.status < 300:
                 at = self.place(pointer_of(operation, "x-scopes"))
-                number = steps_of(finding.pointer)[-1]
+                number = unescaped(finding.pointer)[-1]
                 if not at or not number.isdecimal():
                     return []
-                return [{"target": f"{json_path(at)}{equal(self.at(at)[int(number)])}", "remove": True}]
+                return [{"target": f"{json_path(at)}{equal(self._at(at)[int(number)])}", "remove": True}]
             case "wrong-status" | "undocumented-status" if 200 <= finding.target.status < 300:
                 return _moved(operation, finding.target.status)
             case "schema":
                 return [*self._loosened(finding)]
         return []
 
+    def _at(self, place: Place) -> Any:
+        return value_at(self._document.raw, place)
+
     def _loosened(self, finding: Finding) -> Iterator[Action]:
         """What answers break of a schema, removed from it; a value that an enum does not list, added to it."""
         at = self.place(finding.pointer)
         name, _, kind = finding.cause.rpartition(": ")
         keyword = kind[:1].lower() + kind[1:]
-        if at and keyword in _SEEN and keyword in self.at(at):
+        if at and keyword in _SEEN and keyword in self._at(at):
             yield _removal([*at, keyword])
-        elif at and keyword == "enum" and "enum" in self.at(at):
+        elif at and keyword == "enum" and "enum" in self._at(at):
             try:
                 value = orjson.loads(finding.target.excerpt.removeprefix(f"{name}: "))
             except ValueError:  # it is not shown
@@ -173,7 +174,7 @@ class Candidates:
         seen = set() if seen is None else seen
         if isinstance(node, dict):
             reference = node.get("$ref")
-            if isinstance(reference, str) and (name := tuple(steps_of(reference)[1:3])) not in seen:
+            if isinstance(reference, str) and (name := tuple(unescaped(reference)[1:3])) not in seen:
                 seen.add(name)
                 self._uses(self._document.resolve({"$ref": reference}), seen)
         for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
@@ -184,9 +185,9 @@ class Candidates:
         """The keys to what a pointer leads to, with references followed; none where there is nothing."""
         at: Place = []
         node: Any = self._document.raw
-        for step in [*steps_of(pointer), None]:
+        for step in [*unescaped(pointer), None]:
             while isinstance(node, dict) and "$ref" in node:
-                at, node = [*steps_of(node["$ref"])], self._document.resolve({"$ref": node["$ref"]})
+                at, node = [*unescaped(node["$ref"])], self._document.resolve({"$ref": node["$ref"]})
             if step is None:
                 break
             key = int(step) if isinstance(node, list) and step.isdecimal() else step
@@ -196,13 +197,6 @@ class Candidates:
                 return []
             at.append(key)
         return at
-
-    def at(self, place: Place) -> Any:
-        """What stands at a place."""
-        node: Any = self._document.raw
-        for step in place:
-            node = node[step]
-        return node
 
 
 def key_of(finding: Finding) -> Key:

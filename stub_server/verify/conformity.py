@@ -18,8 +18,7 @@ from ..domain.documents import is_document_unchecked
 from ..kernel.record import has_more_values, is_deeper_than
 from .exchange import Answer, Exchange
 from .findings import Finding, Said
-from .places import Place, Places, Unnamed, below, distinct
-from .resources import pointer_of
+from .places import Place, Places, Unnamed, below, distinct, pointer_of
 from .showing import Showing, kind_of
 
 MOST = 20  # findings of one kind in one exchange

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from ..contract.source import value_at
 from .building import Builder
 from .candidates import Action, Candidate, Candidates, Key, key_of
 from .findings import Divergence, Finding, Report
@@ -57,7 +58,7 @@ class Correcting:
                 if at:
                     own, actions = builder(f"measures {'/'.join(key)}"), found.setdefault(key, [])
                     operation = operations[finding.operation]
-                    steps = measured(own, operation, finding, at, self._candidates.at(at), actions)
+                    steps = measured(own, operation, finding, at, value_at(self._document.raw, at), actions)
                     yield Journey(f"measures {finding.operation}", steps)
 
         if wanted:

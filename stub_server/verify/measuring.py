@@ -12,8 +12,8 @@ from ..contract.source import Json, json_path
 from .building import Builder
 from .findings import Finding
 from .journeys.accepting import ready
+from .places import pointer_of
 from .probe import Probe, Seen, Steps
-from .resources import pointer_of
 from .variants import Variant
 
 _SIZES = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems")}

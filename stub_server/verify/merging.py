@@ -8,10 +8,9 @@ from hashlib import blake2b
 from types import MappingProxyType
 
 from ..contract.document import JSON, Document
-from ..contract.source import Json
+from ..contract.source import Json, unescaped
 from .findings import GROUPS, RANKS, Divergence, Finding
 from .places import below
-from .where import steps_of
 
 EVERYWHERE = "everywhere"
 _FEWEST = 3  # operations in which a class can be everywhere: a run of one operation has no everywhere
@@ -94,7 +93,7 @@ def _as_refusal(finding: Finding) -> Finding:
 def canonical(document: Document, pointer: str) -> str:
     """The pointer with what references on its way lead to: of one place there is one."""
     node, found = document.raw, "#"
-    for step in steps_of(pointer):
+    for step in unescaped(pointer):
         if isinstance(node, dict) and "$ref" in node:
             found, node = node["$ref"], document.resolve(node)
         inner = node.get(step) if isinstance(node, dict) else None
@@ -144,7 +143,7 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
 
 def _basis(shown: Finding, document: Document, operations: Collection[str]) -> str:
     """The basis of a divergence. The source document shows what is sent, and no rule beyond that."""
-    steps = steps_of(shown.pointer)
+    steps = unescaped(shown.pointer)
     roots = {
         str(operation.responses[status].media.get(JSON, {}).get("$ref")): operation
         for name in operations
@@ -169,7 +168,7 @@ def basis_of(document: Document, pointer: str) -> str:
     The nearest `x-basis` says so: that of a member of a schema, else that of a part of the operation. What
     `x-basis-notes` tells of is assumed in part, most often its bounds.
     """
-    steps = steps_of(pointer)
+    steps = unescaped(pointer)
     documented, node = False, document.raw
     for number, step in enumerate(steps):
         node = document.resolve(node)

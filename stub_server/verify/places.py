@@ -1,13 +1,12 @@
-"""Where in the contract the schema of a value stands, member by member."""
+"""JSON pointers into the contract, and the schemas that apply to a value, member by member."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..contract.document import Document
+from ..contract.document import JSON, Document, Operation
 from ..contract.source import Json
-from .resources import escaped
 
 _DEEPEST = 64  # levels: a schema may refer to itself
 
@@ -30,7 +29,17 @@ class Unnamed(NamedTuple):
 
 def below(pointer: str, *steps: str | int) -> str:
     """The pointer to what is below another one."""
-    return "/".join((pointer, *(escaped(str(step)) for step in steps)))
+    return "/".join((pointer, *(str(step).replace("~", "~0").replace("/", "~1") for step in steps)))
+
+
+def pointer_of(operation: Operation, *steps: str | int) -> str:
+    """The pointer to an operation of the contract, or to something in it."""
+    return below("#/paths", operation.path, operation.method.lower(), *steps)
+
+
+def body_of(operation: Operation) -> str:
+    """The pointer to the schema of an operation's body."""
+    return pointer_of(operation, "requestBody", "content", JSON, "schema")
 
 
 class Places:

@@ -8,8 +8,9 @@ from typing import Any
 from ..contract.document import Operation
 from .building import Builder, encoded
 from .journeys.refusing import refuses
+from .places import pointer_of
 from .probe import Flaw, Probe, Seen
-from .resources import Resource, at, pointer_of
+from .resources import Resource, at
 
 Reads = Generator["Probe | Flaw", Seen, None]
 _SHOWN = 100  # entries of a list that are looked at
@@ -34,7 +35,7 @@ def lists(builder: Builder, resource: Resource | None, operation: Operation) -> 
     known = entries(whole)
     is_whole = len(known) < _SHOWN
     for number, parameter in enumerate(operation.parameters):
-        name, pointer = parameter.name, pointer_of(operation, "parameters", str(number))
+        name, pointer = parameter.name, pointer_of(operation, "parameters", number)
         for value, holds in _filters(builder, name, parameter.schema, known):
             seen = yield asked(f"{name}={value}", pointer, **{name: value})
             found = entries(seen)
@@ -89,7 +90,7 @@ def others(builder: Builder, operation: Operation) -> Reads:
         for number, parameter in enumerate(operation.parameters):
             if parameter.place != "query":
                 continue
-            pointer = pointer_of(operation, "parameters", str(number), "schema")
+            pointer = pointer_of(operation, "parameters", number, "schema")
             for variant in builder.variants.of_parameter(parameter.schema, pointer, parameter.name, builder.fresh):
                 value = str(variant.value).lower() if isinstance(variant.value, bool) else str(variant.value)
                 group, query = ("says_yes" if variant.is_accepted else "says_no"), {parameter.name: value}

@@ -37,16 +37,6 @@ class Resource:
         return role_of(self.key)
 
 
-def escaped(step: str) -> str:
-    """A step of a JSON pointer."""
-    return step.replace("~", "~0").replace("/", "~1")
-
-
-def pointer_of(operation: Operation, *steps: str) -> str:
-    """Where an operation stands in the contract, or something in it."""
-    return "/".join(("#/paths", escaped(operation.path), operation.method.lower(), *map(escaped, steps)))
-
-
 def role_of(parameter: str) -> str:
     """`projectId` -> `the project`, `apiKeyId` -> `the api key`."""
     stem = parameter.removesuffix("Id")

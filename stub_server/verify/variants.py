@@ -11,7 +11,7 @@ from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
 from ..explain.mending import samples
 from .fresh import Fresh
-from .resources import escaped
+from .places import below
 
 GONE = object()
 """Stands for a member that is left out."""
@@ -98,7 +98,7 @@ class Variants:
         for name in root.get("properties", {}):
             if name in fullest and name not in smallest:
                 alone = {**smallest, name: fullest[name]}
-                where = f"{pointer}/properties/{escaped(name)}"
+                where = below(pointer, "properties", name)
                 yield Variant(alone, True, f"{name} beside what is required", where, none)
         if root.get("additionalProperties") is False:
             yield Variant({**base, _UNKNOWN: 1}, False, "a member that is not known", pointer, none)
@@ -107,7 +107,7 @@ class Variants:
         self, root: Json, pointer: str, at: tuple[str, ...], depth: int
     ) -> Iterator[tuple[tuple[str, ...], Json, str]]:
         for name, inner in root.get("properties", {}).items():
-            where, node = self._followed(inner, f"{pointer}/properties/{escaped(name)}")
+            where, node = self._followed(inner, below(pointer, "properties", name))
             is_required = name in root.get("required", ())
             yield (*at, name), {**node, "x-required": is_required}, where
             if node.get("type") == "object" and depth < _DEEPEST:

@@ -17,9 +17,9 @@ from .comparing import Comparing, Difference, Moment, Steps, TargetClock, instan
 from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
 from .findings import BESIDE, RANKS, Finding, Said
-from .places import Places
+from .places import Places, pointer_of
 from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
-from .resources import Catalogue, at, pointer_of
+from .resources import Catalogue, at
 from .roles import Names, Roles
 from .showing import Showing
 from .target import TRIES, Limited, Over, Target
@@ -337,7 +337,7 @@ class Walk:
         if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
             number = next(n for n, parameter in enumerate(operation.parameters) if parameter.name == name)
-            at_parameter = pointer_of(operation, "parameters", str(number))
+            at_parameter = pointer_of(operation, "parameters", number)
             probe = replace(probe, about=None, learns=f"{name} of one's own records", pointer=at_parameter)
             title = f"{probe.learns}: {member} has {got}."
         elif kind in ("value", "reference") and (probe.suspect not in _SEEN_LATER or known in self._departed):
@@ -352,7 +352,7 @@ class Walk:
 
     def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
         """The line of the contract that names a member of an answer."""
-        where = pointer_of(operation, "responses", str(status), "content", JSON, "schema")
+        where = pointer_of(operation, "responses", status, "content", JSON, "schema")
         response = operation.responses.get(status)
         if response is None or JSON not in response.media:
             return pointer_of(operation, "responses")

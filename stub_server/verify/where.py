@@ -12,8 +12,8 @@ import yaml
 from ..contract.bundle import contracts
 from ..contract.document import Document
 from ..contract.overlay import last_touch
-from ..contract.source import Json
-from .resources import pointer_of
+from ..contract.source import Json, unescaped
+from .places import pointer_of
 
 _LONGEST = 120  # characters of a line that are shown
 
@@ -49,11 +49,6 @@ class _Place(NamedTuple):
     is_whole: bool
 
 
-def steps_of(pointer: str) -> list[str]:
-    """The steps of a pointer such as `#/paths/~1v2~1orders/get`; none of an empty one."""
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-
-
 class Where:
     """The lines of one contract: the files of a folder, and overlays."""
 
@@ -68,7 +63,7 @@ class Where:
         if not pointer and operation in self._document.operations:
             pointer = pointer_of(self._document.operations[operation])
         if pointer not in self._lines:
-            self._lines[pointer] = self._overlay(pointer) or self._shipped(steps_of(pointer))
+            self._lines[pointer] = self._overlay(pointer) or self._shipped(unescaped(pointer))
         return self._lines[pointer]
 
     @cached_property
@@ -121,7 +116,7 @@ class Where:
             name, _, fragment = str(found[1].value).partition("#")
             file = self._read((file.path.parent / name).resolve()) if name else file
             node = file.root
-            for step in steps_of(fragment):
+            for step in unescaped(fragment):
                 below = _child(node, step)
                 assert below is not None  # else the contract would not have been bundled
                 node = below[1]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...contract.document import Operation
 from ..building import Builder
+from ..places import pointer_of
 from ..probe import Probe, Steps
-from ..resources import Resource, pointer_of
+from ..resources import Resource
 from .parts import NOWHERE_ID, SAYS_NO, SAYS_YES, named, replaced
 
 
@@ -90,7 +91,7 @@ def _log(builder: Builder, operation: Operation) -> Steps:
 
 def _parameters(builder: Builder, operation: Operation, path: str) -> Steps:
     for number, parameter in enumerate(operation.parameters):
-        where = pointer_of(operation, "parameters", str(number), "schema")
+        where = pointer_of(operation, "parameters", number, "schema")
         if parameter.place != "query":
             continue
         for variant in builder.variants.of_parameter(parameter.schema, where, parameter.name, builder.fresh):

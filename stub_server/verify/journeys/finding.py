@@ -8,8 +8,9 @@ from typing import Any
 
 from ...contract.document import Operation
 from ..building import Builder
+from ..places import pointer_of
 from ..probe import Flaw, Probe, Seen, Steps
-from ..resources import Resource, at, pointer_of, role_of
+from ..resources import Resource, at, role_of
 from .parts import NOWHERE_ID, keys_of
 
 
@@ -56,7 +57,7 @@ def finds(builder: Builder, resource: Resource) -> Steps:
         name = parameter.name
         if parameter.place != "query" or name in ("page", "limit", "sort", *narrowed):
             continue
-        pointer = pointer_of(listing, "parameters", str(number))
+        pointer = pointer_of(listing, "parameters", number)
         for value in _filters(builder, name, parameter.schema, seen, bodies[1], resource):
             values.append((name, value))
             yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
@@ -66,7 +67,7 @@ def finds(builder: Builder, resource: Resource) -> Steps:
     for number, parameter in enumerate(listing.parameters):
         if parameter.name == "sort":
             for option in parameter.schema.get("enum", ()):
-                yield asked(f"sort={option}", "sort", pointer_of(listing, "parameters", str(number)), sort=option)
+                yield asked(f"sort={option}", "sort", pointer_of(listing, "parameters", number), sort=option)
     whole, pages = _ids(builder, listing, seen), list[Any]()
     for number in range(1, len(bodies) + 2):
         page = yield asked(f"page {number} of one", "paging", page=str(number), limit="1")

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...contract.document import Operation
 from ..building import Builder
+from ..places import pointer_of
 from ..probe import Probe, Steps
-from ..resources import Resource, pointer_of
+from ..resources import Resource
 from .accepting import away
 
 

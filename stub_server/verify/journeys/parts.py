@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from ...contract.document import Operation
-from ..resources import pointer_of
+from ..places import pointer_of
 
 NOWHERE_ID = "{the unknown id}"
 SAYS_YES, SAYS_NO = "says_yes", "says_no"
@@ -16,7 +16,7 @@ SAYS_YES, SAYS_NO = "says_yes", "says_no"
 def parameter_at(operation: Operation, name: str) -> str:
     for number, parameter in enumerate(operation.parameters):
         if parameter.name.lower() == name:
-            return pointer_of(operation, "parameters", str(number))
+            return pointer_of(operation, "parameters", number)
     return pointer_of(operation)
 
 

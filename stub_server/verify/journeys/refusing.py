@@ -8,8 +8,8 @@ from typing import Any
 
 from ...contract.document import Operation
 from ..building import Builder, encoded
+from ..places import pointer_of
 from ..probe import NONE, WRONG, Probe, Seen, Steps
-from ..resources import pointer_of
 from .parts import NOWHERE_ID, SAYS_NO, SAYS_YES, keys_of, named, replaced
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from ...contract.document import Operation
 from ...kernel.record import UniqueKey
 from ..building import Builder
+from ..places import pointer_of
 from ..probe import Probe, Steps
-from ..resources import Resource, pointer_of
+from ..resources import Resource
 from .accepting import ready
 from .finding import narrowing
 from .parts import parameter_at
