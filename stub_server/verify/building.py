@@ -12,6 +12,7 @@ from .fresh import NOWHERE, Fresh
 from .places import pointer_of
 from .probe import Probe
 from .resources import Catalogue, Resource, role_of
+from .roles import placeholder, roles_in
 from .variants import Variants
 
 SETUP = "setup"
@@ -52,14 +53,14 @@ class Builder:
         path = operation.path
         for parameter in operation.parameters:
             if parameter.place == "path":
-                value = others.get(parameter.name, "{" + role_of(parameter.name) + "}")
+                value = others.get(parameter.name, placeholder(role_of(parameter.name)))
                 path = path.replace(f"{{{parameter.name}}}", value)
         return path
 
     def needs(self, operation: Operation, body: Any) -> list[Resource]:
         """The records that a request names, those first that others need."""
         named = [p.name for p in operation.parameters if p.place == "path"]
-        roles = [role_of(name) for name in named] + list(_roles(body))
+        roles = [role_of(name) for name in named] + list(roles_in(body))
         roles += [resource.role for name in named for resource in self._showing(name)]
         found: list[Resource] = []
         for resource in self.catalogue.resources.values():
@@ -107,7 +108,7 @@ class Builder:
         for name, node in properties.items():
             items = self.catalogue.document.resolve(node.get("items", {}))
             if name in self.catalogue.resources:
-                small[name] = "{" + role_of(name) + "}"
+                small[name] = placeholder(role_of(name))
             elif node.get("type") == "array" and "enum" in items and name not in small:
                 small[name] = items["enum"]
             elif "active" in node.get("enum", ()):
@@ -150,9 +151,9 @@ class Builder:
     def _role(self, name: str, value: Any) -> Any:
         resources = self.catalogue.resources
         if name in resources:
-            return "{" + role_of(name) + "}"
+            return placeholder(role_of(name))
         if name.removesuffix("s") in resources and isinstance(value, list):
-            return ["{" + role_of(name.removesuffix("s")) + "}"]
+            return [placeholder(role_of(name.removesuffix("s")))]
         if isinstance(value, Mapping):
             return {inner: self._role(inner, other) for inner, other in value.items()}
         return value
@@ -163,17 +164,6 @@ def costs(operation: Operation) -> bool:
     return operation.method == "POST" and (
         operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/")))
     )
-
-
-def _roles(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and value.startswith("{the "):
-        yield value[1:-1]
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _roles(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _roles(inner)
 
 
 def encoded(value: str) -> str:

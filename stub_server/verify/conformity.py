@@ -16,7 +16,7 @@ from ..contract.formats import formats
 from ..contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ..domain.documents import is_document_unchecked
 from ..kernel.record import has_more_values, is_deeper_than
-from .exchange import Answer, Exchange
+from .exchange import Answer, Exchange, code_of
 from .findings import Finding, Said
 from .places import Place, Places, Unnamed, below, distinct, pointer_of
 from .showing import Showing, kind_of
@@ -124,7 +124,7 @@ class Conformity:
         body = _UNREAD if request.method == "HEAD" else _read(answer)
         response = operation.responses.get(status)
         is_missing = _is_missing(status, response, body, is_head=request.method == "HEAD")
-        if is_missing and (status != 404 or _code(body) or self._nowhere in (None, _answer_to_path(exchange))):
+        if is_missing and (status != 404 or code_of(body) or self._nowhere in (None, _answer_to_path(exchange))):
             title = f"{operation.method} {operation.path} does not exist: {status} without a refusal of the contract."
             yield self._departure("missing-operation", at, "missing", title, exchange, _success(operation))
         elif response is not None:
@@ -133,7 +133,7 @@ class Conformity:
         elif status >= 500:
             title = f"{operation.method} {operation.path} fails with {status}."
             yield self._departure("server-error", at, str(status), title, exchange, _success(operation))
-        elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or _code(body) in _OF_THE_SERVER[status]):
+        elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or code_of(body) in _OF_THE_SERVER[status]):
             general = Response(status, {JSON: {"$ref": "#/components/schemas/Error"}}, {}, _OF_THE_SERVER[status])
             yield from self._compared(exchange, operation, general, "#/info/description", body)
         else:
@@ -148,7 +148,7 @@ class Conformity:
         """Hold an answer to the response that the contract has for its status, which stands at `pointer`."""
         answer = exchange.answer
         if exchange.request.method != "HEAD":
-            code, status = _code(body), answer.status
+            code, status = code_of(body), answer.status
             codes = (*response.codes, *_OF_THE_SERVER.get(status, ()))
             if code is not None and response.codes and status >= 400 and code not in codes:
                 named = self._showing.name(code)
@@ -335,7 +335,7 @@ def _is_missing(status: int, response: Response | None, body: Any, *, is_head: b
     """Whether an answer says that there is no such operation, and not that there is no such record."""
     if status not in _ABSENT or (response is not None and (is_head or status != 404)):
         return False
-    code = _code(body)
+    code = code_of(body)
     return status == 405 or code in _NO_ROUTE or (code is None and not (is_head and status == 404))
 
 
@@ -343,11 +343,6 @@ def _answer_to_path(exchange: Exchange) -> bytes:
     """The body without what differs from request to request."""
     request, answer = exchange
     return _VARIES.sub(b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b""))
-
-
-def _code(body: Any) -> str | None:
-    code = body.get("code") if isinstance(body, dict) else None
-    return code if isinstance(code, str) else None
 
 
 def _read(answer: Answer) -> Any:

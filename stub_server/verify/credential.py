@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import orjson
-
 from ..contract.document import Operation
-from .exchange import Answer, Request
+from .exchange import Answer, Request, bearer
 from .target import TRIES, Away, Target, together
 
 _REFUSED = (401, 403)
@@ -31,7 +29,7 @@ async def rights_of(target: Target, token: str, operations: Sequence[Operation],
     statuses = {operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)}
     if set(statuses.values()) == {401}:
         raise Away("it refuses the credential: 401 to every operation")
-    if answers and not any(_is_object(answer) for answer in answers):
+    if answers and not any(isinstance(answer.json(), dict) for answer in answers):
         raise Away(_foreign(answers[0]))
     of_people = {operation.id for operation in operations if operation.scheme == "jwt"}
     rights = Rights(bool(of_people) and all(statuses[name] in _REFUSED for name in of_people))
@@ -48,18 +46,11 @@ async def _asked(target: Target, token: str, operation: Operation, unknown_id: s
     path = operation.path
     for parameter in operation.parameters:
         path = path.replace(f"{{{parameter.name}}}", unknown_id)
-    headers = (("Authorization", f"Bearer {token}"),)
+    headers = bearer(token)
     if operation.method == "GET":
         return await target.send(Request("GET", path, "", headers), TRIES)
     sent = Request(operation.method, path, "", (*headers, ("Content-Type", "application/json")), b"[]")
     return await target.send(sent, TRIES)
-
-
-def _is_object(answer: Answer) -> bool:
-    try:
-        return isinstance(orjson.loads(answer.body), dict)
-    except ValueError:
-        return False
 
 
 def _foreign(answer: Answer) -> str:

@@ -8,13 +8,14 @@ from typing import Any
 import orjson
 
 from ..contract.document import Operation
-from ..contract.source import Json, json_path
+from ..contract.source import Json, Place, json_path
 from .building import Builder
 from .findings import Finding
 from .journeys.accepting import ready
-from .places import pointer_of
+from .places import body_of, pointer_of
 from .probe import Probe, Seen, Steps
-from .variants import Variant
+from .resources import at
+from .variants import Variant, replaced_at
 
 _SIZES = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems")}
 _NOT_LIMITS = frozenset(("type", "properties", "required", "items", "oneOf", "allOf", "anyOf"))
@@ -25,11 +26,11 @@ def measured(
     builder: Builder,
     operation: Operation,
     finding: Finding,
-    at: list[str | int],
+    place: Place,
     node: Json,
     actions: list[dict[str, Any]],
 ) -> Steps:
-    """Try the limits of the schema that a finding is about, which stands at the keys `at`; adds to `actions`."""
+    """Try the limits of the schema that a finding is about, which is at `place`; adds to `actions`."""
     if not builder.may_make(operation):
         return
     yield from ready(builder, operation)
@@ -38,19 +39,18 @@ def measured(
         was_accepted = yield from measure.ask(name, variant.value, variant.places)
         if was_accepted is None or was_accepted is variant.is_accepted:
             continue
-        place = next(iter(variant.places), ())
-        value = variant.value if name else _at(variant.value, place)
+        value = variant.value if name else at(variant.value, next(iter(variant.places), ()))
         if was_accepted:
-            actions += [{"target": json_path([*at, each]), "remove": True} for each in measure.limits(value)]
+            actions += [{"target": json_path([*place, each]), "remove": True} for each in measure.limits(value)]
             continue
         if isinstance(value, str) and value in node.get("enum", ()):
-            actions.append({"target": json_path([*at, "enum"]) + equal(value), "remove": True})
+            actions.append({"target": json_path([*place, "enum"]) + equal(value), "remove": True})
             continue
         limit = measure.limit(value)
         if limit is not None:
             kept = yield from measure.kept(limit, name, variant)
             if kept is not None:
-                actions.append({"target": json_path(at), "update": {limit: kept}})
+                actions.append({"target": json_path(place), "update": {limit: kept}})
 
 
 def equal(value: Any) -> str:
@@ -68,16 +68,16 @@ class _Measure:
 
     def variants(self) -> Iterator[tuple[str, Variant]]:
         """Those of this schema, each with the parameter that it is for, or with an empty name for a body."""
-        builder, where = self._builder, pointer_of(self._operation)
+        builder = self._builder
         for number, parameter in enumerate(self._operation.parameters):
             if parameter.place == "query":
-                at = f"{where}/parameters/{number}/schema"
-                for variant in builder.variants.of_parameter(parameter.schema, at, parameter.name, builder.fresh):
+                pointer = pointer_of(self._operation, "parameters", number, "schema")
+                for variant in builder.variants.of_parameter(parameter.schema, pointer, parameter.name, builder.fresh):
                     if variant.pointer == self._pointer:
                         yield parameter.name, variant
         if self._body is not None and self._operation.body is not None:
-            at = f"{where}/requestBody/content/application~1json/schema"
-            for variant in builder.variants.of_body(self._operation.body, at, self._body, builder.fresh):
+            pointer = body_of(self._operation)
+            for variant in builder.variants.of_body(self._operation.body, pointer, self._body, builder.fresh):
                 if variant.pointer == self._pointer and variant.places:
                     yield "", variant
 
@@ -115,7 +115,7 @@ class _Measure:
     def kept(self, limit: str, name: str, variant: Variant) -> Generator[Probe, Seen, Any]:
         """The bound that the target keeps in place of one whose value it refuses, found by halving."""
         step = self._node.get("multipleOf", 1) if limit in ("minimum", "maximum") else 1
-        usual = _at(self._body, next(iter(variant.places))) if not name else None
+        usual = at(self._body, next(iter(variant.places))) if not name else None
         size = len(usual) if isinstance(usual, (str, list)) else usual
         if not isinstance(size, (int, float)):
             least, most = (self._node.get(f"{end}{limit[3:]}") for end in ("min", "max"))
@@ -138,19 +138,8 @@ class _Measure:
             value = self._builder.fresh.text(size)
         elif self._node.get("type") == "array":
             items = self._builder.catalogue.document.resolve(self._node.get("items", {})).get("enum")
-            value = items[:size] if items else _at(variant.value, next(iter(variant.places)))[:1] * size
+            value = items[:size] if items else at(variant.value, next(iter(variant.places)))[:1] * size
         if not self._builder.variants.accepts(self._node, value):
             return None
-        sent = value if name else _with(variant.value, next(iter(variant.places)), value)
+        sent = value if name else replaced_at(variant.value, next(iter(variant.places)), value)
         return (yield from self.ask(name, sent, variant.places))
-
-
-def _at(value: Any, steps: tuple[str, ...]) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
-def _with(value: Any, steps: tuple[str, ...], inner: Any) -> Any:
-    """A copy of a body with another value at a place."""
-    return {**value, steps[0]: inner if len(steps) == 1 else _with(value[steps[0]], steps[1:], inner)}

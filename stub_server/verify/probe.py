@@ -6,12 +6,11 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..contract.document import Operation
+from ..contract.document import JSON, Operation
 from .exchange import Answer
 
 GIVEN, NONE, WRONG = "given", "none", "wrong"
 """Credentials of a request: the caller's, none at all, one that nobody issued. Others are roles of API keys."""
-JSON_MEDIA = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Probe:
     pointer: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    media: str = JSON_MEDIA
+    media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     credential: str = GIVEN
     suspect: str = ""

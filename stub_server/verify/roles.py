@@ -61,16 +61,22 @@ class Roles:
             return [self.spelled(inner, party) for inner in value]
         return value
 
-    def roles(self, value: Any) -> Iterator[str]:
-        """The roles that a request names."""
-        if isinstance(value, str):
-            yield from _ROLE.findall(value)
-        elif isinstance(value, Mapping):
-            for inner in value.values():
-                yield from self.roles(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                yield from self.roles(inner)
+
+def placeholder(role: str) -> str:
+    """A role as requests contain it: `{the project}`."""
+    return "{" + role + "}"
+
+
+def roles_in(value: Any) -> Iterator[str]:
+    """The roles that a request names."""
+    if isinstance(value, str):
+        yield from _ROLE.findall(value)
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from roles_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from roles_in(inner)
 
 
 def is_id(value: Any) -> bool:

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
 from urllib.parse import urlencode
-
-import orjson
 
 from ..contract.document import Document, Operation
 from ..contract.formats import formats
@@ -25,7 +22,7 @@ from .building import Builder
 from .comparing import TargetClock
 from .conformity import Conformity
 from .credential import Rights, rights_of
-from .exchange import Exchange, Request
+from .exchange import Exchange, Request, bearer
 from .findings import GROUPS, Finding
 from .fresh import Fresh
 from .journeys.accepting import accepts
@@ -338,12 +335,12 @@ class Runner:
         steps = resource.list and self.catalogue.entries_at(resource.list)
         if resource.list is None or steps is None:
             return
-        headers = (("Authorization", f"Bearer {self.options.token}"),)
+        headers = bearer(self.options.token)
         query = [("search", self.learned.tag) for each in resource.list.parameters if each.name == "search"]
         for page in range(1, _SEARCHED + 1):
             sent = urlencode([*query, ("page", page), ("limit", 100)])
             answer = await target.send(Request("GET", resource.list.path, sent, headers), TRIES)
-            entries = at(_json(answer.body), steps)
+            entries = at(answer.json(), steps)
             entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
             own = [entry.get("id") for entry in entries if self.learned.tag in str(entry)]
             new = {ident for ident in own if isinstance(ident, str)} - self._noted
@@ -364,7 +361,7 @@ class Runner:
                 self._kept.add(ident)
 
     async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
-        headers = (("Authorization", f"Bearer {self.options.token}"),)
+        headers = bearer(self.options.token)
         if resource.delete is None and resource.lifecycle is None:
             return False
         if resource.delete is not None:
@@ -404,13 +401,6 @@ def _on_signals(ends: Callable[[], None] | None) -> None:
                 loop.remove_signal_handler(number)
             else:
                 loop.add_signal_handler(number, ends)
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return orjson.loads(body)
-    except ValueError:
-        return None
 
 
 def _unique(document: Document) -> frozenset[str]:

@@ -13,10 +13,11 @@ from urllib.parse import unquote
 import orjson
 
 from ..app import create_app
+from ..contract.document import JSON
 from ..explain.rehearsal import silent
 from ..http.application import Application
 from ..settings import Settings
-from .exchange import Answer, Headers, Request
+from .exchange import Answer, Headers, Request, bearer
 
 _KEY = "of the twins"
 
@@ -52,9 +53,9 @@ class Twin:
             if as_key:
                 scopes = [scope["name"] for scope in self.document.scopes if scope["assignable"]]
                 body = orjson.dumps({"name": "verify", "scopes": scopes})
-                headers = (("authorization", f"Bearer {token}"), ("content-type", "application/json"))
+                headers = (*bearer(token), ("content-type", JSON))
                 answer = await Fork(self._app, name, token).send(Request("POST", "/api-keys", "", headers, body))
-                token = orjson.loads(answer.body)["api_key"]["private_key"]
+                token = answer.json()["api_key"]["private_key"]
             yield Fork(self._app, name, token)
         finally:
             await self._control("DELETE", f"/_sandbox/sandboxes/{name}")
@@ -62,12 +63,12 @@ class Twin:
     async def _control(self, method: str, path: str, body: Any = None) -> Any:
         headers: tuple[tuple[str, str], ...] = (("x-sandbox-admin-key", _KEY),)
         if body is not None:
-            headers += (("content-type", "application/json"),)
+            headers += (("content-type", JSON),)
         answer = await called(
             self._app, Request(method, path, "", headers, b"" if body is None else orjson.dumps(body))
         )
         assert answer.status < 300, answer
-        return orjson.loads(answer.body) if answer.body else None
+        return answer.json()
 
 
 async def called(app: Application, request: Request) -> Answer:

@@ -12,6 +12,7 @@ from ..contract.source import Json
 from ..explain.mending import samples
 from .fresh import Fresh
 from .places import below
+from .resources import at
 
 GONE = object()
 """Stands for a member that is left out."""
@@ -65,13 +66,11 @@ class Variants:
             if self.accepts(schema, variant.value) is variant.is_accepted:
                 yield variant
         base = base if self.accepts(schema, base) else smallest
-        for at, node, where in self._members(root, pointer, (), 0):
-            parent, name = _at(base, at[:-1]), at[-1]
-            is_there = isinstance(parent, Mapping) and name in parent
-            for value, is_accepted, tries in self._values(node, parent[name] if is_there else None, fresh):
-                changed = _with(base, at, value)
+        for place, node, where in self._members(root, pointer, (), 0):
+            for value, is_accepted, tries in self._values(node, at(base, place), fresh):
+                changed = replaced_at(base, place, value)
                 if changed is not None and self.accepts(schema, changed) is is_accepted:
-                    yield Variant(changed, is_accepted, f"{'.'.join(at)}: {tries}", where, frozenset((at,)))
+                    yield Variant(changed, is_accepted, f"{'.'.join(place)}: {tries}", where, frozenset((place,)))
 
     def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[Variant]:
         """Values of one parameter."""
@@ -226,19 +225,13 @@ def _named(value: Any) -> Any:
     return [_named(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _at(value: Any, steps: tuple[str, ...]) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
-
-
-def _with(base: Any, at: tuple[str, ...], value: Any) -> Any:
+def replaced_at(base: Any, at: tuple[str, ...], value: Any) -> Any:
     """A copy with another value at a place; None where the place is not there, or nothing would change."""
     if not isinstance(base, Mapping):
         return None
     copy = dict(base)
     if len(at) > 1:
-        inner = _with(copy.get(at[0]), at[1:], value)
+        inner = replaced_at(copy.get(at[0]), at[1:], value)
         if inner is None:
             return None
         copy[at[0]] = inner

@@ -15,17 +15,17 @@ from ..contract.document import JSON, Document, Operation
 from .building import costs
 from .comparing import Comparing, Difference, Moment, Steps, TargetClock, instant_of
 from .conformity import Conformity
-from .exchange import Answer, Exchange, Request
+from .exchange import Answer, Exchange, Request, bearer, code_of
 from .findings import BESIDE, RANKS, Finding, Said
 from .places import Places, pointer_of
 from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
 from .resources import Catalogue, at
-from .roles import Names, Roles
+from .roles import Names, Roles, placeholder, roles_in
 from .showing import Showing
 from .target import TRIES, Limited, Over, Target
 from .twin import Fork
 
-_WRONG = "Bearer verify.no.credential"
+_WRONG = "verify.no.credential"
 _PAUSES = (0.1, 0.3, 0.6, 1.0)
 
 
@@ -105,7 +105,7 @@ class Walk:
     async def _ask_nowhere(self) -> None:
         """Have the target say what a path is that nobody has, so that a 404 of an operation can be told from it."""
         if not self._run.conformity.knows_nowhere:
-            request = Request("GET", "/v2/verify-unknown", "", (("Authorization", f"Bearer {self._token}"),))
+            request = Request("GET", "/v2/verify-unknown", "", bearer(self._token))
             self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request, TRIES)))
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
@@ -118,7 +118,7 @@ class Walk:
             if resource.read is None:
                 continue
             if operation in resource.creates and probe.makes:
-                path = resource.read.path.replace(key, "{" + probe.makes + "}")
+                path = resource.read.path.replace(key, placeholder(probe.makes))
             elif operation == resource.update:
                 path = probe.path
             else:
@@ -143,7 +143,7 @@ class Walk:
         began = time()
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         ended = time()
-        seen = Seen(answer, first, _json(answer.body), _json(first.body))
+        seen = Seen(answer, first, answer.json(), first.json())
         if self._is_lost and not self._is_to_tell(probe, seen.target):
             self._learn(probe, seen, second)
             return seen
@@ -156,7 +156,7 @@ class Walk:
                     break
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
-                seen = Seen(answer, first, _json(answer.body), _json(first.body))
+                seen = Seen(answer, first, answer.json(), first.json())
                 moment = Moment(time() - answer.seconds, began, began, answer.seconds + ended - began)
                 findings = self._judged(probe, requests, seen, second, moment)
         for finding in findings:
@@ -180,7 +180,7 @@ class Walk:
         answer = await self._run.target.send(request, TRIES)
         exchange = Exchange(request, answer)
         found = self._run.conformity.findings(exchange, probe.operation, probe.group)
-        seen = Seen(answer, answer, _json(answer.body), None)
+        seen = Seen(answer, answer, answer.json(), None)
         if not found and answer.status < 300 and probe.suspect == "sort":
             found = [*self._sorted(probe, exchange, seen)]
         if not found and 300 <= answer.status < 500:
@@ -212,11 +212,11 @@ class Walk:
         query = urlencode({n: self.roles.spelled(v, party) for n, v in probe.query.items()}, quote_via=quote)
         headers = [(name, self.roles.spelled(value, party)) for name, value in probe.headers.items()]
         if probe.credential == GIVEN:
-            headers.append(("Authorization", f"Bearer {(self._token, *(f.token for f in self._forks))[party]}"))
+            headers += bearer((self._token, *(fork.token for fork in self._forks))[party])
         elif probe.credential == WRONG:
-            headers.append(("Authorization", _WRONG))
+            headers += bearer(_WRONG)
         elif probe.credential != NONE:
-            headers.append(("Authorization", "Bearer " + self.roles.spelled("{" + probe.credential + "}", party)))
+            headers += bearer(self.roles.spelled(placeholder(probe.credential), party))
         body = b""
         if isinstance(probe.body, bytes):
             body = probe.body
@@ -246,7 +246,7 @@ class Walk:
     def _without_strange(self, exchange: Exchange, operation: Operation | None) -> Exchange:
         """The exchange, with no strange records in a list."""
         steps = None if operation is None else self._run.catalogue.entries_at(operation)
-        body = _json(exchange.answer.body) if steps and self._run.strange else None
+        body = exchange.answer.json() if steps and self._run.strange else None
         entries = at(body, steps or ())
         if not isinstance(entries, list):
             return exchange
@@ -257,7 +257,7 @@ class Walk:
         target, twin = seen.target, seen.twin
         if target.status == 0 or target.status >= 500:
             return None  # the contract tells
-        codes = _code(seen.body), _code(seen.twin_body)
+        codes = code_of(seen.body), code_of(seen.twin_body)
         if probe.operation is None:
             is_no = target.status in (404, 405)
             return None if is_no else self._finding("laxer", probe, exchange, twin, f"{probe.learns} is answered")
@@ -294,7 +294,7 @@ class Walk:
         steps = self._run.catalogue.entries_at(probe.operation)
         if steps is None and not self._is_own(probe):
             return
-        bodies = seen.body, seen.twin_body, _json(second.body)
+        bodies = seen.body, seen.twin_body, second.json()
         if probe.suspect == "paging":  # which records are on a page depends on how those of one instant are ordered
             yield from self._counted(probe, exchange, *bodies[:2])
             return
@@ -318,7 +318,7 @@ class Walk:
 
     def _is_own(self, probe: Probe) -> bool:
         """Whether an answer is about what the journey made."""
-        return bool(probe.makes) or probe.method != "GET" or any(self.roles.roles([probe.path, *probe.query.values()]))
+        return bool(probe.makes) or probe.method != "GET" or any(roles_in([probe.path, *probe.query.values()]))
 
     def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
         operation = probe.operation
@@ -426,7 +426,7 @@ class Walk:
             self._run.strange.add(ident)
         if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
             self._made(operation, ident)
-        twins = at(seen.twin_body, place[0]), at(_json(second.body), place[0])
+        twins = at(seen.twin_body, place[0]), at(second.json(), place[0])
         if not probe.makes or not isinstance(record, dict) or not all(isinstance(twin, dict) for twin in twins):
             return
         for member in record.keys() & twins[0].keys() & twins[1].keys():
@@ -463,15 +463,3 @@ def defaults_of(document: Document) -> Mapping[str, set[Any]]:
         states: set[Any] = {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
         made.setdefault(lifecycle.field, set()).update(states)
     return made
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return orjson.loads(body)
-    except ValueError:
-        return None
-
-
-def _code(body: Any) -> str | None:
-    code = body.get("code") if isinstance(body, dict) else None
-    return code if isinstance(code, str) else None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...contract.document import Operation
 from ..building import Builder
-from ..places import pointer_of
+from ..places import body_of, pointer_of
 from ..probe import Probe, Steps
 from ..resources import Resource
-from .parts import NOWHERE_ID, SAYS_NO, SAYS_YES, named, replaced
+from ..roles import placeholder, roles_in
+from .parts import NOWHERE_ID, SAYS_NO, SAYS_YES, replaced
 
 
 def accepts(builder: Builder, operation: Operation) -> Steps:
@@ -25,7 +26,7 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
     if body is None:
         return
     schema = operation.body or {}
-    pointer = f"{where}/requestBody/content/application~1json/schema"
+    pointer = body_of(operation)
     changes = resource is not None and operation not in resource.creates
     is_first = True  # of the records that are changed: a second one may not have what it has
     for variant in builder.variants.of_body(schema, pointer, body, builder.fresh):
@@ -49,9 +50,9 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
             yield from ready(builder, operation)
         elif resource is not None and makes and resource.delete is not None and 200 <= seen.twin.status < 300:
             yield away(builder, resource, makes)
-    for role in sorted(set(named(body))):
-        learns = f"{role[1:-1]} that is nowhere"
-        other = replaced(body, role, NOWHERE_ID)
+    for role in sorted(set(roles_in(body))):
+        learns = f"{role} that does not exist"
+        other = replaced(body, placeholder(role), NOWHERE_ID)
         yield Probe(operation, operation.method, path, SAYS_NO, learns, pointer, body=other, keeps=False)
     for media, sent, tries in (
         ("text/plain", b"verify", "a body that is no JSON"),
@@ -66,7 +67,7 @@ def away(builder: Builder, resource: Resource, role: str) -> Probe:
     """Deletes a record that is needed no more: some kinds are limited in number."""
     delete = resource.delete
     assert delete is not None
-    path = builder.path(delete, **{resource.key: "{" + role + "}"})
+    path = builder.path(delete, **{resource.key: placeholder(role)})
     return Probe(delete, delete.method, path, "setup", f"delete {role}", pointer_of(delete), keeps=False)
 
 

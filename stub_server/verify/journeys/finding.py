@@ -11,6 +11,7 @@ from ..building import Builder
 from ..places import pointer_of
 from ..probe import Flaw, Probe, Seen, Steps
 from ..resources import Resource, at, role_of
+from ..roles import placeholder
 from .parts import NOWHERE_ID, keys_of
 
 
@@ -92,7 +93,7 @@ def _filters(builder: Builder, name: str, schema: Any, seen: Seen, body: Any, re
         yield from ("true", "false")
     elif schema.get("format") == "uuid":
         yield (
-            "{" + role_of(name) + "}"
+            placeholder(role_of(name))
             if name in builder.catalogue.resources and name != "subscriptionId"
             else NOWHERE_ID
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -22,17 +21,6 @@ def parameter_at(operation: Operation, name: str) -> str:
 
 def keys_of(body: Any) -> set[str]:
     return set(body) if isinstance(body, dict) else set()
-
-
-def named(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and value.startswith("{the "):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from named(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from named(inner)
 
 
 def replaced(value: Any, old: str, new: str) -> Any:

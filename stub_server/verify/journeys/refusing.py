@@ -10,7 +10,8 @@ from ...contract.document import Operation
 from ..building import Builder, encoded
 from ..places import pointer_of
 from ..probe import NONE, WRONG, Probe, Seen, Steps
-from .parts import NOWHERE_ID, SAYS_NO, SAYS_YES, keys_of, named, replaced
+from ..roles import placeholder, roles_in
+from .parts import NOWHERE_ID, SAYS_NO, SAYS_YES, keys_of, replaced
 
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Steps:
@@ -21,8 +22,8 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     names = [p.name for p in operation.parameters if p.place == "path"]
     others = {name: NOWHERE_ID for name in names}
     body = builder.body(operation)
-    for name in sorted(set(named(body))):
-        body = replaced(body, name, NOWHERE_ID)
+    for role in set(roles_in(body)):
+        body = replaced(body, placeholder(role), NOWHERE_ID)
     path = builder.path(operation, **others)
 
     def probe(learns: str, pointer: str, at_path: str = path, **more: Any) -> Probe:

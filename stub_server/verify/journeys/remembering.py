@@ -9,7 +9,7 @@ from typing import Any
 from ...contract.document import Operation
 from ...kernel.record import UniqueKey
 from ..building import Builder
-from ..places import pointer_of
+from ..places import below, body_of, pointer_of
 from ..probe import Probe, Steps
 from ..resources import Resource
 from .accepting import ready
@@ -139,11 +139,11 @@ def unique(builder: Builder, resource: Resource) -> Steps:
     if not builder.may_make(create):
         return
     yield from builder.setup(builder.needs(create, builder.body(create)))
-    path, schema = builder.path(create), f"{pointer_of(create)}/requestBody/content/application~1json/schema"
+    path, schema = builder.path(create), body_of(create)
     body = builder.body(create)
     yield Probe(create, create.method, path, "setup", "create", pointer_of(create), body=body, makes=resource.role)
     for member, again in duplicates(builder.catalogue.document.unique.get(resource.schema, ()), body):
-        pointer = f"{schema}/properties/{member}"
+        pointer = below(schema, "properties", member)
         copied = {**builder.body(create), member: again}
         yield Probe(
             create, create.method, path, "remembers", f"{member} once more", pointer, body=copied, keeps=False,
