@@ -16,7 +16,8 @@ from .roles import placeholder, roles_in
 from .variants import Variants
 
 SETUP = "setup"
-"""The group of probes that make what others need. They count for no row of the report."""
+"""The group of probes that make what others need. They have no column in the report."""
+UNKNOWN_ID = "{the unknown id}"
 
 
 class Builder:
@@ -33,13 +34,9 @@ class Builder:
         """Whether an operation may be sent so that it succeeds."""
         return (self._charges or not costs(operation)) and operation.id not in self._closed
 
-    def can(self, operation: Operation) -> bool:
-        """Whether what an operation needs may be made."""
-        return all(self.may(resource.creates[0]) for resource in self.needs(operation, self.body(operation)))
-
-    def may_make(self, operation: Operation) -> bool:
-        """Whether an operation may be sent, with what it needs."""
-        return self.may(operation) and self.can(operation)
+    def may_prepare(self, operation: Operation) -> bool:
+        """Whether an operation may be sent so that it succeeds, and the records that it needs may be made."""
+        return self.may(operation) and all(self.may(resource.creates[0]) for resource in self.needs(operation))
 
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""
@@ -57,15 +54,15 @@ class Builder:
                 path = path.replace(f"{{{parameter.name}}}", value)
         return path
 
-    def needs(self, operation: Operation, body: Any) -> list[Resource]:
-        """The records that a request names, those first that others need."""
+    def needs(self, operation: Operation) -> list[Resource]:
+        """The kinds of records that a request names, each after those that it needs itself."""
         named = [p.name for p in operation.parameters if p.place == "path"]
-        roles = [role_of(name) for name in named] + list(roles_in(body))
+        roles = [role_of(name) for name in named] + list(roles_in(self.body(operation)))
         roles += [resource.role for name in named for resource in self._showing(name)]
         found: list[Resource] = []
         for resource in self.catalogue.resources.values():
             if resource.role in roles:
-                for needed in (*self.needs(resource.creates[0], self.body(resource.creates[0])), resource):
+                for needed in (*self.needs(resource.creates[0]), resource):
                     if needed not in found:
                         found.append(needed)
         return found
@@ -117,25 +114,33 @@ class Builder:
                 small[name] = False
         return small
 
-    def make(self, resource: Resource, suffix: str = "", **changes: Any) -> Probe:
+    def probe(self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any) -> Probe:
+        """A request to an operation, with roles in its path. Without a pointer, it is about the whole operation."""
+        more.setdefault("path", self.path(operation))
+        return Probe(
+            operation, operation.method, group=group, learns=learns, pointer=pointer or pointer_of(operation), **more
+        )
+
+    def make(self, resource: Resource, **changes: Any) -> Probe:
         """Makes a record that plays the resource's role."""
         operation = resource.creates[0]
         body = {**self.plain(operation), **changes}
-        return Probe(
-            operation,
-            operation.method,
-            self.path(operation),
-            SETUP,
-            f"make {resource.role}",
-            pointer_of(operation),
-            body=body,
-            makes=resource.role + suffix,
-        )
+        return self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role)
 
-    def setup(self, needed: list[Resource]) -> Iterator[Probe]:
-        """Make records, each with what it needs."""
-        for resource in needed:
+    def delete(self, resource: Resource, role: str) -> Iterator[Probe]:
+        """Delete a record that is no longer needed, if that is possible: some kinds are limited in number."""
+        if resource.delete is not None:
+            path = self.path(resource.delete, **{resource.key: placeholder(role)})
+            yield self.probe(resource.delete, SETUP, f"delete {role}", path=path, keeps=False)
+
+    def prepare(self, operation: Operation) -> Iterator[Probe]:
+        """Make the records that an operation needs."""
+        for resource in self.needs(operation):
             yield self.make(resource)
+        test = self.catalogue.document.operations.get("sendTestWebhook")
+        if "{logId}" in operation.path and test is not None and self.may(test):
+            yield from self.prepare(test)
+            yield self.probe(test, SETUP, "send a test", body={}, makes="the log")
 
     def _with_roles(self, schema: Json, value: Any) -> Any:
         """References to records by roles; what hears events hears nobody."""
@@ -169,3 +174,8 @@ def costs(operation: Operation) -> bool:
 def encoded(value: str) -> str:
     """A value for a path."""
     return quote(value, safe="")
+
+
+def query_text(value: Any) -> str:
+    """A value for a query."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

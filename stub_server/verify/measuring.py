@@ -9,9 +9,8 @@ import orjson
 
 from ..contract.document import Operation
 from ..contract.source import Json, Place, json_path
-from .building import Builder
+from .building import SETUP, Builder, query_text
 from .findings import Finding
-from .journeys.accepting import ready
 from .places import body_of, pointer_of
 from .probe import Probe, Seen, Steps
 from .resources import at
@@ -31,9 +30,9 @@ def measured(
     actions: list[dict[str, Any]],
 ) -> Steps:
     """Try the limits of the schema that a finding is about, which is at `place`; adds to `actions`."""
-    if not builder.may_make(operation):
+    if not builder.may_prepare(operation):
         return
-    yield from ready(builder, operation)
+    yield from builder.prepare(operation)
     measure = _Measure(builder, operation, finding.pointer, node)
     for name, variant in [each for each in measure.variants() if each[1].is_accepted is (finding.kind == "stricter")]:
         was_accepted = yield from measure.ask(name, variant.value, variant.places)
@@ -84,15 +83,15 @@ class _Measure:
     def ask(self, name: str, value: Any, places: frozenset[tuple[str, ...]]) -> Asked:
         """Whether the target takes a value of a parameter, or a body; None where its answer is about something else."""
         builder, operation = self._builder, self._operation
-        query = {name: str(value).lower() if isinstance(value, bool) else str(value)} if name else {}
+        query = {name: query_text(value)} if name else {}
         makes, body = "", None
         if not name:
             if self._resource is not None and operation in self._resource.creates:
                 value, makes = builder.fresh.renewed(value, places), f"{self._resource.role} more"
             body = builder.harmless(operation, value)
-        seen = yield Probe(
-            operation, operation.method, builder.path(operation), "setup", "how much is kept", self._pointer,
-            query=query, body=body, makes=makes, keeps=False, is_checked=False,
+        seen = yield builder.probe(
+            operation, SETUP, "where the bound is", self._pointer, query=query, body=body, makes=makes, keeps=False,
+            is_checked=False,
         )  # fmt: skip
         status = seen.target.status
         return True if 200 <= status < 300 else False if status in (400, 422) else None

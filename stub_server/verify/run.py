@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from urllib.parse import urlencode
+from uuid import UUID
 
 from ..contract.document import Document, Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from . import relations
 from .building import Builder
 from .comparing import TargetClock
 from .conformity import Conformity
@@ -25,13 +25,12 @@ from .credential import Rights, rights_of
 from .exchange import Exchange, Request, bearer
 from .findings import GROUPS, Finding
 from .fresh import Fresh
-from .journeys.accepting import accepts
+from .journeys.accepting import accepts, refuses_all, strangers
 from .journeys.finding import finds
 from .journeys.moving import depends, moves
-from .journeys.parts import nowhere
-from .journeys.refusing import keyholders, refuses, strangers
+from .journeys.reading import lists, others
 from .journeys.remembering import remembers, repeats, unique
-from .probe import Journey, Probe, Steps
+from .probe import Journey, Probe
 from .resources import Catalogue, Resource, at
 from .showing import Showing
 from .target import AT_ONCE, TRIES, Away, Over, Target, together
@@ -140,7 +139,7 @@ class Runner:
             clock,
             defaults_of(self.document),
             _unique(self.document),
-            nowhere(self._run_id),
+            _unknown_id(self._run_id),
             options.settle,
             self.learned.findings.append,
             self._answered,
@@ -254,8 +253,8 @@ class Runner:
                 if operation.method == "GET":
                     own = builder(f"reads {operation.id}")
                     resource = next((r for r in self.catalogue.resources.values() if r.list == operation), None)
-                    yield Journey(f"reads {operation.id}", relations.others(own, operation), names)
-                    yield Journey(f"lists {operation.id}", relations.lists(own, resource, operation), names)
+                    yield Journey(f"reads {operation.id}", others(own, operation), names)
+                    yield Journey(f"lists {operation.id}", lists(own, resource, operation), names)
             return
         for operation in sorted(operations, key=lambda o: -len(str(o.body))):
             yield Journey(f"accepts {operation.id}", accepts(builder(operation.id), operation), names)
@@ -276,7 +275,7 @@ class Runner:
         for part in range(AT_ONCE):
             own = builder(f"refuses {part}")
             yield Journey(
-                "refuses", _refuses(own, operations[part::AT_ONCE], makes_keys=not self.learned.rights.is_key), names
+                "refuses", refuses_all(own, operations[part::AT_ONCE], makes_keys=not self.learned.rights.is_key), names
             )
         yield Journey("strangers", strangers(builder("strangers")), names)
 
@@ -379,17 +378,16 @@ class Runner:
         return 200 <= (await target.send(sent, TRIES)).status < 300
 
 
+def _unknown_id(text: str) -> str:
+    """An id that no record has, made of a text."""
+    return str(UUID(bytes=text.encode().ljust(16, b"v")[:16], version=4))
+
+
 def _path(resource: Resource, ident: str) -> str:
     """Where a record is."""
     shown = resource.read or resource.update
     base = resource.creates[0].path + f"/{{{resource.key}}}" if shown is None else shown.path
     return base.replace(f"{{{resource.key}}}", ident)
-
-
-def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
-    keys = (yield from keyholders(builder)) if makes_keys else {}
-    for operation in operations:
-        yield from refuses(builder, operation, keys)
 
 
 def _on_signals(ends: Callable[[], None] | None) -> None:
