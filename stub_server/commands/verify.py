@@ -213,6 +213,7 @@ def proxy(
     """
     import asyncio
 
+    from ..verify.exchange import base_of
     from ..verify.forms import overlay as overlay_form
     from ..verify.outcome import contract_with
     from ..verify.reporting import forms_of, save, written
@@ -220,7 +221,7 @@ def proxy(
 
     forms = forms_of(reports)
     document, where = contract_with(overlays)
-    target = url.rstrip("/").removesuffix("/v2")
+    target = base_of(url)
     watching = Watching(document, target, lambda line: click.echo(printable(line)))
     sys.setswitchinterval(_HANDOVER)
     asyncio.run(_served(target, port, watching))

@@ -8,12 +8,10 @@ from urllib.parse import quote
 
 from ..contract.document import Operation
 from ..contract.source import Json
-from .fresh import NOWHERE, Fresh
 from .places import pointer_of
-from .probe import Probe
+from .probe import Probe, placeholder, roles_in
 from .resources import Catalogue, Resource, role_of
-from .roles import placeholder, roles_in
-from .variants import Variants
+from .variants import NOWHERE, Fresh, Variants
 
 SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""

@@ -14,7 +14,6 @@ import yaml
 from ..contract.document import Document, Operation
 from ..contract.source import ContractError, Json, Place, json_path, unescaped, value_at
 from .findings import Divergence, Finding
-from .measuring import equal
 from .merging import EVERYWHERE
 from .places import pointer_of
 from .twin import Twin
@@ -197,6 +196,11 @@ class Candidates:
                 return []
             at.append(key)
         return at
+
+
+def equal(value: Any) -> str:
+    """The entries of a list that are equal to a value, as a JSONPath continues."""
+    return f"[?@ == {orjson.dumps(value).decode()}]"
 
 
 def key_of(finding: Finding) -> Key:

@@ -6,16 +6,15 @@ an earlier answer. What twins merely share is learned from the target, and must 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from .resources import at
-from .roles import Roles, is_id
+from .probe import Roles, is_id
+from .resources import Steps, at
 
 _STANDS = 1.5  # seconds in which a clock shows another time, if it shows whole seconds
 TOLERANCE = 1.0  # seconds, beside the time that the request took
-Steps = tuple[str, ...]
 
 
 class Difference(NamedTuple):
@@ -62,17 +61,16 @@ class Comparing:
         self,
         roles: Roles,
         constants: dict[Steps, tuple[Any, Any]],
-        follows: Callable[[Steps], Collection[Any] | None],
-        clock: TargetClock | None = None,
+        defaults: Mapping[str, Collection[Any]],
+        clock: TargetClock,
     ) -> None:
         """`constants` are what all journeys have learned of the target: by place the twins' value and the target's.
 
-        `follows` gives the defaults and states of a member of a record by its place, None where it has neither.
+        `defaults` are the defaults and states of members, by their names.
         """
-        self._roles, self._constants, self._follows = roles, constants, follows
+        self._roles, self._constants, self._defaults, self._clock = roles, constants, defaults, clock
         self._sent: set[Any] = set()
         self.skew: float | None = None
-        self._clock = clock or TargetClock()
 
     def sent(self, value: Any) -> None:
         """What stands in a request may stand in answers."""
@@ -179,8 +177,7 @@ class Comparing:
             return True
         if value in self._sent or (isinstance(value, str) and value.casefold() in self._sent):
             return True
-        known = self._follows(place)
-        return known is not None and value in known
+        return value in self._defaults.get(place[-1] if place else "", ())
 
     def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
         role = self._roles.role(first, second)

@@ -62,3 +62,8 @@ def code_of(body: Any) -> str | None:
     """The error code of a body in the contract's shape."""
     code = body.get("code") if isinstance(body, dict) else None
     return code if isinstance(code, str) else None
+
+
+def base_of(url: str) -> str:
+    """The parent of `/v2`, which users may give with or without it."""
+    return url.rstrip("/").removesuffix("/v2")

@@ -17,7 +17,7 @@ from ..contract.secrets import REDACTED
 from ..journal.archive import entry
 from ..kernel.clock import iso
 from ..version import __version__
-from .exchange import Answer, Exchange, Headers, Request
+from .exchange import Answer, Exchange, Headers, Request, base_of
 from .findings import Report
 from .observed import Observed
 from .showing import Showing
@@ -57,7 +57,7 @@ def read(file: Path, base_url: str | None = None) -> Archive:
     entries = _member(_member(whole, "log"), "entries")
     if not isinstance(entries, list):
         raise BadHar(f"{file}: it has no log.entries, as an HTTP archive has. Export the traffic as HAR 1.2.")
-    base = None if base_url is None else urlsplit(base_url.rstrip("/").removesuffix("/v2"))
+    base = None if base_url is None else urlsplit(base_of(base_url))
     exchanges: list[Exchange] = []
     left_out: Counter[str] = Counter()
     for each in entries:
@@ -79,7 +79,7 @@ class Recording:
 
     def __init__(self, base_url: str, showing: Showing) -> None:
         """`base_url` is the parent of `/v2`; `showing` leaves secrets out."""
-        self._base_url, self._showing = base_url.rstrip("/").removesuffix("/v2"), showing
+        self._base_url, self._showing = base_of(base_url), showing
         self._entries: list[bytes] = []
         self._room = LARGEST - 1_000
         self.left_out = 0

@@ -12,7 +12,7 @@ from ..commands.options import Unusable
 from ..contract.document import Document
 from .baseline import hide
 from .building import costs
-from .findings import GROUPS, Divergence, Report, Row, Unreached
+from .findings import CLASSES, GROUPS, Divergence, Report, Row, Unreached
 from .forms import FORMS, render
 from .merging import merged
 from .run import Learned, Options
@@ -26,11 +26,10 @@ _ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 5
 
 def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
     """The report. `known` are fingerprints that are hidden; with less than `least` per cent reached it fails."""
-    wanted = set(options.only)
     answered = [name for name, statuses in learned.statuses.items() if any(200 <= status < 300 for status in statuses)]
     divergences = merged(learned.findings, document, set(learned.groups), learned.suspected, answered)
-    classes = wanted - set(document.operations) - {o.tag for o in document.operations.values()}
-    divergences = [d for d in divergences if (not classes or d.kind in classes) and d.kind not in options.skip]
+    classes = options.classes or CLASSES
+    divergences = [d for d in divergences if d.kind in classes and d.kind not in options.skip]
     shown, hidden = hide(divergences, known)
     unreached = [*_unreached(learned, document, options)]
     coverage = _coverage(learned, document, unreached)

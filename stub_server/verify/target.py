@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -14,7 +15,8 @@ from typing import Any
 
 import httpx2
 
-from .exchange import Answer, Exchange, Request
+from ..contract.document import JSON, Operation
+from .exchange import Answer, Exchange, Request, base_of, bearer
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
@@ -23,6 +25,14 @@ _TIMEOUT = 20.0  # seconds for a whole answer
 _PAUSE = 0.5  # seconds between tries
 _SIGN_OF_LIFE = Request("GET", "/v2/verify-unknown")
 _LIVES = 2.0  # seconds for which a sign of life is asked for
+
+
+@dataclass(slots=True)
+class Rights:
+    """Whether the credential is an API key, and by operationId why an operation is out of its reach."""
+
+    is_key: bool = False
+    closed: dict[str, str] = field(default_factory=dict)
 
 
 class Away(Exception):
@@ -57,7 +67,7 @@ class Target:
     ) -> None:
         """`url` is the parent of `/v2`; `headers` go with every request; `trusted` is a file of certificates."""
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
-        self._base, self._headers, self._on_exchange = url.removesuffix("/").removesuffix("/v2"), headers, on_exchange
+        self._base, self._headers, self._on_exchange = base_of(url), headers, on_exchange
         self._client = httpx2.AsyncClient(
             timeout=None,  # an answer that trickles would never be too slow for the client's own limits
             follow_redirects=False,
@@ -180,3 +190,45 @@ def _pause(text: str) -> float:
         return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return 1.0
+
+
+async def rights_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Rights:
+    """Ask each operation about a record that is nowhere, with a body that none accepts.
+
+    Raises Away, also where the credential is refused everywhere and where no answer is one of an API.
+    """
+    answers = await together(*(_asked(target, token, operation, unknown_id) for operation in operations))
+    statuses = {operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)}
+    if set(statuses.values()) == {401}:
+        raise Away("it refuses the credential: 401 to every operation")
+    if answers and not any(isinstance(answer.json(), dict) for answer in answers):
+        raise Away(_foreign(answers[0]))
+    of_people = {operation.id for operation in operations if operation.scheme == "jwt"}
+    rights = Rights(bool(of_people) and all(statuses[name] in (401, 403) for name in of_people))
+    lacking = {scope for o in operations if statuses[o.id] == 403 and o.id not in of_people for scope in o.scopes}
+    for operation in operations:
+        if operation.scheme == "jwt" and rights.is_key:
+            rights.closed[operation.id] = "needs a JWT, and the credential is an API key"
+        elif lacking & operation.scopes:
+            rights.closed[operation.id] = f"the credential lacks {' or '.join(sorted(lacking & operation.scopes))}"
+    return rights
+
+
+async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:
+    path = operation.path
+    for parameter in operation.parameters:
+        path = path.replace(f"{{{parameter.name}}}", unknown_id)
+    headers = bearer(token)
+    if operation.method == "GET":
+        return await target.send(Request("GET", path, "", headers), TRIES)
+    sent = Request(operation.method, path, "", (*headers, ("Content-Type", JSON)), b"[]")
+    return await target.send(sent, TRIES)
+
+
+def _foreign(answer: Answer) -> str:
+    """Why a target is not the API, by one of its answers."""
+    if answer.status == 0:
+        return f"it answers no operation: {answer.body.decode()}"
+    if 300 <= answer.status < 400:
+        return f"it redirects every operation ({answer.status}), and redirects are not followed: give its own address"
+    return f"it answers no operation with JSON, but with {answer.status}: give the address above /v2"

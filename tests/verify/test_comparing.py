@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stub_server.verify.comparing import Comparing, Difference, Moment, instant_of
-from stub_server.verify.roles import Names, Roles
+from stub_server.verify.comparing import Comparing, Difference, Moment, TargetClock, instant_of
+from stub_server.verify.probe import Names, Roles
 
 HOUR = 3_600.0
 NOW = 1_700_000_000.0
@@ -22,7 +22,7 @@ def comparing(
     constants: dict[tuple[str, ...], tuple[Any, Any]] | None = None,
     states: Collection[Any] = (),
 ) -> Comparing:
-    return Comparing(roles or Roles(), {} if constants is None else constants, lambda at: states if at else None)
+    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states}, TargetClock())
 
 
 def found(judge: Comparing, target: Any, first: Any, second: Any, **more: Any) -> list[Difference]:

@@ -8,11 +8,10 @@ from typing import Any
 from ...contract.document import JSON, Operation
 from ..building import SETUP, UNKNOWN_ID, Builder, encoded, query_text
 from ..places import body_of, pointer_of
-from ..probe import NONE, WRONG, Probe, Seen, Steps
-from ..roles import placeholder, roles_in
+from ..probe import NONE, WRONG, Journey, Probe, Seen, placeholder, roles_in
 
 
-def accepts(builder: Builder, operation: Operation) -> Steps:
+def accepts(builder: Builder, operation: Operation) -> Journey:
     """The parameters and the body of an operation, one limit at a time."""
     resource = builder.resource_of(operation)
     if not builder.may_prepare(operation):
@@ -56,7 +55,7 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
         yield builder.probe(operation, "says_no", tries, content, body=sent, media=media, keeps=False)
 
 
-def parameters(builder: Builder, operation: Operation) -> Steps:
+def parameters(builder: Builder, operation: Operation) -> Journey:
     """Values of each parameter of a query."""
     for number, parameter in enumerate(operation.parameters):
         if parameter.place != "query":
@@ -73,7 +72,7 @@ def parameters(builder: Builder, operation: Operation) -> Steps:
             )
 
 
-def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Steps:
+def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Journey:
     """Credentials and ids that are refused. `keys` are roles of API keys by the scope that each lacks."""
     if not builder.may(operation):
         return
@@ -103,14 +102,14 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
                 yield probe("a malformed id", path=path)
 
 
-def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
+def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Journey:
     """Credentials and ids that operations refuse, with API keys that lack a scope each if they can be made."""
     keys = (yield from _keys(builder)) if makes_keys else {}
     for operation in operations:
         yield from refuses(builder, operation, keys)
 
 
-def strangers(builder: Builder) -> Steps:
+def strangers(builder: Builder) -> Journey:
     """Paths and methods that the contract does not have."""
     yield Probe(None, "GET", "/v2/verify-unknown", "says_no", "an unknown path", "#/paths", keeps=False)
     paths: dict[str, list[Operation]] = {}

@@ -9,9 +9,8 @@ from typing import Any
 from ...contract.document import Operation
 from ..building import SETUP, UNKNOWN_ID, Builder
 from ..places import pointer_of
-from ..probe import Flaw, Probe, Seen, Steps
+from ..probe import Flaw, Journey, Probe, Seen, placeholder
 from ..resources import Resource, at, role_of
-from ..roles import placeholder
 
 PAGES_DIFFER = "the pages together are not the list"
 
@@ -27,7 +26,7 @@ def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dic
     return {}
 
 
-def finds(builder: Builder, resource: Resource) -> Steps:
+def finds(builder: Builder, resource: Resource) -> Journey:
     """Create three records, and list them by every filter, in every order, and in pages."""
     listing, create = resource.list, resource.creates[0]
     if listing is None or not builder.may_prepare(create):

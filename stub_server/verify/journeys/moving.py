@@ -8,11 +8,11 @@ from typing import Any
 from ...contract.document import Operation
 from ..building import Builder
 from ..places import below
-from ..probe import Probe, Steps
+from ..probe import Journey, Probe
 from ..resources import Resource
 
 
-def depends(builder: Builder, resource: Resource) -> Steps:
+def depends(builder: Builder, resource: Resource) -> Journey:
     """What is allowed to a record that others belong to, and to those others in each of its states."""
     below = [
         child
@@ -46,7 +46,7 @@ def depends(builder: Builder, resource: Resource) -> Steps:
                     yield _move(builder, operation, builder.body(operation), learns, keeps=False)
 
 
-def moves(builder: Builder, resource: Resource) -> Steps:
+def moves(builder: Builder, resource: Resource) -> Journey:
     """From every state that operations reach, every move that they could make."""
     lifecycle, create = resource.lifecycle, resource.creates[0]
     if lifecycle is None or not builder.may_prepare(create):

@@ -8,7 +8,7 @@ from typing import Any
 from ...contract.document import Operation
 from ..building import Builder, encoded, query_text
 from ..places import pointer_of
-from ..probe import Flaw, Probe, Seen, Steps
+from ..probe import Flaw, Journey, Probe, Seen
 from ..resources import Resource, at
 from .accepting import parameters, refuses
 from .finding import PAGES_DIFFER
@@ -17,7 +17,7 @@ _SHOWN = 100  # entries of a list that are looked at
 _EACH = 2  # records that are read by their ids
 
 
-def lists(builder: Builder, resource: Resource | None, operation: Operation) -> Steps:
+def lists(builder: Builder, resource: Resource | None, operation: Operation) -> Journey:
     """A list: its filters, its orders and its pages; and some records, compared with their entries in it."""
     steps = builder.catalogue.entries_at(operation)
     if steps is None or "{" in operation.path:
@@ -59,7 +59,7 @@ def lists(builder: Builder, resource: Resource | None, operation: Operation) -> 
         yield from _records(builder, resource, known)
 
 
-def _records(builder: Builder, resource: Resource, known: list[Any]) -> Steps:
+def _records(builder: Builder, resource: Resource, known: list[Any]) -> Journey:
     read = resource.read
     assert read is not None
     place = builder.catalogue.record_at(read)
@@ -81,7 +81,7 @@ def _records(builder: Builder, resource: Resource, known: list[Any]) -> Steps:
                 yield _alone(builder, other, "about a record of the list", path=builder.path(other, **key))
 
 
-def others(builder: Builder, operation: Operation) -> Steps:
+def others(builder: Builder, operation: Operation) -> Journey:
     """What needs no record: a plain request, values of its parameters, and what it refuses."""
     if "{" not in operation.path:
         yield _alone(builder, operation, "a plain request")

@@ -9,7 +9,7 @@ from ...contract.document import Operation
 from ...kernel.record import UniqueKey
 from ..building import SETUP, Builder
 from ..places import below, body_of, pointer_of
-from ..probe import Probe, Steps
+from ..probe import Journey, Probe
 from ..resources import Resource
 from .finding import narrowing
 
@@ -17,7 +17,7 @@ _SAME_BODY = "the same request with the same Idempotency-Key"
 _OTHER_BODY = "another body with the same Idempotency-Key"
 
 
-def repeats(builder: Builder, operation: Operation) -> Steps:
+def repeats(builder: Builder, operation: Operation) -> Journey:
     """An operation with an Idempotency-Key, then the same request again, and another body with the same key."""
     if not operation.takes_key or not builder.may_prepare(operation):
         return
@@ -45,7 +45,7 @@ def _another(builder: Builder, operation: Operation) -> dict[str, Any]:
     return {name: builder.variants.sample(builder.catalogue.document.resolve(n)) for name, n in properties.items()}
 
 
-def remembers(builder: Builder, resource: Resource) -> Steps:
+def remembers(builder: Builder, resource: Resource) -> Journey:
     """Create a record, change it and delete it, and read it after each."""
     create = resource.creates[0]
     if not builder.may_prepare(create):
@@ -90,7 +90,7 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
         yield from listed("the list after the delete", "not-deleted", delete)
 
 
-def unique(builder: Builder, resource: Resource) -> Steps:
+def unique(builder: Builder, resource: Resource) -> Journey:
     """A second record with a value that must be unique, also in another spelling."""
     create = resource.creates[0]
     if not builder.may_prepare(create):
