@@ -88,16 +88,13 @@ def verify(
     It is only read, unless --write is given. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than
     --coverage.
     """
-    from ..verify.baseline import known
     from ..verify.forms import overlay as overlay_form
-    from ..verify.reporting import forms_of, save, written
+    from ..verify.outcome import forms_of, known, of_recorded, save, written
 
     host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
         _check_sends_nothing(context)
-        from ..verify.outcome import of_recorded
-
         outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None or host is None:
@@ -215,8 +212,7 @@ def proxy(
 
     from ..verify.exchange import base_of
     from ..verify.forms import overlay as overlay_form
-    from ..verify.outcome import contract_with
-    from ..verify.reporting import forms_of, save, written
+    from ..verify.outcome import contract_with, forms_of, save, written
     from ..verify.watching import Watching
 
     forms = forms_of(reports)

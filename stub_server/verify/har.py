@@ -12,14 +12,11 @@ from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
-from ..contract.document import Document
 from ..contract.secrets import REDACTED
 from ..journal.archive import entry
 from ..kernel.clock import iso
 from ..version import __version__
 from .exchange import Answer, Exchange, Headers, Request, base_of
-from .findings import Report
-from .observed import Observed
 from .showing import Showing
 
 LARGEST = 64 * 1024 * 1024  # bytes of a file
@@ -34,11 +31,10 @@ class BadHar(Exception):
 
 
 class Archive(NamedTuple):
-    """What an archive has of a backend. `left_out` says how many entries were not read, by reason."""
+    """The exchanges of an archive with a backend. `left_out` counts the entries that cannot be judged, by reason."""
 
     exchanges: list[Exchange]
     left_out: dict[str, int]
-    base_url: str | None
 
 
 def read(file: Path, base_url: str | None = None) -> Archive:
@@ -66,7 +62,7 @@ def read(file: Path, base_url: str | None = None) -> Archive:
             left_out[found] += 1
         else:
             exchanges.append(found)
-    return Archive(exchanges, dict(left_out), base_url)
+    return Archive(exchanges, dict(left_out))
 
 
 def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:
@@ -116,15 +112,6 @@ def _entry(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
     if answer.body == REDACTED.encode():  # too large to look for secrets in: who reads it must not take it for a body
         del made["response"]["content"]["text"]
     return made
-
-
-def judged(har: Archive, document: Document) -> tuple[Observed, Report]:
-    """What recorded traffic says of the backend that answered it."""
-    began = time()
-    observed = Observed(document, har.base_url or "recorded traffic", "har")
-    for exchange in har.exchanges:
-        observed.judge(exchange)
-    return observed, observed.report(time() - began)
 
 
 def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:

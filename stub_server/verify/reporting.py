@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
-from pathlib import Path
 
 import orjson
 
-from ..commands.options import Unusable
 from ..contract.document import Document
-from .baseline import hide
 from .building import costs
 from .findings import CLASSES, GROUPS, Divergence, Report, Row, Unreached
-from .forms import FORMS, render
 from .merging import merged
 from .run import Learned, Options
-from .where import Where
 
 CONFORMS, DIVERGES, FAILED, TOO_LITTLE = range(4)
 _TOO_LARGE = "how large a body may be is not in the contract"
@@ -127,32 +122,8 @@ def _coverage(learned: Learned, document: Document, unreached: list[Unreached]) 
     return round(100 * len(reached) / len(within), 1) if within else 0.0
 
 
-def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
-    """`FORM` or `FORM=FILE` of each `--report`. Raises Unusable."""
-    found = []
-    for each in texts:
-        form, _, file = each.partition("=")
-        if form not in FORMS:
-            raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")
-        if file and not Path(file).parent.is_dir():
-            raise Unusable(f"{file}: there is no such directory.")
-        found.append((form, Path(file) if file else None))
-    return found
-
-
-def written(report: Report, where: Where, forms: list[tuple[str, Path | None]]) -> Iterator[str]:
-    """Write a report to files; answers those that go to the terminal. Raises Unusable."""
-    for form, file in forms:
-        text = render(form, report, where)
-        if file is None:
-            yield text
-            continue
-        save(file, text + "\n")
-
-
-def save(file: Path, text: str) -> None:
-    """Write a file. Raises Unusable."""
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Unusable(f"{file}: {error.strerror}.") from None
+def hide(divergences: Iterable[Divergence], known: Collection[str]) -> tuple[list[Divergence], int]:
+    """The divergences whose fingerprints are not known, and the number of the others."""
+    every = list(divergences)
+    shown = [divergence for divergence in every if divergence.fingerprint not in known]
+    return shown, len(every) - len(shown)

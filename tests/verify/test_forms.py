@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from stub_server.commands.options import Unusable
-from stub_server.verify.baseline import hide, known
 from stub_server.verify.findings import CLASSES, GROUPS, Finding, Said, Shown
 from stub_server.verify.forms import FORMS, render
+from stub_server.verify.outcome import known
+from stub_server.verify.reporting import hide
 
 from ..support.contract import OPENAPI
 from .reports import HOSTILE, NAME, OVERLAY, finding, of_every_class, report, where
