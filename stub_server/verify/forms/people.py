@@ -1,18 +1,23 @@
-"""A report for a terminal: the matrix of operations, each divergence in five lines, what was not reached."""
+"""The forms of a report for people: text for a terminal, and one HTML page that needs no other file and no script."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-from ...commands.options import printable
-from ..findings import GROUPS, Divergence, Report
+from jinja2 import Environment, PackageLoader
+
+from ...commands.options import json_text, printable, printable_lines
+from ..findings import CLASSES, GROUPS, Divergence, Report
+from ..showing import cut
 from ..where import Where
 from . import words
 
 _LONGEST = 240  # characters of an answer that are shown
 
 
-def render(report: Report, where: Where) -> str:
+def text(report: Report, where: Where) -> str:
     """The report as text. What the target said is escaped where it would move the cursor."""
     return "\n".join(map(printable, _lines(report, where)))
 
@@ -50,10 +55,23 @@ def _divergence(number: int, divergence: Divergence, where: Where) -> Iterator[s
     line = where.line(divergence.pointer, divergence.operation)
     yield f"{number}. {divergence.kind}: {divergence.title} ({words.operations_of(divergence)})"
     yield from f"   {words.request_of(divergence)}".split("\n")
-    yield f"   answered {_cut(words.said(divergence.target))}; expected {_cut(words.said(divergence.expected))}"
+    answered, expected = (cut(words.said(said), _LONGEST) for said in (divergence.target, divergence.expected))
+    yield f"   answered {answered}; expected {expected}"
     yield f"   {line.file}:{line.number} ({divergence.basis}): {line.text}"
     yield f"   {words.advice(divergence)}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+def html(report: Report, where: Where) -> str:
+    """The report as HTML, for light and dark screens."""
+    environment = Environment(
+        loader=PackageLoader(__package__), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_visible
+    )
+    lines = [where.line(divergence.pointer, divergence.operation) for divergence in report.divergences]
+    return environment.get_template("report.html").render(
+        report=report, lines=lines, words=words, classes=CLASSES, groups=GROUPS, action=partial(json_text, indent=2)
+    )
+
+
+def _visible(value: Any) -> Any:
+    """Text in which nothing hides or turns around what is beside it."""
+    return printable_lines(value) if isinstance(value, str) else value
