@@ -18,8 +18,9 @@ from ..kernel.clock import iso
 from .exchange import Answer, Exchange, Headers
 from .findings import Report
 from .har import archive
+from .http1 import JUDGED
 from .observed import Observed
-from .proxy import JUDGED, OWN, Passed
+from .proxy import OWN, Passed
 from .showing import Showing
 
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
