@@ -1,4 +1,4 @@
-"""Requests of one journey: which records must be there first, and a body for each operation."""
+"""Builds the requests of a journey: the records that they need first, their paths and their bodies."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Builder:
     def __init__(
         self, catalogue: Catalogue, variants: Variants, fresh: Fresh, *, charges: bool, closed: Container[str] = ()
     ) -> None:
-        """Without `charges` nothing is sent that may cost money; `closed` are the operationIds out of reach."""
+        """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out of reach."""
         self.catalogue, self.variants, self.fresh = catalogue, variants, fresh
         self._charges, self._closed = charges, closed
 
     def may(self, operation: Operation) -> bool:
-        """Whether an operation may be sent so that it succeeds."""
+        """Whether the options and the credential allow an operation to succeed."""
         return (self._charges or not costs(operation)) and operation.id not in self._closed
 
     def may_prepare(self, operation: Operation) -> bool:
-        """Whether an operation may be sent so that it succeeds, and the records that it needs may be made."""
+        """Whether they allow it, and the creation of the records that it needs."""
         return self.may(operation) and all(self.may(resource.creates[0]) for resource in self.needs(operation))
 
     def resource_of(self, operation: Operation) -> Resource | None:
@@ -66,14 +66,14 @@ class Builder:
         return found
 
     def _showing(self, parameter: str) -> Iterator[Resource]:
-        """The records that show what a path parameter is that is no id, such as `publicKey`."""
+        """The kinds of records with a member that is the value of a path parameter, such as `publicKey`."""
         member = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter)
         for resource in self.catalogue.resources.values():
             if not parameter.endswith("Id") and member in self.catalogue.document.schema(resource.schema)["properties"]:
                 yield resource
 
     def harmless(self, operation: Operation, body: Any) -> Any:
-        """The same body, but a webhook leads nowhere, and one that is active hears the run's own project alone."""
+        """The body with a webhook that reaches nobody and, if it is active, hears only the run's own project."""
         schema = self.catalogue.body(operation) or {}
         if not isinstance(body, dict) or not {"is_active", "url", "projectId"} <= schema.get("properties", {}).keys():
             return body
@@ -87,7 +87,7 @@ class Builder:
         return body
 
     def body(self, operation: Operation) -> Any:
-        """The first body that the contract shows for an operation, with roles and new values; None without a body."""
+        """The first example of the contract for an operation, with roles and new values; None without a body."""
         schema = self.catalogue.body(operation)
         if schema is None:
             return None
@@ -95,7 +95,7 @@ class Builder:
         return self.fresh.renewed(self._with_roles(schema, shown))
 
     def plain(self, operation: Operation) -> Any:
-        """A small body whose record others can use: in its first running state, with all methods, without bounds."""
+        """A small body whose record others can refer to: active, and with all values of its lists of options."""
         schema = self.catalogue.body(operation) or {}
         body = self.body(operation)
         properties = {name: self.catalogue.document.resolve(s) for name, s in schema.get("properties", {}).items()}
@@ -120,7 +120,7 @@ class Builder:
         )
 
     def make(self, resource: Resource, **changes: Any) -> Probe:
-        """Makes a record that plays the resource's role."""
+        """The creation of a record that plays the resource's role."""
         operation = resource.creates[0]
         body = {**self.plain(operation), **changes}
         return self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role)
@@ -141,7 +141,7 @@ class Builder:
             yield self.probe(test, SETUP, "send a test", body={}, makes="the log")
 
     def _with_roles(self, schema: Json, value: Any) -> Any:
-        """References to records by roles; what hears events hears nobody."""
+        """A body with roles in place of ids; a webhook is inactive and hears the run's own project."""
         if isinstance(value, Mapping):
             made = {name: self._role(name, inner) for name, inner in value.items()}
             properties = schema.get("properties", {})
@@ -163,17 +163,17 @@ class Builder:
 
 
 def costs(operation: Operation) -> bool:
-    """Whether an operation may cost money or reach somebody: orders, and deliveries that are sent."""
+    """Whether an operation may cost money or reach somebody: orders, and deliveries of webhooks."""
     return operation.method == "POST" and (
         operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/")))
     )
 
 
 def encoded(value: str) -> str:
-    """A value for a path."""
+    """A value as a path contains it."""
     return quote(value, safe="")
 
 
 def query_text(value: Any) -> str:
-    """A value for a query."""
+    """A value as a query contains it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""What would correct the contract: actions of an overlay for divergences, and the proof that they close them."""
+"""Actions of an overlay that may close divergences, and the proof that they do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .twin import Twin
 Action = dict[str, Any]
 Key = tuple[str, str, str]
 _SEEN = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format"))
-"""What an answer may break, and a contract do without."""
+"""Keywords that an answer may violate, and that can be removed from the contract."""
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
@@ -34,7 +34,7 @@ class Candidate:
     operations: set[str]
 
     def closes(self, found: Iterable[Finding]) -> bool:
-        """Whether nothing of the divergence is among findings."""
+        """Whether none of the divergence's findings is among these."""
         return not set(map(key_of, self.divergence.findings)) & set(map(key_of, found))
 
 
@@ -44,7 +44,7 @@ class Candidates:
     def __init__(
         self, document: Document, seed: int, overlays: tuple[Path, ...], probed: Sequence[Operation] | None = None
     ) -> None:
-        """`probed` are the operations that a proof may ask: all, if it is left out."""
+        """`probed` are the operations that a proof may send; all of them by default."""
         self._document, self._seed, self._overlays = document, seed, overlays
         self._probed = [*document.operations.values()] if probed is None else probed
 
@@ -55,10 +55,10 @@ class Candidates:
         ask: Callable[[list[Candidate], Path], Awaitable[Collection[Finding] | None]],
         limits: Mapping[Key, list[Action]] | None = None,
     ) -> None:
-        """Give divergences the actions that close them, each proved.
+        """Set the actions of the divergences that an overlay closes, each of them proved.
 
-        `before` are all findings. `ask` gives those of the same requests under an overlay with candidates, None if it
-        cannot know. `limits` has the actions against findings of bounds.
+        `before` are all findings. `ask` returns those of the same requests under an overlay with candidates, or None
+        if it could not find out. `limits` has the actions against findings about bounds.
         """
         left = [*self._of(divergences, limits or {})]
         known = {key for finding in before for key in (key_of(finding), _kept_key(finding))}
@@ -93,7 +93,7 @@ class Candidates:
                 yield Candidate(divergence, [*unlike.values()], operations)
 
     def _followed(self, candidates: list[Candidate], file: Path) -> list[Candidate]:
-        """Those with which a server starts."""
+        """The candidates with which a server starts."""
         if not candidates or self._starts(candidates, file):
             return candidates
         followed: list[Candidate] = []
@@ -111,7 +111,7 @@ class Candidates:
         return True
 
     def _actions(self, finding: Finding, divergence: Divergence, gone: Collection[str]) -> list[Action]:
-        """The actions against one finding; none where no overlay helps, or limits are to be measured first."""
+        """The actions against one finding; none if no overlay helps, or if it is about a bound."""
         operation = self._document.operations.get(finding.operation)
         if operation is None:
             return []
@@ -142,7 +142,7 @@ class Candidates:
         return value_at(self._document.raw, place)
 
     def _loosened(self, finding: Finding) -> Iterator[Action]:
-        """What answers break of a schema, removed from it; a value that an enum does not list, added to it."""
+        """Remove the keyword that an answer violates, or add the value that an enum does not list."""
         at = self.place(finding.pointer)
         name, _, kind = finding.cause.rpartition(": ")
         keyword = kind[:1].lower() + kind[1:]
@@ -151,12 +151,12 @@ class Candidates:
         elif at and keyword == "enum" and "enum" in self._at(at):
             try:
                 value = orjson.loads(finding.target.excerpt.removeprefix(f"{name}: "))
-            except ValueError:  # it is not shown
+            except ValueError:  # the report shows its type only
                 return
             yield {"target": json_path([*at, "enum"]), "update": [value]}
 
     def _concerned(self, divergence: Divergence, actions: list[Action]) -> set[str]:
-        """The operations to be probed again: those that use what changes, and a neighbour of one that goes."""
+        """The operations to probe again: those that use what changes, and a neighbour of each that is removed."""
         operations = self._document.operations
         if divergence.kind == "missing-operation":
             gone = set(divergence.operations)
@@ -181,7 +181,7 @@ class Candidates:
         return seen
 
     def place(self, pointer: str) -> Place:
-        """The keys to what a pointer leads to, with references followed; none where there is nothing."""
+        """The place of what a pointer leads to, with references followed; empty if there is nothing."""
         at: Place = []
         node: Any = self._document.raw
         for step in [*unescaped(pointer), None]:
@@ -199,22 +199,22 @@ class Candidates:
 
 
 def equal(value: Any) -> str:
-    """The entries of a list that are equal to a value, as a JSONPath continues."""
+    """The end of a JSONPath: the entries of a list that are equal to a value."""
     return f"[?@ == {orjson.dumps(value).decode()}]"
 
 
 def key_of(finding: Finding) -> Key:
-    """What stays the same of a finding from run to run."""
+    """What is the same for a finding in each run."""
     return finding.kind, finding.operation, finding.pointer or finding.cause
 
 
 def _kept_key(finding: Finding) -> Key:
-    """A finding without its place, which an action may move."""
+    """A finding without its pointer, which an action may change."""
     return finding.kind, finding.operation, f"{finding.group} {finding.cause} {finding.target.status}"
 
 
 def _neighbour(gone: Operation, others: list[Operation]) -> str:
-    """The operation whose journeys are the likeliest to have asked one that is not there."""
+    """The operation with the most similar path: its journeys probably send the removed one too."""
 
     def shared(other: Operation) -> int:
         pairs = zip(gone.path.split("/"), other.path.split("/"), strict=False)
@@ -224,7 +224,7 @@ def _neighbour(gone: Operation, others: list[Operation]) -> str:
 
 
 def _moved(operation: Operation, status: int) -> list[Action]:
-    """The response of a success under another status."""
+    """Document the response of a success under another status."""
     if status in operation.responses or not operation.successes:
         return []
     old, at = str(operation.successes[0]), ["paths", operation.path, operation.method.lower(), "responses"]

@@ -27,15 +27,15 @@ class Correcting:
     """One per run."""
 
     def __init__(self, runner: Runner, progress: Callable[[int, int], None]) -> None:
-        """`runner` is the one that has run; `progress` is as it is told there."""
+        """`runner` has run; `progress` is called as by a run."""
         self._options, self._document, self._progress = runner.options, runner.document, progress
         probed = [operation for operation in runner.document.operations.values() if runner.options.includes(operation)]
         self._candidates = Candidates(runner.document, runner.options.seed, runner.options.overlays, probed)
 
     async def correct(self, report: Report, findings: Collection[Finding]) -> None:
-        """Give the divergences of a report the actions that close them, each proved: twins that follow them are silent.
+        """Set the actions of the divergences that an overlay closes: another run with twins that follow it is silent.
 
-        `findings` are all of the run. What this costs beside it is added to the report.
+        `findings` are all of the run. The requests and seconds of this work are added to the report.
         """
         self._report = report
         limits = await self._measure(report.divergences)
@@ -48,7 +48,7 @@ class Correcting:
         return None if learned.away or learned.is_late or learned.is_interrupted else learned.findings
 
     async def _measure(self, divergences: Collection[Divergence]) -> dict[Key, list[Action]]:
-        """The actions against bounds that are stricter or laxer, by finding: a few more probes find where they are."""
+        """The actions against bounds that are stricter or laxer, by finding. A few more probes find these bounds."""
         writes, operations = self._options.write, self._document.operations
         wanted = {
             key_of(f): f
@@ -89,7 +89,7 @@ def _measured(
     node: Json,
     actions: list[dict[str, Any]],
 ) -> Journey:
-    """Try the limits of the schema that a finding is about, which is at `place`; adds to `actions`."""
+    """Try the limits of the schema at `place`, which a finding is about; add to `actions`."""
     if not builder.may_prepare(operation):
         return
     yield from builder.prepare(operation)
@@ -113,7 +113,7 @@ def _measured(
 
 
 class _Measure:
-    """The values of one schema of one operation."""
+    """Measures one schema of one operation."""
 
     def __init__(self, builder: Builder, operation: Operation, pointer: str, node: Json) -> None:
         self._builder, self._operation, self._pointer, self._node = builder, operation, pointer, node
@@ -121,7 +121,7 @@ class _Measure:
         self._resource = builder.resource_of(operation)
 
     def variants(self) -> Iterator[tuple[str, Variant]]:
-        """Those of this schema, each with the parameter that it is for, or with an empty name for a body."""
+        """The variants of this schema, each with the name of its parameter; the name is empty for a body."""
         builder = self._builder
         for number, parameter in enumerate(self._operation.parameters):
             if parameter.place == "query":
@@ -136,7 +136,7 @@ class _Measure:
                     yield "", variant
 
     def ask(self, name: str, value: Any, places: frozenset[tuple[str, ...]]) -> Asked:
-        """Whether the target takes a value of a parameter, or a body; None where its answer is about something else."""
+        """Whether the target accepts the value of a parameter, or a body; None if its answer does not show it."""
         builder, operation = self._builder, self._operation
         query = {name: query_text(value)} if name else {}
         makes, body = "", None
@@ -152,7 +152,7 @@ class _Measure:
         return True if 200 <= status < 300 else False if status in (400, 422) else None
 
     def limits(self, value: Any) -> list[str]:
-        """What of the schema refuses a value: one keyword, or a format with its pattern."""
+        """The keywords of the schema that refuse a value: one, or a format with its pattern."""
         accepts = self._builder.variants.accepts
         keys = [key for key in self._node if key not in _NOT_LIMITS and not key.startswith("x-")]
         for gone in (*([key] for key in keys), ["format", "pattern"]):
@@ -161,13 +161,13 @@ class _Measure:
         return []
 
     def limit(self, value: Any) -> str | None:
-        """The bound that a value is exactly at."""
+        """The keyword of the bound that a value is equal to."""
         size = len(value) if isinstance(value, (str, list)) else value
         names = _SIZES.get(str(self._node.get("type")), ("minimum", "maximum"))
         return next((name for name in names if size is not None and self._node.get(name) == size), None)
 
     def kept(self, limit: str, name: str, variant: Variant) -> Generator[Probe, Seen, Any]:
-        """The bound that the target keeps in place of one whose value it refuses, found by halving."""
+        """The bound of the target, which refuses the value at the contract's. It is found by halving the distance."""
         step = self._node.get("multipleOf", 1) if limit in ("minimum", "maximum") else 1
         usual = at(self._body, next(iter(variant.places))) if not name else None
         size = len(usual) if isinstance(usual, (str, list)) else usual
@@ -186,7 +186,7 @@ class _Measure:
         return round(accepted * step, 6)
 
     def _takes(self, name: str, variant: Variant, size: Any) -> Asked:
-        """Whether the target takes a value of a size."""
+        """Whether the target accepts a value of a size."""
         value: Any = round(size, 6)
         if self._node.get("type") == "string":
             value = self._builder.fresh.text(size)

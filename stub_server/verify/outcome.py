@@ -55,7 +55,7 @@ def of_run(learned: Learned, document: Document, options: Options, known: Collec
     """The outcome of a run; `known` and `least` are passed to `report_of`. Raises Unusable if nothing was learned."""
     report = report_of(learned, document, options, known, least)
     if learned.away and report.exit == FAILED and not (learned.left_behind or learned.is_cut_short):
-        raise Unusable(f"{options.url} cannot be compared: {learned.away}.")
+        raise Unusable(f"{options.url} cannot be compared: it {learned.away}.")
     return Outcome(report, Where(data_dir("openapi"), document, options.overlays), [*notes(learned, options)])
 
 

@@ -173,7 +173,7 @@ class Runner:
             learned.is_interrupted = learned.is_interrupted or not learned.is_late
         budget.cancel()
         if learned.is_late and not target.answers:
-            learned.away = learned.away or "it does not answer"
+            learned.away = learned.away or "does not answer"
         target.is_over, target.until = False, (ended or monotonic()) + TIDYING
         tasks.append(loop.create_task(self._cleanup.finish(target, run.unanswered)))
         with suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Two sandboxes of this process that say what the target should answer. Their seeds differ, and so do their values."""
+"""A twin: a sandbox of this process that shows what the target should answer. Two of them have different seeds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Fork:
 
 
 class Twin:
-    """One sandbox, of which each journey has a fork."""
+    """One sandbox. Each journey gets a fork of it."""
 
     def __init__(self, seed: int, overlays: tuple[Path, ...] = ()) -> None:
         """Raises ContractError."""
@@ -45,7 +45,7 @@ class Twin:
 
     @asynccontextmanager
     async def fork(self, *, as_key: bool = False) -> AsyncIterator[Fork]:
-        """A fork that is deleted afterwards, asked with a JWT or with an API key that has all scopes."""
+        """A fork that is deleted afterwards, and its credential: a JWT, or an API key with all scopes."""
         name = f"verify-{next(self._numbers)}"
         made = await self._control("POST", "/_sandbox/sandboxes/default/fork", {"name": name})
         token = made["sandbox"]["credentials"]["jwt"]
@@ -72,7 +72,7 @@ class Twin:
 
 
 async def called(app: Application, request: Request) -> Answer:
-    """What an application of this process answers."""
+    """The answer of an application in this process."""
     status = 0
     headers: Headers = ()
     parts: list[bytes] = []

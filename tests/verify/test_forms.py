@@ -200,7 +200,7 @@ def test_junit_has_a_case_for_each_operation_and_group() -> None:
     assert ["skipped"] == ends["createCustomer", "moves"]
     assert ["skipped"] == ends["listOrders", "finds"]
     assert ["failure"] == ends["listOrders", "moves"]
-    assert ["failure"] == ends["the whole target", "says yes"]
+    assert ["failure"] == ends["the whole backend", "says yes"]
     assert (3, 3) == (int(suite.get("failures", "")), len(suite.findall("testcase/failure")))
     assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped"))
     failure = cases["createCustomer", "says yes"][0]

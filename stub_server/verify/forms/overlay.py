@@ -14,12 +14,12 @@ _WIDTH = 110
 
 
 def render(report: Report, where: Where) -> str:
-    """The overlay. What the source document shows otherwise is commented out, with the line of the contract."""
+    """The overlay. Actions against what the source document shows are commented out, with the line of the contract."""
     return "\n".join(_lines(report, where)) + "\n"
 
 
 def _lines(report: Report, where: Where) -> Iterator[str]:
-    head = {"overlay": "1.0.0", "info": {"title": f"What {report.target} does otherwise", "version": "1.0.0"}}
+    head = {"overlay": "1.0.0", "info": {"title": f"Corrections for {report.target}", "version": "1.0.0"}}
     yield _yaml(head)
     yield "actions:"
     if not any(each.overlay is not None and each.basis == "assumed" for each in report.divergences):
@@ -27,13 +27,13 @@ def _lines(report: Report, where: Where) -> Iterator[str]:
     written: list[object] = []
     for divergence in report.divergences:
         if divergence.overlay is not None:
-            # One action may close several divergences, and removes nothing twice.
+            # An action may close several divergences; what it removes cannot be removed again.
             actions = [action for action in divergence.overlay["actions"] if action not in written]
             yield from _actions(divergence, actions, where)
             written += actions if divergence.basis == "assumed" else []
     others = [each for each in report.divergences if each.overlay is None]
     if others:
-        yield "  # What the sandbox cannot follow, or no overlay corrects:"
+        yield "  # No overlay corrects these:"
         yield from (_comment(f"- {each.kind}: {each.title}") for each in others)
 
 
@@ -42,7 +42,9 @@ def _actions(divergence: Divergence, actions: list[object], where: Where) -> Ite
     margin = "  "
     if divergence.basis == "documented":
         line = where.line(divergence.pointer, divergence.operation)
-        yield _comment(f"The source document shows it otherwise, {line.file}:{line.number}: {line.text}")
+        yield _comment(
+            f"Commented out, since the source document shows otherwise: {line.file}:{line.number}: {line.text}"
+        )
         margin = "  # "
     if actions:
         yield from (margin + line for line in _yaml(actions).splitlines())

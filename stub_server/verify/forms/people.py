@@ -18,7 +18,7 @@ _LONGEST = 240  # characters of an answer that are shown
 
 
 def text(report: Report, where: Where) -> str:
-    """The report as text. What the target said is escaped where it would move the cursor."""
+    """The report as text. Control characters from the target are escaped."""
     return "\n".join(map(printable, _lines(report, where)))
 
 
@@ -36,7 +36,7 @@ def _lines(report: Report, where: Where) -> Iterator[str]:
             yield f"  {reason}: {operations}"
     if report.left_behind:
         yield ""
-        yield "Left behind in the target:"
+        yield "Left behind in the backend:"
         yield from (f"  {path}" for path in words.left_behind(report))
     yield ""
     yield words.summary(report)
@@ -73,5 +73,5 @@ def html(report: Report, where: Where) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Text in which nothing hides or turns around what is beside it."""
+    """Text without characters that hide or reorder others."""
     return printable_lines(value) if isinstance(value, str) else value

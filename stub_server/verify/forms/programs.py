@@ -13,7 +13,7 @@ from ..findings import CLASSES, GROUPS, RANKS, Divergence, Report
 from ..where import Where
 from . import words
 
-_SERVER = "the whole target"
+_SERVER = "the whole backend"
 _LEVELS = {"documented": "error", "assumed": "warning"}
 
 
@@ -62,7 +62,7 @@ def _divergence(divergence: Divergence) -> dict[str, Any]:
 
 
 def junit(report: Report, where: Where) -> str:
-    """The report as XML. A divergence fails each case that found it; what was not reached, or is known, is skipped."""
+    """The report as XML. A divergence fails each case that found it; what was not reached, or is hidden, is skipped."""
     found: dict[tuple[str, str], list[Divergence]] = defaultdict(list)
     for divergence in report.divergences:
         for case in divergence.cases:
@@ -85,18 +85,18 @@ def junit(report: Report, where: Where) -> str:
 
 
 def _end(case: Element, state: str, divergences: list[Divergence], where: Where) -> None:
-    """Say how a case ended; nothing of one that passed."""
+    """Add the result of a case; one that passed has none."""
     if divergences:
         first, *others = divergences
         more = f" (and {len(others)} more)" if others else ""
         failure = SubElement(case, "failure", type=first.kind, message=printable(first.title + more))
         failure.text = "\n\n".join(_failure(each, where) for each in divergences)
     elif state == "diverges":
-        SubElement(case, "skipped", message="The baseline knows what diverges here.")
+        SubElement(case, "skipped", message="The baseline hides what diverges here.")
     elif state == "unreached":
         SubElement(case, "skipped", message="Out of reach.")
     elif state == "none":
-        SubElement(case, "skipped", message="The contract has nothing of this group to probe.")
+        SubElement(case, "skipped", message="The contract has nothing to try here.")
 
 
 def _failure(divergence: Divergence, where: Where) -> str:
@@ -113,7 +113,7 @@ def _failure(divergence: Divergence, where: Where) -> str:
 
 
 def sarif(report: Report, where: Where) -> str:
-    """The report as a SARIF log: an error departs from what is documented, a warning from what is assumed."""
+    """The report as a SARIF log: errors depart from what is documented, warnings from what is assumed."""
     rules = [
         {
             "id": name,
@@ -151,7 +151,7 @@ def _result(divergence: Divergence, where: Where) -> dict[str, Any]:
                 "logicalLocations": [{"name": name, "kind": "function"} for name in divergence.operations],
             }
         ],
-        # GitHub matches alerts from run to run by this name alone.
+        # GitHub matches alerts of several runs only by this name.
         "partialFingerprints": {"primaryLocationLineHash": divergence.fingerprint},
         "occurrenceCount": divergence.count,
         "properties": {
@@ -165,5 +165,5 @@ def _result(divergence: Divergence, where: Where) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Text without placeholders and links, which messages of SARIF may have (3.11.5 and 3.11.6)."""
+    """Text with placeholders and links escaped, which have a meaning in messages of SARIF (3.11.5 and 3.11.6)."""
     return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")
