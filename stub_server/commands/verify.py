@@ -87,7 +87,7 @@ def verify(
 
     Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
     """
-    from ..verify.forms import overlay as overlay_form
+    from ..verify.forms.programs import overlay
     from ..verify.outcome import forms_of, known, of_recorded, save, written
 
     host = None if url is None else _host(url)
@@ -107,9 +107,9 @@ def verify(
 
         trusted = None if cacert is None else str(cacert)
         options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
-        outcome = _sent(options, host, coverage, hidden, record_har, write_overlay)
+        outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
     if write_overlay is not None:
-        save(write_overlay, overlay_form.render(outcome.report, outcome.where))
+        save(write_overlay, overlay(outcome.report, outcome.where))
     for text in written(outcome.report, outcome.where, forms):
         click.echo(text)
     for note in outcome.notes:
@@ -118,7 +118,7 @@ def verify(
 
 
 def _sent(
-    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, overlay: Path | None
+    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, *, corrects: bool
 ) -> Outcome:
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
@@ -143,7 +143,7 @@ def _sent(
             recording = Recording(options.url, Showing(runner.document))
             learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
             outcome = of_run(learned, runner.document, options, hidden, coverage)
-            if overlay is not None and not learned.away and not learned.is_interrupted:
+            if corrects and not learned.away and not learned.is_interrupted:
                 asyncio.run(Correcting(runner, progress).correct(outcome.report, learned.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
@@ -210,7 +210,7 @@ def proxy(
     import asyncio
 
     from ..verify.exchange import base_of
-    from ..verify.forms import overlay as overlay_form
+    from ..verify.forms.programs import overlay
     from ..verify.outcome import contract_with, forms_of, save, written
     from ..verify.watching import Watching
 
@@ -223,7 +223,7 @@ def proxy(
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.correct(report, overlays))
-        save(write_overlay, overlay_form.render(report, where))
+        save(write_overlay, overlay(report, where))
     for text in written(report, where, forms):
         click.echo(text)
     for reason, count in sorted(watching.unjudged.items()):

@@ -56,7 +56,7 @@ class Builder:
         """The kinds of records that a request names, each after those that it needs itself."""
         named = [p.name for p in operation.parameters if p.place == "path"]
         roles = [role_of(name) for name in named] + list(roles_in(self.body(operation)))
-        roles += [resource.role for name in named for resource in self._showing(name)]
+        roles += [resource.role for name in named for resource in self._with_member(name)]
         found: list[Resource] = []
         for resource in self.catalogue.resources.values():
             if resource.role in roles:
@@ -65,7 +65,7 @@ class Builder:
                         found.append(needed)
         return found
 
-    def _showing(self, parameter: str) -> Iterator[Resource]:
+    def _with_member(self, parameter: str) -> Iterator[Resource]:
         """The kinds of records with a member that is the value of a path parameter, such as `publicKey`."""
         member = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter)
         for resource in self.catalogue.resources.values():

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from .probe import Roles, is_id
 from .resources import Steps, at
 
-_STANDS = 1.5  # seconds after which a clock that shows whole seconds shows another time
-TOLERANCE = 1.0  # seconds, beside the time that the request took
+_FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
+TOLERANCE = 1.0  # seconds, in addition to the time that the request took
 
 
 class Difference(NamedTuple):
@@ -40,18 +40,18 @@ class Moment(NamedTuple):
 
 
 class TargetClock:
-    """The target's clock, as its records show it. While it `stands`, instants are not compared."""
+    """The target's clock, as its records show it. If it `is_frozen`, instants are not compared."""
 
     def __init__(self) -> None:
-        self.stands = False
+        self.is_frozen = False
         self._first: tuple[float, float] | None = None
 
     def saw(self, instant: float, at: float) -> None:
         """Note the same moment by the clocks of the target and of this machine, in seconds since 1970."""
         if self._first is None:
             self._first = instant, at
-        elif instant == self._first[0] and at - self._first[1] > _STANDS:
-            self.stands = True
+        elif instant == self._first[0] and at - self._first[1] > _FROZEN:
+            self.is_frozen = True
 
 
 class Comparing:
@@ -202,7 +202,7 @@ class Comparing:
             return
         if abs(away) < TOLERANCE:
             self._clock.saw(theirs, moment.target)
-        if self._clock.stands:
+        if self._clock.is_frozen:
             return
         if self.skew is None:
             self.skew = theirs - moment.target - away

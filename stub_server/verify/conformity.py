@@ -293,7 +293,7 @@ def _lacking(says: str, status: int, lacking: Mapping[tuple[str, str], list[str]
 
 
 def _is_missing(status: int, response: Response | None, body: Any, *, is_head: bool) -> bool:
-    """Whether an answer says that there is no such operation, and not that there is no such record."""
+    """Whether an answer says that the operation does not exist, and not the record."""
     if status not in _ABSENT or (response is not None and (is_head or status != 404)):
         return False
     code = code_of(body)
@@ -307,7 +307,7 @@ def _answer_to_path(exchange: Exchange) -> bytes:
 
 
 def _read(answer: Answer) -> Any:
-    """The body as JSON, `_UNREAD` where it is none."""
+    """The body as JSON, `_UNREAD` if it is not JSON."""
     try:
         return orjson.loads(answer.body)
     except ValueError:

@@ -34,7 +34,7 @@ CLASSES = {
 """The classes of divergences with what each means. The first that fits names what a probe found."""
 RANKS = {kind: number for number, kind in enumerate(CLASSES)}
 BESIDE = frozenset(("undocumented-field", "missing-header"))
-"""Classes that a probe may find beside another one."""
+"""Classes that a probe may find in addition to another one."""
 GROUPS = {
     "says_yes": "says yes",
     "says_no": "says no",

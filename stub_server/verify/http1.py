@@ -82,7 +82,7 @@ class Head:
 
     @property
     def framing(self) -> Framing:
-        """How the body ends, by the headers alone."""
+        """How the body ends, by its headers."""
         if b"chunked" in self.named(b"transfer-encoding").lower():
             return "chunked"
         length = self.named(b"content-length")

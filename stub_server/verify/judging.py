@@ -68,7 +68,7 @@ class Judge:
         self._departed: dict[tuple[str, str], str] = {}  # values that differ, with the pointer that was reported
 
     def findings(self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment) -> list[Finding]:
-        """In what the target departs: findings of one class, and those that may stand beside them."""
+        """In what the target departs: findings of one class, and those of `BESIDE`."""
         operation = probe.operation
         found = self._run.conformity.findings(self._without_strange(exchange, operation), operation, probe.group)
         own = self._status(probe, exchange, seen)

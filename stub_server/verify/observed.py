@@ -19,7 +19,7 @@ from .showing import Showing
 
 MOST = 5_000  # different findings
 EXAMPLES = 64 * 1024 * 1024  # bytes of exchanges that are kept, to prove corrections
-_OVERHEAD = 2_000  # bytes of an exchange beside its bodies
+_OVERHEAD = 2_000  # bytes of an exchange without its bodies
 _SEED = 1
 
 

@@ -61,7 +61,7 @@ def notes(learned: Learned, options: Options) -> Iterator[str]:
         yield "Interrupted: the report has what was learned until then."
     if learned.is_late:
         yield f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the run with --only."
-    if learned.has_standing_clock:
+    if learned.has_frozen_clock:
         yield "The backend's clock does not move: instants were not compared."
     if learned.limited:
         yield f"The backend answered 429 to {learned.limited:,} requests, which were repeated when it asked for that."

@@ -35,7 +35,7 @@ from .twin import Twin
 from .variants import Fresh, Variants
 from .walking import Walk
 
-TIDYING = 20.0  # seconds beside the budget for cleaning up
+TIDYING = 20.0  # seconds after the budget for cleaning up
 _LAST_ANSWERS = 5.0  # seconds of these for the answers to what was sent
 
 
@@ -95,7 +95,7 @@ class Learned:
     away: str = ""
     is_late: bool = False
     is_interrupted: bool = False
-    has_standing_clock: bool = False
+    has_frozen_clock: bool = False
     left_behind: list[str] = field(default_factory=list)
 
 
@@ -184,7 +184,7 @@ class Runner:
         learned.unknown, learned.is_cut_short = self._cleanup.unknown, self._cleanup.is_cut_short
         learned.requests, learned.seconds = target.requests, monotonic() - began
         learned.repeated, learned.limited = target.repeated, target.limited
-        learned.has_standing_clock = run.clock.stands
+        learned.has_frozen_clock = run.clock.is_frozen
         silent = [finding for finding in learned.findings if finding.kind == "transport"]
         if target.repeated >= len(silent):  # connections that break anywhere say nothing about an operation
             learned.findings = [finding for finding in learned.findings if finding not in silent]
@@ -241,8 +241,8 @@ class Runner:
         for resource in resources:
             about = (*resource.creates, resource.read, resource.list, resource.update, resource.delete)
             if resource.creates[0].id not in rights.closed and any(operation in about for operation in operations):
-                for steps in (moves, depends, finds, remembers, unique):
-                    yield steps(builder(f"{steps.__name__} {resource.key}"), resource)
+                for journey in (moves, depends, finds, remembers, unique):
+                    yield journey(builder(f"{journey.__name__} {resource.key}"), resource)
         for part in range(AT_ONCE):
             yield refuses_all(builder(f"refuses {part}"), operations[part::AT_ONCE], makes_keys=not rights.is_key)
         yield strangers(builder("strangers"))

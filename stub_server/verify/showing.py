@@ -191,5 +191,5 @@ def _without_bytes(body: bytes, secrets: Iterable[str]) -> bytes:
 
 
 def _outlined_path(path: str) -> str:
-    """A path that is no operation, without segments that may be ids."""
+    """A path outside the contract, without segments that may be ids."""
     return "/".join(segment if _IS_NAME(segment) and len(segment) <= 30 else "…" for segment in path.split("/"))

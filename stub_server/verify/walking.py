@@ -35,7 +35,7 @@ class Walk:
         self._tokens = (token, *(fork.token for fork in forks))
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
-        self._is_lost = False  # whether nobody knows how often the last request was served
+        self._is_lost = False  # whether the last request may have been served several times, or not at all
         self._roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
     async def go(self, journey: Journey) -> None:
@@ -64,7 +64,7 @@ class Walk:
                 return
 
     async def _ask_nowhere(self) -> None:
-        """Learn how the target answers an unknown path, so that a 404 of an operation can be told from it."""
+        """Learn how the target answers an unknown path: another 404 comes from an operation."""
         if not self._run.conformity.knows_nowhere:
             request = Request("GET", "/v2/verify-unknown", "", bearer(self._tokens[0]))
             self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request, TRIES)))

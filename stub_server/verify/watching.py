@@ -27,7 +27,7 @@ KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
 """Exchanges that are kept, and bytes of them."""
 WAITING, MOST_WAITING = 2_000, 64 * 1024 * 1024  # exchanges that wait to be judged, and bytes of them
 _QUIET, _LONGEST_WAIT = 0.005, 5.0  # seconds without a request before one is judged, and the longest wait for them
-_OVERHEAD = 1_000  # bytes of an exchange beside bodies and headers
+_OVERHEAD = 1_000  # bytes of an exchange without bodies and headers
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 

@@ -1,11 +1,14 @@
-"""The forms of a report for programs: JSON, JUnit's XML for CI servers, and SARIF 2.1.0 for code scanning."""
+"""The forms of a report for programs: JSON, JUnit's XML, SARIF 2.1.0 for code scanning, and the overlay."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import yaml
 
 from ...commands.options import json_text, printable
 from ...version import __version__
@@ -14,6 +17,7 @@ from ..where import Where
 from . import words
 
 _SERVER = "the whole backend"
+_WIDTH = 110  # of the lines of an overlay
 _LEVELS = {"documented": "error", "assumed": "warning"}
 
 
@@ -167,3 +171,48 @@ def _result(divergence: Divergence, where: Where) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """Text with placeholders and links escaped, which have a meaning in messages of SARIF (3.11.5 and 3.11.6)."""
     return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")
+
+
+def overlay(report: Report, where: Where) -> str:
+    """The overlay. Actions against what the source document shows are commented out, with the line of the contract."""
+    return "\n".join(_overlay_lines(report, where)) + "\n"
+
+
+def _overlay_lines(report: Report, where: Where) -> Iterator[str]:
+    head = {"overlay": "1.0.0", "info": {"title": f"Corrections for {report.target}", "version": "1.0.0"}}
+    yield _yaml(head)
+    yield "actions:"
+    if not any(each.overlay is not None and each.basis == "assumed" for each in report.divergences):
+        yield "  - { target: $.info, update: {} }  # an overlay needs an action, and this one changes nothing"
+    written: list[object] = []
+    for divergence in report.divergences:
+        if divergence.overlay is not None:
+            # An action may close several divergences; what it removes cannot be removed again.
+            actions = [action for action in divergence.overlay["actions"] if action not in written]
+            yield from _actions(divergence, actions, where)
+            written += actions if divergence.basis == "assumed" else []
+    others = [each for each in report.divergences if each.overlay is None]
+    if others:
+        yield "  # No overlay corrects these:"
+        yield from (_comment(f"- {each.kind}: {each.title}") for each in others)
+
+
+def _actions(divergence: Divergence, actions: list[object], where: Where) -> Iterator[str]:
+    yield _comment(f"{divergence.kind}: {divergence.title}")
+    margin = "  "
+    if divergence.basis == "documented":
+        line = where.line(divergence.pointer, divergence.operation)
+        yield _comment(
+            f"Commented out, since the source document shows otherwise: {line.file}:{line.number}: {line.text}"
+        )
+        margin = "  # "
+    if actions:
+        yield from (margin + line for line in _yaml(actions).splitlines())
+
+
+def _yaml(value: object) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=_WIDTH).rstrip()
+
+
+def _comment(text: str) -> str:
+    return f"  # {printable(' '.join(text.split()))}"
