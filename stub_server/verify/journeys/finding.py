@@ -53,9 +53,10 @@ def finds(builder: Builder, resource: Resource) -> Journey:
         if parameter.place != "query" or name in ("page", "limit", "sort", *narrowed):
             continue
         pointer = pointer_of(listing, "parameters", number)
-        for value in _filters(builder, name, parameter.schema, seen, bodies[1], resource):
-            values.append((name, value))
-            yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
+        for value in _filters(builder, name, parameter.schema, bodies[1]):
+            found = yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
+            if not found.has_departed:  # else its pairs would depart for the same cause
+                values.append((name, value))
     for (first, value), (second, other) in pairwise(values):
         if first != second:
             yield asked(f"{first} and {second}", "filter", **{first: value, second: other})
@@ -67,7 +68,7 @@ def finds(builder: Builder, resource: Resource) -> Journey:
     for number in range(1, len(bodies) + 2):
         page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
         pages += _ids(builder, listing, page)
-    if pages != whole[: len(pages)] and not seen.has_departed:
+    if pages != whole[: len(pages)]:
         yield Flaw("paging", PAGES_DIFFER, "the entries of the list, in its order")
     yield asked("a page past the end", "paging", page="1000")
 
@@ -78,7 +79,7 @@ def _ids(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:
     return [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
-def _filters(builder: Builder, name: str, schema: Any, seen: Seen, body: Any, resource: Resource) -> Iterator[str]:
+def _filters(builder: Builder, name: str, schema: Any, body: Any) -> Iterator[str]:
     """Values of a filter: those that match and one that does not, as far as the schema shows."""
     schema = builder.catalogue.document.resolve(schema)
     if "enum" in schema:
