@@ -31,11 +31,10 @@ class Difference(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """When each party answered, in seconds since 1970, and how long the target took."""
+    """When target and twins answered, in seconds since 1970, and how long the target took."""
 
     target: float
-    first: float
-    second: float
+    twins: float
     took: float
 
 
@@ -193,9 +192,9 @@ class Comparing:
         first, second, theirs = instants
         assert first is not None
         assert second is not None
-        away = first - moment.first
-        if abs(away - (second - moment.second)) > TOLERANCE:
+        if abs(first - second) > TOLERANCE:
             return
+        away = first - moment.twins
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)

@@ -319,8 +319,7 @@ def _media(answer: Answer) -> str:
 
 
 def _success(operation: Operation) -> Said:
-    statuses = [status for status in operation.responses if status < 300]
-    return Said(statuses[0] if statuses else 200, "an answer of the contract")
+    return Said(next(iter(operation.successes), 200), "an answer of the contract")
 
 
 def _wanted(kind: str, schema: Any) -> str | None:

@@ -52,7 +52,7 @@ class Catalogue:
 
     def success(self, operation: Operation) -> int:
         """The status of success that an operation documents."""
-        return min((status for status in operation.responses if 200 <= status < 300), default=200)
+        return min(operation.successes, default=200)
 
     def answer(self, operation: Operation) -> Json:
         """The schema of the body of a success."""

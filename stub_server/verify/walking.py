@@ -104,7 +104,7 @@ class Walk:
             self._learn(probe, seen, second)
             return seen
         exchange = Exchange(requests[0], answer)
-        moment = Moment(began - answer.seconds, began, began, answer.seconds + ended - began)
+        moment = Moment(began - answer.seconds, began, answer.seconds + ended - began)
         findings = self._judge.findings(probe, exchange, seen, second, moment)
         if probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.settle
@@ -114,7 +114,7 @@ class Walk:
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
                 seen = Seen(answer, first, answer.json(), first.json())
-                moment = Moment(time() - answer.seconds, began, began, answer.seconds + ended - began)
+                moment = Moment(time() - answer.seconds, began, answer.seconds + ended - began)
                 findings = self._judge.findings(probe, Exchange(requests[0], answer), seen, second, moment)
         for finding in findings:
             self._run.found(finding)
