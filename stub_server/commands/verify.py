@@ -30,7 +30,7 @@ _WRITTEN = click.Path(dir_okay=False, path_type=Path)
 _REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
                         help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
 _WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",
-                              help="Write an overlay that corrects the contract, each action proved.")  # fmt: skip
+                              help="Write an overlay that corrects the contract; each of its actions is proved.")  # fmt: skip
 _HOST = "127.0.0.1"
 _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request waiting
 
@@ -48,7 +48,7 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
               help="Time within which a read must show a change.")  # fmt: skip
 @click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
               help="Share of the reachable statuses that must be seen; below it, the exit code is 3.")  # fmt: skip
-@click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed makes the same probes.")
+@click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests.")
 @of_overlays
 @click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
               help="Header to send with every request; repeatable.")  # fmt: skip
