@@ -30,7 +30,7 @@ _WRITTEN = click.Path(dir_okay=False, path_type=Path)
 _REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
                         help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
 _WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",
-                              help="Write an overlay that corrects the contract; each of its actions is proved.")  # fmt: skip
+                              help="Write an overlay of proved corrections of the contract.")  # fmt: skip
 _HOST = "127.0.0.1"
 _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request waiting
 
