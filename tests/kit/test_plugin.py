@@ -161,7 +161,9 @@ def test_misuse_is_said_in_a_sentence(tmp_path: Path) -> None:
         'This is no order, as it has no id: {"detail": "refused"}',
     ):
         assert sentence in ended.stdout
-    assert 3 == len(re.findall(r"^E .*No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout, re.MULTILINE))
+    assert 3 == len(
+        re.findall(r"^E .*No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout, re.MULTILINE)
+    )
     assert "stub_server/testing" not in ended.stdout
 
 
