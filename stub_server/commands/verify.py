@@ -30,36 +30,36 @@ _WRITTEN = click.Path(dir_okay=False, path_type=Path)
 _REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
                         help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
 _WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",
-                              help="Write an overlay that corrects the contract, each action proved.")  # fmt: skip
+                              help="Write an overlay of proved corrections of the contract.")  # fmt: skip
 _HOST = "127.0.0.1"
-_HANDOVER = 0.0002  # seconds that judging keeps a request waiting, each time that both want to run
+_HANDOVER = 0.0002  # seconds for which the judging thread may keep a request waiting
 
 
 @click.command(context_settings={"show_default": True})
 @click.argument("url", type=BaseUrl(), required=False)
 @click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
-@click.option("--write", is_flag=True, help="Also create records, and change and delete these.")
+@click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
 @click.option("--charges", is_flag=True, help="Also place orders and send test deliveries, which may cost money.")
-@click.option("--only", multiple=True, metavar="NAME", help="An operationId, tag or class to look at; repeatable.")
-@click.option("--skip", multiple=True, metavar="NAME", help="An operationId, tag or class to leave out; repeatable.")
+@click.option("--only", multiple=True, metavar="NAME", help="Check only this operationId, tag or class; repeatable.")
+@click.option("--skip", multiple=True, metavar="NAME", help="Skip this operationId, tag or class; repeatable.")
 @click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, metavar="SECONDS",
               help="Time for the run; cleaning up may take 20 s more.")  # fmt: skip
 @click.option("--settle", type=click.FloatRange(0, 60), default=2.0, metavar="SECONDS",
-              help="Time in which a change must show in what is read.")  # fmt: skip
+              help="Time within which a read must show a change.")  # fmt: skip
 @click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
-              help="Share of the statuses within reach that must be seen for exit code 0.")  # fmt: skip
-@click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed makes the same probes.")
+              help="Share of the reachable statuses that must be seen; below it, the exit code is 3.")  # fmt: skip
+@click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests.")
 @of_overlays
 @click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
               help="Header to send with every request; repeatable.")  # fmt: skip
 @click.option("--cacert", type=_FILE, help="Certificates (PEM) to trust in place of the usual ones.")
 @_REPORTS
 @click.option("--baseline", type=_FILE, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
-@click.option("--har", type=_FILE, help="Judge this recorded traffic, and send nothing.")
+@click.option("--har", type=_FILE, help="Check this recorded traffic, and send nothing.")
 @click.option("--record-har", type=_WRITTEN, metavar="FILE",
               help="Write all requests and answers to a file, without secrets.")  # fmt: skip
 @_WRITE_OVERLAY
-@click.option("--yes", metavar="HOST", help="Write to this host without a question.")
+@click.option("--yes", metavar="HOST", help="Write to this host without asking.")
 @click.pass_context
 def verify(
     context: click.Context,
@@ -85,19 +85,15 @@ def verify(
 ) -> None:
     """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
 
-    It is only read, unless --write is given. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than
-    --coverage.
+    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
     """
-    from ..verify.baseline import known
-    from ..verify.forms import overlay as overlay_form
-    from ..verify.reporting import forms_of, save, written
+    from ..verify.forms.programs import overlay
+    from ..verify.outcome import forms_of, known, of_recorded, save, written
 
     host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
         _check_sends_nothing(context)
-        from ..verify.outcome import of_recorded
-
         outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None or host is None:
@@ -111,9 +107,9 @@ def verify(
 
         trusted = None if cacert is None else str(cacert)
         options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
-        outcome = _sent(options, host, coverage, hidden, record_har, write_overlay)
+        outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
     if write_overlay is not None:
-        save(write_overlay, overlay_form.render(outcome.report, outcome.where))
+        save(write_overlay, overlay(outcome.report, outcome.where))
     for text in written(outcome.report, outcome.where, forms):
         click.echo(text)
     for note in outcome.notes:
@@ -122,9 +118,9 @@ def verify(
 
 
 def _sent(
-    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, overlay: Path | None
+    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, *, corrects: bool
 ) -> Outcome:
-    """Make a run, with a bar that says how far it is. Raises Unusable."""
+    """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
     import ssl
 
@@ -147,14 +143,14 @@ def _sent(
             recording = Recording(options.url, Showing(runner.document))
             learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
             outcome = of_run(learned, runner.document, options, hidden, coverage)
-            if overlay is not None and not learned.away and not learned.is_interrupted:
+            if corrects and not learned.away and not learned.is_interrupted:
                 asyncio.run(Correcting(runner, progress).correct(outcome.report, learned.findings))
         except KeyboardInterrupt:
-            raise Unusable("Interrupted before the comparison had ended.") from None
+            raise Unusable("Interrupted before the comparison ended.") from None
         except ContractError as error:
             raise Unusable(str(error)) from None
         except ssl.SSLError:
-            raise Unusable(f"{options.trusted}: has no certificates in PEM form.") from None
+            raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
         write_private(file, recording.archive())
         if recording.left_out:
@@ -163,7 +159,7 @@ def _sent(
 
 
 def _check_sends_nothing(context: click.Context) -> None:
-    """Refuse options that only a run has. Raises UsageError."""
+    """Refuse options that have no effect with --har. Raises UsageError."""
     given = [
         parameter.opts[0]
         for parameter in context.command.params
@@ -208,26 +204,26 @@ def proxy(
 ) -> None:
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
-    Point a client or a test at the port. Each exchange is passed on unchanged and judged afterwards, with a line on the
-    terminal. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges has what was seen, also as ?format=har.
+    Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and printed as one line.
+    Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the newest exchanges, also as ?format=har.
     """
     import asyncio
 
-    from ..verify.forms import overlay as overlay_form
-    from ..verify.outcome import contract_with
-    from ..verify.reporting import forms_of, save, written
+    from ..verify.exchange import base_of
+    from ..verify.forms.programs import overlay
+    from ..verify.outcome import contract_with, forms_of, save, written
     from ..verify.watching import Watching
 
     forms = forms_of(reports)
     document, where = contract_with(overlays)
-    target = url.rstrip("/").removesuffix("/v2")
+    target = base_of(url)
     watching = Watching(document, target, lambda line: click.echo(printable(line)))
     sys.setswitchinterval(_HANDOVER)
     asyncio.run(_served(target, port, watching))
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.correct(report, overlays))
-        save(write_overlay, overlay_form.render(report, where))
+        save(write_overlay, overlay(report, where))
     for text in written(report, where, forms):
         click.echo(text)
     for reason, count in sorted(watching.unjudged.items()):
@@ -236,7 +232,7 @@ def proxy(
 
 
 async def _served(target: str, port: int, watching: Watching) -> None:
-    """Serve until a signal comes. Raises Unusable where the port is taken."""
+    """Serve until a signal comes. Raises Unusable if the port is in use."""
     import asyncio
     import signal
 
@@ -257,7 +253,7 @@ async def _served(target: str, port: int, watching: Watching) -> None:
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
     address = f"http://{_HOST}:{listening}"
     click.echo(
-        f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges shows them. Ctrl-C reports."
+        f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists them. Ctrl-C reports."
     )
     try:
         await ended.wait()

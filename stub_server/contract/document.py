@@ -67,7 +67,7 @@ class Operation(NamedTuple):
         """Its parameters with their places."""
         for number, parameter in enumerate(self.parameters):
             reference = self.raw["parameters"][number].get("$ref")
-            yield unescaped(reference) if reference else [*self.at, "parameters", number], parameter
+            yield [*unescaped(reference)] if reference else [*self.at, "parameters", number], parameter
 
     @property
     def successes(self) -> list[int]:

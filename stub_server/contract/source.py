@@ -225,6 +225,6 @@ def value_at(node: Json, place: Sequence[str | int]) -> Json:
     return node
 
 
-def unescaped(pointer: str) -> Place:
+def unescaped(pointer: str) -> list[str]:
     """The steps of a JSON Pointer."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

@@ -1,4 +1,4 @@
-"""What would correct the contract: actions of an overlay for divergences, and the proof that they close them."""
+"""Actions of an overlay that may close divergences, and the proof that they do."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ import orjson
 import yaml
 
 from ..contract.document import Document, Operation
-from ..contract.source import ContractError, Json, json_path
+from ..contract.source import ContractError, Json, Place, json_path, unescaped, value_at
 from .findings import Divergence, Finding
-from .measuring import equal
 from .merging import EVERYWHERE
-from .resources import pointer_of
+from .places import pointer_of
 from .twin import Twin
-from .where import steps_of
 
 Action = dict[str, Any]
 Key = tuple[str, str, str]
-Place = list[str | int]
 _SEEN = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format"))
-"""What an answer may break, and a contract do without."""
+"""Keywords that an answer may violate, and that can be removed from the contract."""
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
@@ -37,7 +34,7 @@ class Candidate:
     operations: set[str]
 
     def closes(self, found: Iterable[Finding]) -> bool:
-        """Whether nothing of the divergence is among findings."""
+        """Whether none of the divergence's findings is among these."""
         return not set(map(key_of, self.divergence.findings)) & set(map(key_of, found))
 
 
@@ -47,7 +44,7 @@ class Candidates:
     def __init__(
         self, document: Document, seed: int, overlays: tuple[Path, ...], probed: Sequence[Operation] | None = None
     ) -> None:
-        """`probed` are the operations that a proof may ask: all, if it is left out."""
+        """`probed` are the operations that a proof may send; all of them by default."""
         self._document, self._seed, self._overlays = document, seed, overlays
         self._probed = [*document.operations.values()] if probed is None else probed
 
@@ -58,10 +55,10 @@ class Candidates:
         ask: Callable[[list[Candidate], Path], Awaitable[Collection[Finding] | None]],
         limits: Mapping[Key, list[Action]] | None = None,
     ) -> None:
-        """Give divergences the actions that close them, each proved.
+        """Set the actions of the divergences that an overlay closes, each of them proved.
 
-        `before` are all findings. `ask` gives those of the same requests under an overlay with candidates, None if it
-        cannot know. `limits` has the actions against findings of bounds.
+        `before` are all findings. `ask` returns those of the same requests under an overlay with candidates, or None
+        if it could not find out. `limits` has the actions against findings about bounds.
         """
         left = [*self._of(divergences, limits or {})]
         known = {key for finding in before for key in (key_of(finding), _kept_key(finding))}
@@ -96,7 +93,7 @@ class Candidates:
                 yield Candidate(divergence, [*unlike.values()], operations)
 
     def _followed(self, candidates: list[Candidate], file: Path) -> list[Candidate]:
-        """Those with which a server starts."""
+        """The candidates with which a server starts."""
         if not candidates or self._starts(candidates, file):
             return candidates
         followed: list[Candidate] = []
@@ -114,7 +111,7 @@ class Candidates:
         return True
 
     def _actions(self, finding: Finding, divergence: Divergence, gone: Collection[str]) -> list[Action]:
-        """The actions against one finding; none where no overlay helps, or limits are to be measured first."""
+        """The actions against one finding; none if no overlay helps, or if it is about a bound."""
         operation = self._document.operations.get(finding.operation)
         if operation is None:
             return []
@@ -124,39 +121,42 @@ class Candidates:
                 at: Place = ["paths", operation.path]
                 return [_removal(at if here <= set(gone) else [*at, operation.method.lower()])]
             case "missing-header":
-                at = self.place(pointer_of(operation, "responses", str(finding.target.status)))
+                at = self.place(pointer_of(operation, "responses", finding.target.status))
                 name, is_everywhere = finding.cause, divergence.title.startswith(EVERYWHERE)
                 if is_everywhere and finding.pointer.startswith("#/components/headers/"):
-                    return [{"target": json_path([*steps_of(finding.pointer)]), "update": {"required": False}}]
-                return [_removal([*at, "headers", name])] if at and name in self.at(at).get("headers", {}) else []
+                    return [{"target": json_path([*unescaped(finding.pointer)]), "update": {"required": False}}]
+                return [_removal([*at, "headers", name])] if at and name in self._at(at).get("headers", {}) else []
             case "scope" if finding.target.status < 300:
                 at = self.place(pointer_of(operation, "x-scopes"))
-                number = steps_of(finding.pointer)[-1]
+                number = unescaped(finding.pointer)[-1]
                 if not at or not number.isdecimal():
                     return []
-                return [{"target": f"{json_path(at)}{equal(self.at(at)[int(number)])}", "remove": True}]
+                return [{"target": f"{json_path(at)}{equal(self._at(at)[int(number)])}", "remove": True}]
             case "wrong-status" | "undocumented-status" if 200 <= finding.target.status < 300:
                 return _moved(operation, finding.target.status)
             case "schema":
                 return [*self._loosened(finding)]
         return []
 
+    def _at(self, place: Place) -> Any:
+        return value_at(self._document.raw, place)
+
     def _loosened(self, finding: Finding) -> Iterator[Action]:
-        """What answers break of a schema, removed from it; a value that an enum does not list, added to it."""
+        """Remove the keyword that an answer violates, or add the value that an enum does not list."""
         at = self.place(finding.pointer)
         name, _, kind = finding.cause.rpartition(": ")
         keyword = kind[:1].lower() + kind[1:]
-        if at and keyword in _SEEN and keyword in self.at(at):
+        if at and keyword in _SEEN and keyword in self._at(at):
             yield _removal([*at, keyword])
-        elif at and keyword == "enum" and "enum" in self.at(at):
+        elif at and keyword == "enum" and "enum" in self._at(at):
             try:
                 value = orjson.loads(finding.target.excerpt.removeprefix(f"{name}: "))
-            except ValueError:  # it is not shown
+            except ValueError:  # the report shows its type only
                 return
             yield {"target": json_path([*at, "enum"]), "update": [value]}
 
     def _concerned(self, divergence: Divergence, actions: list[Action]) -> set[str]:
-        """The operations to be probed again: those that use what changes, and a neighbour of one that goes."""
+        """The operations to probe again: those that use what changes, and a neighbour of each that is removed."""
         operations = self._document.operations
         if divergence.kind == "missing-operation":
             gone = set(divergence.operations)
@@ -173,7 +173,7 @@ class Candidates:
         seen = set() if seen is None else seen
         if isinstance(node, dict):
             reference = node.get("$ref")
-            if isinstance(reference, str) and (name := tuple(steps_of(reference)[1:3])) not in seen:
+            if isinstance(reference, str) and (name := tuple(unescaped(reference)[1:3])) not in seen:
                 seen.add(name)
                 self._uses(self._document.resolve({"$ref": reference}), seen)
         for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
@@ -181,12 +181,12 @@ class Candidates:
         return seen
 
     def place(self, pointer: str) -> Place:
-        """The keys to what a pointer leads to, with references followed; none where there is nothing."""
+        """The place of what a pointer leads to, with references followed; empty if there is nothing."""
         at: Place = []
         node: Any = self._document.raw
-        for step in [*steps_of(pointer), None]:
+        for step in [*unescaped(pointer), None]:
             while isinstance(node, dict) and "$ref" in node:
-                at, node = [*steps_of(node["$ref"])], self._document.resolve({"$ref": node["$ref"]})
+                at, node = [*unescaped(node["$ref"])], self._document.resolve({"$ref": node["$ref"]})
             if step is None:
                 break
             key = int(step) if isinstance(node, list) and step.isdecimal() else step
@@ -197,26 +197,24 @@ class Candidates:
             at.append(key)
         return at
 
-    def at(self, place: Place) -> Any:
-        """What stands at a place."""
-        node: Any = self._document.raw
-        for step in place:
-            node = node[step]
-        return node
+
+def equal(value: Any) -> str:
+    """The end of a JSONPath: the entries of a list that are equal to a value."""
+    return f"[?@ == {orjson.dumps(value).decode()}]"
 
 
 def key_of(finding: Finding) -> Key:
-    """What stays the same of a finding from run to run."""
+    """What is the same for a finding in each run."""
     return finding.kind, finding.operation, finding.pointer or finding.cause
 
 
 def _kept_key(finding: Finding) -> Key:
-    """A finding without its place, which an action may move."""
+    """A finding without its pointer, which an action may change."""
     return finding.kind, finding.operation, f"{finding.group} {finding.cause} {finding.target.status}"
 
 
 def _neighbour(gone: Operation, others: list[Operation]) -> str:
-    """The operation whose journeys are the likeliest to have asked one that is not there."""
+    """The operation with the most similar path: its journeys probably send the removed one too."""
 
     def shared(other: Operation) -> int:
         pairs = zip(gone.path.split("/"), other.path.split("/"), strict=False)
@@ -226,7 +224,7 @@ def _neighbour(gone: Operation, others: list[Operation]) -> str:
 
 
 def _moved(operation: Operation, status: int) -> list[Action]:
-    """The response of a success under another status."""
+    """Document the response of a success under another status."""
     if status in operation.responses or not operation.successes:
         return []
     old, at = str(operation.successes[0]), ["paths", operation.path, operation.method.lower(), "responses"]

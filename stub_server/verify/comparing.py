@@ -1,28 +1,27 @@
-"""Which values of an answer mean something, and whether the target's are the same.
+"""Compares the values of the target's answer with those of both twins.
 
-A value is compared where both twins agree on it and it follows from something: from a request, a default, a state, or
-an earlier answer. What twins merely share is learned from the target, and must stay the same.
+A value is compared if both twins agree on it and it follows from a request, a default, a state or an earlier answer.
+Other values that the twins share are learned from the target's first answer, and must stay the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from .resources import at
-from .roles import Roles, is_id
+from .probe import Roles, is_id
+from .resources import Steps, at
 
-_STANDS = 1.5  # seconds in which a clock shows another time, if it shows whole seconds
-TOLERANCE = 1.0  # seconds, beside the time that the request took
-Steps = tuple[str, ...]
+_FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
+TOLERANCE = 1.0  # seconds, in addition to the time that the request took
 
 
 class Difference(NamedTuple):
-    """A value that is not as it should be. `at` has no numbers of entries.
+    """A value that is not as expected. `at` has the names of members, without positions in lists.
 
-    `kind` is one of the classes, `list` where a list has too few or too many of the journey's own records: what that
-    is depends on what was asked. It is `filter` where the list has others.
+    `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the class depends on
+    the probe. It is `filter` if the list has records of others.
     """
 
     at: Steps
@@ -32,27 +31,26 @@ class Difference(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """When an answer was given by each party, in seconds since 1970, and how long the target took."""
+    """When target and twins answered, in seconds since 1970, and how long the target took."""
 
     target: float
-    first: float
-    second: float
+    twins: float
     took: float
 
 
 class TargetClock:
-    """The target's clock, as its records tell it. Where it `stands`, no instant means anything."""
+    """The target's clock, as its records show it. If it `is_frozen`, instants are not compared."""
 
     def __init__(self) -> None:
-        self.stands = False
+        self.is_frozen = False
         self._first: tuple[float, float] | None = None
 
     def saw(self, instant: float, at: float) -> None:
-        """Something happened at an instant of the target, and at a moment of this machine (both s since 1970)."""
+        """Note the same moment by the clocks of the target and of this machine, in seconds since 1970."""
         if self._first is None:
             self._first = instant, at
-        elif instant == self._first[0] and at - self._first[1] > _STANDS:
-            self.stands = True
+        elif instant == self._first[0] and at - self._first[1] > _FROZEN:
+            self.is_frozen = True
 
 
 class Comparing:
@@ -62,20 +60,19 @@ class Comparing:
         self,
         roles: Roles,
         constants: dict[Steps, tuple[Any, Any]],
-        follows: Callable[[Steps], Collection[Any] | None],
-        clock: TargetClock | None = None,
+        defaults: Mapping[str, Collection[Any]],
+        clock: TargetClock,
     ) -> None:
         """`constants` are what all journeys have learned of the target: by place the twins' value and the target's.
 
-        `follows` gives the defaults and states of a member of a record by its place, None where it has neither.
+        `defaults` are the defaults and states of members, by their names.
         """
-        self._roles, self._constants, self._follows = roles, constants, follows
+        self._roles, self._constants, self._defaults, self._clock = roles, constants, defaults, clock
         self._sent: set[Any] = set()
         self.skew: float | None = None
-        self._clock = clock or TargetClock()
 
     def sent(self, value: Any) -> None:
-        """What stands in a request may stand in answers."""
+        """Note the values of a request: those of answers may follow from them."""
         if isinstance(value, Mapping):
             for inner in value.values():
                 self.sent(inner)
@@ -90,7 +87,7 @@ class Comparing:
     def differences(
         self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
     ) -> Iterator[Difference]:
-        """Where the target's answer departs. `entries` is where it lists records: of others nothing is compared."""
+        """Where the target's answer differs. With `entries`, the place of a list, only its own records are compared."""
         if entries is None:
             yield from self._walk((), target, first, second, moment)
             return
@@ -101,13 +98,13 @@ class Comparing:
     def _walk(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
         if isinstance(first, dict) and isinstance(second, dict):
             if not isinstance(target, dict):
-                return  # the schema tells
+                return  # the schema finds it
             for name in first:
                 if name in second and name in target:
                     yield from self._walk((*place, name), target[name], first[name], second[name], moment)
         elif isinstance(first, list) and isinstance(second, list):
             if not isinstance(target, list):
-                return  # the schema tells
+                return  # the schema finds it
             if _are_texts(target, first) and first == second and all(self._follows_from(place, text) for text in first):
                 if target != first:
                     yield Difference(place, first, target)
@@ -174,19 +171,18 @@ class Comparing:
             yield Difference(place, known[1], target)
 
     def _follows_from(self, place: Steps, value: Any) -> bool:
-        """Whether a value follows from something."""
+        """Whether a value follows from a request, a default or a state. Numbers are always computed."""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return True
         if value in self._sent or (isinstance(value, str) and value.casefold() in self._sent):
             return True
-        known = self._follows(place)
-        return known is not None and value in known
+        return value in self._defaults.get(place[-1] if place else "", ())
 
     def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
         role = self._roles.role(first, second)
         if role is not None:
             if target != role:
-                yield Difference(place, "the id of the record that was named", target, "reference")
+                yield Difference(place, "the id of the record in the request", target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(target, first, second)
 
@@ -196,16 +192,16 @@ class Comparing:
         first, second, theirs = instants
         assert first is not None
         assert second is not None
-        away = first - moment.first
-        if abs(away - (second - moment.second)) > TOLERANCE:
+        if abs(first - second) > TOLERANCE:
             return
+        away = first - moment.twins
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)
             return
         if abs(away) < TOLERANCE:
             self._clock.saw(theirs, moment.target)
-        if self._clock.stands:
+        if self._clock.is_frozen:
             return
         if self.skew is None:
             self.skew = theirs - moment.target - away
@@ -219,7 +215,7 @@ def _are_texts(*lists: list[Any]) -> bool:
 
 
 def _is_other(first: Any, target: Any) -> bool:
-    """Whether a value is of another type, which the schema tells."""
+    """Whether a value has another type, which the schema finds."""
     kinds = [
         float if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
         for value in (first, target)
@@ -228,7 +224,7 @@ def _is_other(first: Any, target: Any) -> bool:
 
 
 def instant_of(value: Any) -> float | None:
-    """Seconds since 1970 of a text that is an instant; None for anything else."""
+    """The seconds since 1970 of a text that is an instant; None for any other value."""
     if not isinstance(value, str) or not 20 <= len(value) <= 40 or value[10:11] not in ("T", "t"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Holds one exchange to the contract: its status, headers and body, whatever it is about."""
+"""Compares one exchange with the contract: its status, its headers and its body."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from ..contract.formats import formats
 from ..contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ..domain.documents import is_document_unchecked
 from ..kernel.record import has_more_values, is_deeper_than
-from .exchange import Answer, Exchange
+from .exchange import Answer, Exchange, code_of
 from .findings import Finding, Said
-from .places import Place, Places, Unnamed, below, distinct
-from .resources import pointer_of
+from .places import Place, Places, Unnamed, below, distinct, pointer_of
 from .showing import Showing, kind_of
 
 MOST = 20  # findings of one kind in one exchange
@@ -45,19 +44,20 @@ _KINDS = MappingProxyType(
     {"string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "null": "null",
      "array": "a list", "object": "an object"}
 )  # fmt: skip
+_ERROR = "#/components/schemas/Error"
 _UNREAD = object()
 _VARIES = re.compile(rb"[0-9A-Za-z_:.+-]*[0-9][0-9A-Za-z_:.+-]*")  # ids, instants and numbers
 
 
 class _Departure(NamedTuple):
-    """In what an answer departs, before it is made a finding."""
+    """In what an answer departs. Without `said`, the whole answer is shown."""
 
     kind: str
     pointer: str
     cause: str
     title: str
-    said: Said
     expected: Said
+    said: Said | None = None
 
 
 class Conformity:
@@ -85,25 +85,24 @@ class Conformity:
     def findings(self, exchange: Exchange, operation: Operation | None, group: str) -> list[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
 
-        One finding is the rule. Of `schema`, `undocumented-field` and `missing-header` there is one for each place of
-        the contract, at most `MOST`. An answer to a request of no operation departs only by failing.
+        Usually there is at most one finding. Of `schema`, `undocumented-field` and `missing-header` there is one for
+        each place of the contract, at most `MOST`. Without an operation, only a failure of the server is a finding.
         """
         found = list(self._departures(exchange, operation))
         if not found:
             return []
         request = self._showing.shown(exchange.request, operation)
+        said = self._showing.said(exchange.answer, exchange.request)
         name = "" if operation is None else operation.id
         return [
-            Finding(each.kind, name, group, each.pointer, each.cause, each.title, request, each.said, each.expected)
-            for each in found
+            Finding(kind, name, group, pointer, cause, title, request, own or said, expected)
+            for kind, pointer, cause, title, expected, own in found
         ]
 
     def learn_nowhere(self, exchange: Exchange) -> None:
-        """Learn from the answer to a path that nobody has: a 404 that is not like it is of an operation."""
+        """Learn from the answer to a path that does not exist: any other 404 comes from an operation."""
         self.knows_nowhere = True
         self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
-
-    # -- what departs
 
     def _departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[_Departure]:
         request, answer = exchange
@@ -112,142 +111,116 @@ class Conformity:
             title = f"{request.method} {self._showing.shown(request, operation).path} has no whole answer."
             at = "#/paths" if operation is None else pointer_of(operation)
             expected = Said(0, "an answer") if operation is None else _success(operation)
-            yield self._departure("transport", at, "no answer", title, exchange, expected)
+            yield _Departure("transport", at, "no answer", title, expected)
             return
         if operation is None:
             if status >= 500:
-                yield self._departure(
-                    "server-error", "#/paths", str(status), f"A path of no operation answers {status}.", exchange,
-                    Said(404, "route_not_found"),
-                )  # fmt: skip
+                title = f"An unknown path is answered {status}."
+                yield _Departure("server-error", "#/paths", str(status), title, Said(404, "route_not_found"))
             return
-        at = pointer_of(operation)
-        body = _UNREAD if request.method == "HEAD" else _read(answer)
+        at, name = pointer_of(operation), f"{operation.method} {operation.path}"
+        is_head = request.method == "HEAD"
+        body = _UNREAD if is_head else _read(answer)
         response = operation.responses.get(status)
-        is_missing = _is_missing(status, response, body, is_head=request.method == "HEAD")
-        if is_missing and (status != 404 or _code(body) or self._nowhere in (None, _answer_to_path(exchange))):
-            title = f"{operation.method} {operation.path} does not exist: {status} without a refusal of the contract."
-            yield self._departure("missing-operation", at, "missing", title, exchange, _success(operation))
+        is_missing = _is_missing(status, response, body, is_head=is_head)
+        if is_missing and (status != 404 or code_of(body) or self._nowhere in (None, _answer_to_path(exchange))):
+            title = f"{name} does not exist: {status} without an error of the contract."
+            yield _Departure("missing-operation", at, "missing", title, _success(operation))
         elif response is not None:
             pointer, _ = self._places.followed(below(at, "responses", status), operation.raw["responses"][str(status)])
             yield from self._compared(exchange, operation, response, pointer, body)
         elif status >= 500:
-            title = f"{operation.method} {operation.path} fails with {status}."
-            yield self._departure("server-error", at, str(status), title, exchange, _success(operation))
-        elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or _code(body) in _OF_THE_SERVER[status]):
-            general = Response(status, {JSON: {"$ref": "#/components/schemas/Error"}}, {}, _OF_THE_SERVER[status])
+            yield _Departure("server-error", at, str(status), f"{name} fails with {status}.", _success(operation))
+        elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or code_of(body) in _OF_THE_SERVER[status]):
+            general = Response(status, {JSON: {"$ref": _ERROR}}, {}, _OF_THE_SERVER[status])
             yield from self._compared(exchange, operation, general, "#/info/description", body)
         else:
-            listed = ", ".join(map(str, operation.responses))
             title = f"{operation.id} answers {status}, which the contract does not list."
-            expected = Said(_like(status, operation), f"one of {listed}")
-            yield self._departure("undocumented-status", below(at, "responses"), str(status), title, exchange, expected)
+            expected = Said(_like(status, operation), f"one of {', '.join(map(str, operation.responses))}")
+            yield _Departure("undocumented-status", below(at, "responses"), str(status), title, expected)
 
     def _compared(
         self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
     ) -> Iterator[_Departure]:
-        """Hold an answer to the response that the contract has for its status, which stands at `pointer`."""
-        answer = exchange.answer
+        """Compare an answer with the response that the contract has for its status, at `pointer`."""
+        status = exchange.answer.status
         if exchange.request.method != "HEAD":
-            code, status = _code(body), answer.status
-            codes = (*response.codes, *_OF_THE_SERVER.get(status, ()))
-            if code is not None and response.codes and status >= 400 and code not in codes:
-                named = self._showing.name(code)
+            code, listed = code_of(body), (*response.codes, *_OF_THE_SERVER.get(status, ()))
+            is_other = code is not None and response.codes and status >= 400 and code not in listed
+            if is_other:
+                named = self._showing.name(str(code))
                 title = f"{operation.id} refuses with {status} {named}, which the contract does not list for {status}."
                 expected = Said(status, f"code: one of {', '.join(response.codes)}")
-                yield self._departure(
-                    "error-code", below(pointer, "x-codes"), f"{status} code", title, exchange, expected
-                )
-                beside = self._body(exchange, operation, response, pointer, {**body, "code": response.codes[0]})
-                yield from (each for each in beside if each.kind != "schema")
-            else:
-                yield from self._body(exchange, operation, response, pointer, body)
-        yield from self._headers(exchange, operation, response, pointer)
-
-    def _headers(
-        self, exchange: Exchange, operation: Operation, response: Response, pointer: str
-    ) -> Iterator[_Departure]:
-        answer = exchange.answer
+                yield _Departure("error-code", below(pointer, "x-codes"), f"{status} code", title, expected)
+                body = {**body, "code": response.codes[0]}
+            for each in self._body(exchange.answer, operation, response, pointer, body):
+                if not is_other or each.kind != "schema":
+                    yield each
         for name, header in response.headers.items():
             # RFC 9110, 15.5.2: a 401 has a challenge.
-            is_due = header.get("required") or (answer.status == 401 and name.lower() == "www-authenticate")
-            if is_due and answer.header(name) is None:
-                where = self._header_at(operation, answer.status, name, pointer)
-                title = f"{operation.id} answers {answer.status} without the header {name}."
-                yield self._departure(
-                    "missing-header", where, name, title, exchange, Said(answer.status, f"header {name}")
-                )
-
-    def _header_at(self, operation: Operation, status: int, name: str, pointer: str) -> str:
-        raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][name]
-        return self._places.followed(below(pointer, "headers", name), raw)[0]
+            is_due = header.get("required") or (status == 401 and name.lower() == "www-authenticate")
+            if is_due and exchange.answer.header(name) is None:
+                raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][name]
+                where = self._places.followed(below(pointer, "headers", name), raw)[0]
+                title = f"{operation.id} answers {status} without the header {name}."
+                yield _Departure("missing-header", where, name, title, Said(status, f"header {name}"))
 
     def _body(
-        self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
+        self, answer: Answer, operation: Operation, response: Response, pointer: str, body: Any
     ) -> Iterator[_Departure]:
-        answer = exchange.answer
-        media = _media(answer)
-        content = below(pointer, "content") if pointer.startswith(("#/paths", "#/components")) else pointer
+        status, media = answer.status, _media(answer)
+        is_general = not pointer.startswith(("#/paths", "#/components"))
+        content = pointer if is_general else below(pointer, "content")
+        wanted = Said(status, " or ".join(response.media) or "no body")
+        cause = title = ""
         if not response.media:
             if answer.body:
-                title = f"{operation.id} answers {answer.status} with a body, and the contract has none."
-                yield self._departure("schema", pointer, "body", title, exchange, Said(answer.status, "no body"))
+                title = f"{operation.id} answers {status} with a body, and the contract has none."
+                yield _Departure("schema", pointer, "body", title, wanted)
             return
-        wanted = Said(answer.status, " or ".join(response.media))
         if not answer.body:
-            title = f"{operation.id} answers {answer.status} without a body."
-            yield self._departure("schema", content, "no body", title, exchange, wanted)
-            return
-        if media not in response.media:
+            cause, title = "no body", "without a body"
+        elif media not in response.media:
             form = f"as {self._showing.name(media)}" if media else "without a Content-Type"
-            title = f"{operation.id} answers {answer.status} {form} and not as {wanted.excerpt}."
-            yield self._departure("schema", content, "media type", title, exchange, wanted)
-            return
-        if media != JSON:
-            return
-        if body is _UNREAD:
-            title = f"{operation.id} answers {answer.status} with a body that is not JSON."
-            yield self._departure("schema", content, "not JSON", title, exchange, wanted)
-            return
-        schema = response.media[JSON]
-        where = below(content, JSON, "schema") if content is not pointer else "#/components/schemas/Error"
-        yield from self._content(exchange, operation, where, schema, body)
+            cause, title = "media type", f"{form} and not as {wanted.excerpt}"
+        elif media == JSON and body is _UNREAD:
+            cause, title = "not JSON", "with a body that is not JSON"
+        if cause:
+            yield _Departure("schema", content, cause, f"{operation.id} answers {status} {title}.", wanted)
+        elif media == JSON:
+            where = _ERROR if is_general else below(content, JSON, "schema")
+            yield from self._content(f"{operation.id} answers {status}", status, where, response.media[JSON], body)
 
-    def _content(
-        self, exchange: Exchange, operation: Operation, pointer: str, schema: Any, body: Any
-    ) -> Iterator[_Departure]:
-        """Hold a body to a schema: first to what it says of members that it names, then to those that it does not."""
-        status = exchange.answer.status
+    def _content(self, says: str, status: int, pointer: str, schema: Any, body: Any) -> Iterator[_Departure]:
+        """Compare a body with a schema: first the members that it names, then those that it does not.
+
+        Titles begin with `says`.
+        """
         root = self._places.of(pointer, schema)
         if is_deeper_than(body, DEEPEST):
-            title = f"{operation.id} answers {status} with a body of more than {DEEPEST} levels."
-            yield self._departure("schema", root[0].inner, "depth", title, exchange, Said(status, "a valid body"))
+            title = f"{says} with a body of more than {DEEPEST} levels."
+            yield _Departure("schema", root[0].inner, "depth", title, Said(status, "a valid body"))
             return
         unnamed: list[Unnamed] = []
         known = self._places.named_only(body, root, unnamed)
-        yield from self._errors(exchange, operation, root, schema, known)
-        for number, each in enumerate(distinct(unnamed)):
-            if number == MOST:
-                break
+        yield from self._errors(says, status, root, schema, known)
+        for each in islice(distinct(unnamed), MOST):
             name = self._showing.name(each.path)
-            yield _Departure(
-                "undocumented-field", each.pointer, f"{name}: undocumented",
-                f"{operation.id} answers {status} with the member {name}, which the contract does not have.",
-                Said(status, f"{name}: {self._showing.value(each.value)}"), Said(status, f"no {name}"),
-            )  # fmt: skip
+            title = f"{says} with the member {name}, which the contract does not have."
+            said = Said(status, f"{name}: {self._showing.value(each.value)}")
+            cause = f"{name}: undocumented"
+            yield _Departure("undocumented-field", each.pointer, cause, title, Said(status, f"no {name}"), said)
 
-    def _errors(
-        self, exchange: Exchange, operation: Operation, root: Sequence[Place], schema: Any, body: Any
-    ) -> Iterator[_Departure]:
-        status, pointer = exchange.answer.status, root[0].pointer
+    def _errors(self, says: str, status: int, root: Sequence[Place], schema: Any, body: Any) -> Iterator[_Departure]:
+        pointer = root[0].pointer
         if pointer not in self._validators:
             self._validators[pointer] = self._schemas.compile(schema, request=False)
         validator = self._validators[pointer]
         if validator.is_valid(body):
             return
         if has_more_values(body, MOST_EXPLAINED):
-            title = f"{operation.id} answers {status} with an invalid body of more than {MOST_EXPLAINED:,} values."
-            yield self._departure("schema", root[0].inner, "large", title, exchange, Said(status, "a valid body"))
+            title = f"{says} with an invalid body of more than {MOST_EXPLAINED:,} values."
+            yield _Departure("schema", root[0].inner, "large", title, Said(status, "a valid body"))
             return
         lacking: dict[tuple[str, str], list[str]] = {}
         found: dict[str, tuple[str, str, Any, Place]] = {}
@@ -263,44 +236,17 @@ class Conformity:
             else:
                 where = places[0].pointer if error.instance_path else places[0].inner
                 found.setdefault(where, (kind, path, error.instance, places[0]))
-        departures = list(self._lacking(operation, status, lacking)) + list(self._unfit(operation, status, found))
+        departures = [*_lacking(says, status, lacking), *self._unfit(says, status, found)]
         yield from departures[:MOST]
 
-    def _lacking(
-        self, operation: Operation, status: int, lacking: Mapping[tuple[str, str], list[str]]
-    ) -> Iterator[_Departure]:
-        """Members that are missing: of one object they have one cause."""
-        seen: set[str] = set()
-        for (inner, path), names in lacking.items():
-            pointer = below(inner, "properties", names[0]) if len(names) == 1 else below(inner, "required")
-            if pointer in seen:
-                continue
-            seen.add(pointer)
-            shown = ", ".join(f"{path}.{name}" if path else name for name in names)
-            yield _Departure(
-                "schema", pointer, f"lacks {shown}", f"{operation.id} answers {status} without {shown}.",
-                Said(status, f"{path or 'the body'} has no {', '.join(names)}"),
-                Said(status, f"{path or 'the body'} with {', '.join(names)}"),
-            )  # fmt: skip
-
-    def _unfit(
-        self, operation: Operation, status: int, found: Mapping[str, tuple[str, str, Any, Place]]
-    ) -> Iterator[_Departure]:
+    def _unfit(self, says: str, status: int, found: Mapping[str, tuple[str, str, Any, Place]]) -> Iterator[_Departure]:
+        """Values that do not match their schemas."""
         for pointer, (kind, path, value, place) in found.items():
             name = path or "the body"
             wanted = _wanted(kind, place.schema) or shape(place.schema, self._document)
             what = f"{name} as {_KINDS[kind_of(value)]}, not" if kind == "Type" else f"{name} that is not"
-            yield _Departure(
-                "schema", pointer, f"{name}: {kind}",
-                f"{operation.id} answers {status} with {what} {wanted}.",
-                Said(status, f"{name}: {self._showing.value(value)}"), Said(status, f"{name}: {wanted}"),
-            )  # fmt: skip
-
-    def _departure(
-        self, kind: str, pointer: str, cause: str, title: str, exchange: Exchange, expected: Said
-    ) -> _Departure:
-        said = self._showing.said(exchange.answer, exchange.request)
-        return _Departure(kind, pointer, cause, title, said, expected)
+            expected, said = Said(status, f"{name}: {wanted}"), Said(status, f"{name}: {self._showing.value(value)}")
+            yield _Departure("schema", pointer, f"{name}: {kind}", f"{says} with {what} {wanted}.", expected, said)
 
 
 class _Node:
@@ -332,11 +278,25 @@ class _Node:
         return None
 
 
+def _lacking(says: str, status: int, lacking: Mapping[tuple[str, str], list[str]]) -> Iterator[_Departure]:
+    """Members that are missing: those of one object have one cause."""
+    seen: set[str] = set()
+    for (inner, path), names in lacking.items():
+        pointer = below(inner, "properties", names[0]) if len(names) == 1 else below(inner, "required")
+        if pointer in seen:
+            continue
+        seen.add(pointer)
+        shown, where = ", ".join(f"{path}.{name}" if path else name for name in names), path or "the body"
+        expected = Said(status, f"{where} with {', '.join(names)}")
+        said = Said(status, f"{where} has no {', '.join(names)}")
+        yield _Departure("schema", pointer, f"lacks {shown}", f"{says} without {shown}.", expected, said)
+
+
 def _is_missing(status: int, response: Response | None, body: Any, *, is_head: bool) -> bool:
-    """Whether an answer says that there is no such operation, and not that there is no such record."""
+    """Whether an answer says that the operation does not exist, and not the record."""
     if status not in _ABSENT or (response is not None and (is_head or status != 404)):
         return False
-    code = _code(body)
+    code = code_of(body)
     return status == 405 or code in _NO_ROUTE or (code is None and not (is_head and status == 404))
 
 
@@ -346,13 +306,8 @@ def _answer_to_path(exchange: Exchange) -> bytes:
     return _VARIES.sub(b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b""))
 
 
-def _code(body: Any) -> str | None:
-    code = body.get("code") if isinstance(body, dict) else None
-    return code if isinstance(code, str) else None
-
-
 def _read(answer: Answer) -> Any:
-    """The body as JSON, `_UNREAD` where it is none."""
+    """The body as JSON, `_UNREAD` if it is not JSON."""
     try:
         return orjson.loads(answer.body)
     except ValueError:
@@ -364,8 +319,7 @@ def _media(answer: Answer) -> str:
 
 
 def _success(operation: Operation) -> Said:
-    statuses = [status for status in operation.responses if status < 300]
-    return Said(statuses[0] if statuses else 200, "an answer of the contract")
+    return Said(next(iter(operation.successes), 200), "an answer of the contract")
 
 
 def _wanted(kind: str, schema: Any) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 Headers = tuple[tuple[str, str], ...]
 """Names as they were sent, and values."""
@@ -36,9 +38,32 @@ class Answer(NamedTuple):
         """All values of a header."""
         return (value for key, value in self.headers if key.lower() == name.lower())
 
+    def json(self) -> Any:
+        """The body as JSON; None where it is not JSON."""
+        try:
+            return orjson.loads(self.body)
+        except ValueError:
+            return None
+
 
 class Exchange(NamedTuple):
     """A request with its answer."""
 
     request: Request
     answer: Answer
+
+
+def bearer(token: str) -> Headers:
+    """The header that sends a credential."""
+    return (("Authorization", f"Bearer {token}"),)
+
+
+def code_of(body: Any) -> str | None:
+    """The error code of a body in the contract's shape."""
+    code = body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, str) else None
+
+
+def base_of(url: str) -> str:
+    """The parent of `/v2`, which users may give with or without it."""
+    return url.rstrip("/").removesuffix("/v2")

@@ -1,43 +1,52 @@
-"""What one probe found, and the divergences that findings of one cause are together."""
+"""What a probe found, the divergences that are merged from findings, and the report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-CLASSES = (
-    "transport",
-    "server-error",
-    "missing-operation",
-    "auth",
-    "scope",
-    "stricter",
-    "laxer",
-    "not-persisted",
-    "not-deleted",
-    "filter",
-    "sort",
-    "paging",
-    "uniqueness",
-    "idempotency",
-    "lifecycle",
-    "reference",
-    "figures",
-    "value",
-    "wrong-status",
-    "undocumented-status",
-    "error-code",
-    "schema",
-    "undocumented-field",
-    "missing-header",
-)
-"""The first that fits names what a probe found; only those of `BESIDE` may stand beside another."""
+CLASSES = {
+    "transport": "The backend gave no answer that HTTP allows.",
+    "server-error": "The backend answered 5xx.",
+    "missing-operation": "The backend does not have the operation.",
+    "auth": "The backend accepts a credential that the contract refuses, or refuses one that it accepts.",
+    "scope": "The backend asks for other scopes than the contract.",
+    "stricter": "The backend refuses a request that the contract accepts.",
+    "laxer": "The backend accepts a request that the contract refuses.",
+    "not-persisted": "A value that was written is not read again.",
+    "not-deleted": "A record that was deleted is still there.",
+    "filter": "A filter returns other records than it should.",
+    "sort": "A list is in another order than was asked for.",
+    "paging": "The pages of a list are not the whole list, each record once.",
+    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
+    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
+    "lifecycle": "The backend allows a move that the contract forbids, or forbids one that it allows.",
+    "reference": "A reference to a record that does not exist is accepted, or one that exists is refused.",
+    "figures": "A total or count does not follow from the records.",
+    "value": "A value in an answer is not the one that follows from the requests.",
+    "wrong-status": "The backend answers with another documented status.",
+    "undocumented-status": "The backend answers with a status that the operation does not document.",
+    "error-code": "A refusal has another code.",
+    "schema": "A body does not match its schema.",
+    "undocumented-field": "A body has a member that its schema does not name.",
+    "missing-header": "A documented header is missing.",
+}
+"""The classes of divergences with what each means. The first that fits names what a probe found."""
+RANKS = {kind: number for number, kind in enumerate(CLASSES)}
 BESIDE = frozenset(("undocumented-field", "missing-header"))
-GROUPS = ("says_yes", "says_no", "remembers", "finds", "moves")
+"""Classes that a probe may find in addition to another one."""
+GROUPS = {
+    "says_yes": "says yes",
+    "says_no": "says no",
+    "remembers": "remembers",
+    "finds": "finds",
+    "moves": "moves",
+}
+"""The groups of probes, and how the columns of a report are headed."""
 
 
 class Shown(NamedTuple):
-    """A request for people. Nothing in it is a secret."""
+    """A request as a report shows it, without secrets."""
 
     method: str
     path: str
@@ -45,7 +54,7 @@ class Shown(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer for people: its status, and what of the body matters. Status 0 is no answer."""
+    """An answer as a report shows it: its status and an excerpt of its body. Status 0 means no answer."""
 
     status: int
     excerpt: str
@@ -53,12 +62,11 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """In what one exchange departs.
+    """One way in which an exchange departs.
 
-    `kind` is one of `CLASSES`, `operation` an operationId or empty where there is none, `group` one of `GROUPS`.
-    `pointer` leads to the line of the contract (`#/paths/…`), `cause` says in a few words what departs, without values
-    that differ between runs: findings of one kind with the same pointer, else the same cause, are one divergence.
-    `overlay` has the `actions` of an OpenAPI Overlay that corrects the contract, or is None.
+    `kind` is one of `CLASSES`, `operation` an operationId or empty, `group` one of `GROUPS` or the setup.
+    `pointer` leads to the line of the contract (`#/paths/…`). `cause` says in a few words what departs, without values
+    that differ between runs: findings of one kind with the same pointer, else with the same cause, are merged.
     """
 
     kind: str
@@ -70,15 +78,14 @@ class Finding:
     request: Shown
     target: Said
     expected: Said
-    overlay: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
 class Divergence:
-    """One thing in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
+    """One way in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
 
     `operations` are in the contract's order, `operation` is the first of them. `cases` are the pairs of operation and
-    group that it was found in. `overlay` has the `actions` of an OpenAPI Overlay that corrects the contract.
+    group in which it was found. `overlay` has the `actions` of an OpenAPI Overlay that corrects the contract.
     """
 
     fingerprint: str
@@ -99,14 +106,14 @@ class Divergence:
 
 @dataclass(slots=True)
 class Row:
-    """How the probes of one operation ended: for each of `GROUPS` `ok`, `diverges`, `unreached` or `none`."""
+    """The results of one operation: `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`."""
 
     operation: str
     groups: dict[str, str] = field(default_factory=dict)
 
 
 class Unreached(NamedTuple):
-    """A documented (operation, status) that no probe can have answered, and why."""
+    """A documented status of an operation that no probe can reach, and why."""
 
     operation: str
     status: int
@@ -115,9 +122,9 @@ class Unreached(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """What came of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent; `exit` is 0 to 3.
+    """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent; `exit` is 0 to 3.
 
-    `contract` names version and digest of the contract, `hidden` counts the divergences that a baseline knows.
+    `contract` has version and digest of the contract, `hidden` counts the divergences that a baseline hides.
     """
 
     target: str

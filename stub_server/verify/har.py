@@ -1,4 +1,4 @@
-"""HTTP archives (HAR 1.2) of other tools: read to exchanges, and exchanges written as one."""
+"""Reads the exchanges of an HTTP archive (HAR 1.2), and writes exchanges as one."""
 
 from __future__ import annotations
 
@@ -12,52 +12,48 @@ from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
-from ..contract.document import Document
 from ..contract.secrets import REDACTED
 from ..journal.archive import entry
 from ..kernel.clock import iso
 from ..version import __version__
-from .exchange import Answer, Exchange, Headers, Request
-from .findings import Report
-from .observed import Observed
+from .exchange import Answer, Exchange, Headers, Request, base_of
 from .showing import Showing
 
 LARGEST = 64 * 1024 * 1024  # bytes of a file
 _PORTS = {"http": 80, "https": 443}
-# An archive has bodies as they are once decoded.
+# An archive has decoded bodies.
 _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-encoding"))
 _BODILESS = frozenset((204, 304))
 
 
 class BadHar(Exception):
-    """A file that is no archive. The message is one line, and says what to do."""
+    """A file is not an archive. The message is one line, and says what to do."""
 
 
 class Archive(NamedTuple):
-    """What an archive has of a backend. `left_out` says how many entries were not read, by reason."""
+    """The exchanges of an archive with a backend. `left_out` counts the entries that cannot be judged, by reason."""
 
     exchanges: list[Exchange]
     left_out: dict[str, int]
-    base_url: str | None
 
 
 def read(file: Path, base_url: str | None = None) -> Archive:
-    """Read an archive: the requests below `base_url`, the parent of `/v2`; without it all. Raises BadHar."""
+    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them. Raises BadHar."""
     try:
         with file.open("rb") as source:
             data = source.read(LARGEST + 1)
     except OSError as error:
         raise BadHar(f"{file}: {error.strerror or error}.") from None
     if len(data) > LARGEST:
-        raise BadHar(f"{file}: it has more than {LARGEST // 1024 // 1024} MB. Record less, or split it.")
+        raise BadHar(f"{file}: is larger than {LARGEST // 1024 // 1024} MB. Record less, or split it.")
     try:
         whole = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except ValueError as error:
-        raise BadHar(f"{file}: it is not JSON: {str(error)[:200]}. Export the traffic as HAR 1.2.") from None
+        raise BadHar(f"{file}: is not JSON: {str(error)[:200]}. Export the traffic as HAR 1.2.") from None
     entries = _member(_member(whole, "log"), "entries")
     if not isinstance(entries, list):
-        raise BadHar(f"{file}: it has no log.entries, as an HTTP archive has. Export the traffic as HAR 1.2.")
-    base = None if base_url is None else urlsplit(base_url.rstrip("/").removesuffix("/v2"))
+        raise BadHar(f"{file}: has no log.entries. Export the traffic as HAR 1.2.")
+    base = None if base_url is None else urlsplit(base_of(base_url))
     exchanges: list[Exchange] = []
     left_out: Counter[str] = Counter()
     for each in entries:
@@ -66,20 +62,20 @@ def read(file: Path, base_url: str | None = None) -> Archive:
             left_out[found] += 1
         else:
             exchanges.append(found)
-    return Archive(exchanges, dict(left_out), base_url)
+    return Archive(exchanges, dict(left_out))
 
 
 def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:
-    """Exchanges as an archive, each with its moment in seconds since 1970. Secrets are the caller's to leave out."""
+    """Exchanges as an archive, each with its moment in seconds since 1970. The caller has removed secrets."""
     return _log([_entry(exchange, at, base_url) for exchange, at in exchanges])
 
 
 class Recording:
-    """Exchanges as they come, written as entries of an archive that `read` can read again."""
+    """An archive that is written exchange by exchange, for `read`."""
 
     def __init__(self, base_url: str, showing: Showing) -> None:
-        """`base_url` is the parent of `/v2`; `showing` leaves secrets out."""
-        self._base_url, self._showing = base_url.rstrip("/").removesuffix("/v2"), showing
+        """`base_url` is the parent of `/v2`; `showing` removes secrets."""
+        self._base_url, self._showing = base_of(base_url), showing
         self._entries: list[bytes] = []
         self._room = LARGEST - 1_000
         self.left_out = 0
@@ -113,22 +109,14 @@ def _entry(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
         iso(int(at * 1000)),
         answer.seconds * 1000,
     )
-    if answer.body == REDACTED.encode():  # too large to look for secrets in: who reads it must not take it for a body
+    # A body that is too large to search for secrets was replaced; a reader must not take the mark for the body.
+    if answer.body == REDACTED.encode():
         del made["response"]["content"]["text"]
     return made
 
 
-def judged(har: Archive, document: Document) -> tuple[Observed, Report]:
-    """What recorded traffic says of the backend that answered it."""
-    began = time()
-    observed = Observed(document, har.base_url or "recorded traffic", "har")
-    for exchange in har.exchanges:
-        observed.judge(exchange)
-    return observed, observed.report(time() - began)
-
-
 def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
-    """An entry as an exchange, or why it is none."""
+    """An entry as an exchange, or the reason why it is not one."""
     request, response = _member(found, "request"), _member(found, "response")
     method, url, status = _member(request, "method"), _member(request, "url"), _member(response, "status")
     if not isinstance(method, str) or not isinstance(url, str):
@@ -154,7 +142,7 @@ def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
 
 
 def _path_below(parts: SplitResult, base: SplitResult) -> str | None:
-    """The path of an address below a base address, None if it is not below it. Raises ValueError."""
+    """The path of an address below a base address, or None if it is elsewhere. Raises ValueError."""
     if _origin(parts) != _origin(base) or not parts.path.startswith(f"{base.path}/"):
         return None
     return parts.path[len(base.path) :]
@@ -165,7 +153,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 def _body(content: Any, *, is_expected: bool) -> bytes | None:
-    """The body of a response, None where the archive has only its size. Raises ValueError."""
+    """The body of a response; None if the archive has only its size. Raises ValueError."""
     text, size = _member(content, "text"), _member(content, "size")
     if not isinstance(text, str):
         return None if is_expected and isinstance(size, int | float) and size > 0 else b""

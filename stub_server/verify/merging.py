@@ -1,4 +1,4 @@
-"""Makes one divergence of the findings that have one cause."""
+"""Merges the findings that have one cause into one divergence."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from hashlib import blake2b
 from types import MappingProxyType
 
 from ..contract.document import JSON, Document
-from ..contract.source import Json
-from .findings import CLASSES, GROUPS, Divergence, Finding
+from ..contract.source import Json, unescaped
+from .findings import GROUPS, RANKS, Divergence, Finding
 from .places import below
-from .where import steps_of
 
 EVERYWHERE = "everywhere"
 _FEWEST = 3  # operations in which a class can be everywhere: a run of one operation has no everywhere
@@ -24,13 +23,13 @@ _PARTS = {
 }
 _WHOLE = ("method", "path")
 _OF_LINES = frozenset(("stricter", "laxer", "filter", "value", "schema", "undocumented-field"))
-"""Classes whose causes are as many as the lines of the contract: they are never everywhere."""
+"""Classes with a cause for each line of the contract: they are never everywhere."""
 _NEVER_SHOWN = frozenset(
     ("auth", "scope", "filter", "sort", "paging", "uniqueness", "idempotency", "lifecycle", "value", "error-code",
      "missing-header")
 )  # fmt: skip
 _MISSING = "missing-operation"
-_OF_ROUTES = (404, 409, 422)  # statuses that only an operation has, but for a 404 that is like that of any path
+_OF_ROUTES = (404, 409, 422)  # statuses that show an operation, except a 404 like that of an unknown path
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
 
 
@@ -43,10 +42,11 @@ def merged(
 ) -> list[Divergence]:
     """The divergences of a run, in the order of `CLASSES`, then of the contract's operations.
 
-    Findings of one class with the same contract pointer are one; without a pointer, those with the same cause. A class
-    that shows in more than half of its operations is one: those that probes have tried for it, `of_class`, else all
-    that were `probed` (operationIds). Of an operation that is missing nothing else is told. One that has `answered`, or
-    has refused in another way, is not: it has another way to say that a record is not there.
+    - Findings of one class with the same pointer are merged; without a pointer, those with the same cause.
+    - A class found in more than half of its operations is one divergence. Its operations are those that were probed for
+      it (`of_class`), else all that were `probed`, as operationIds.
+    - Of a missing operation, nothing else is reported. An operation that `answered`, or refused in another way, is not
+      missing: its 404 says that a record does not exist.
     """
     findings = [*findings]
     there = {
@@ -60,7 +60,7 @@ def merged(
     among = order.keys() & set(probed)
 
     def rank(finding: Finding) -> tuple[int, int, str]:
-        return CLASSES.index(finding.kind), order.get(finding.operation, len(order)), _cause(finding)
+        return RANKS[finding.kind], order.get(finding.operation, len(order)), _cause(finding)
 
     classes: dict[str, dict[str, list[Finding]]] = {}
     for finding in sorted(findings, key=rank):
@@ -80,21 +80,21 @@ def _cause(finding: Finding) -> str:
 
 
 def _is_general(finding: Finding) -> bool:
-    """Whether a finding is of how a target reads all bodies, not of a line of the contract."""
+    """Whether a finding is about how the target reads all bodies, and not about a line of the contract."""
     return finding.kind == "laxer" and finding.cause in ("null", "a member that is not known")
 
 
 def _as_refusal(finding: Finding) -> Finding:
     if finding.kind != _MISSING or finding.target.status != 404:
         return finding
-    title = f"{finding.operation} says that a record is not there: 404 without a code."
+    title = f"{finding.operation} refuses an unknown record with 404 and no code."
     return replace(finding, kind="error-code", pointer=f"{finding.pointer}/responses", cause="no code", title=title)
 
 
 def canonical(document: Document, pointer: str) -> str:
-    """The pointer with what references on its way lead to: of one place there is one."""
+    """The pointer with references on its way replaced, so that each place has exactly one."""
     node, found = document.raw, "#"
-    for step in steps_of(pointer):
+    for step in unescaped(pointer):
         if isinstance(node, dict) and "$ref" in node:
             found, node = node["$ref"], document.resolve(node)
         inner = node.get(step) if isinstance(node, dict) else None
@@ -105,7 +105,7 @@ def canonical(document: Document, pointer: str) -> str:
 
 
 def _divergences(causes: dict[str, list[Finding]], document: Document, among: Collection[str]) -> Iterator[Divergence]:
-    """The divergences of one class, whose findings are given by cause."""
+    """The divergences of one class, from its findings by cause."""
     everything = [finding for findings in causes.values() for finding in findings]
     shown = {finding.operation for finding in everything}.intersection(among)
     if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
@@ -118,7 +118,7 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
     others = len(causes) - 1
     more = f" (and {others} other cause{'s'[: others > 1]})" if others else ""
     title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
-    # Which cause is the widest may differ from run to run, so the fingerprint names none.
+    # The widest cause may differ from run to run, so the fingerprint has none.
     yield _divergence(widest[0], everything, document, title, EVERYWHERE)
 
 
@@ -137,15 +137,14 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         request=shown.request,
         target=shown.target,
         expected=shown.expected,
-        overlay=next((finding.overlay for finding in [shown, *findings] if finding.overlay is not None), None),
         cases=list(dict.fromkeys((finding.operation, _group(finding)) for finding in findings)),
         findings=findings,
     )
 
 
 def _basis(shown: Finding, document: Document, operations: Collection[str]) -> str:
-    """The basis of a divergence. The source document shows what is sent, and no rule beyond that."""
-    steps = steps_of(shown.pointer)
+    """The basis of a divergence. The source document shows requests and answers, but no rules."""
+    steps = unescaped(shown.pointer)
     roots = {
         str(operation.responses[status].media.get(JSON, {}).get("$ref")): operation
         for name in operations
@@ -154,23 +153,23 @@ def _basis(shown: Finding, document: Document, operations: Collection[str]) -> s
     }
     root = roots.get("#/" + "/".join(steps[:3]))
     if root is not None and root.raw.get("x-basis", {}).get("response") != "documented":
-        return "assumed"  # a schema that another operation shows
+        return "assumed"  # the source document shows the schema for another operation only
     is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
     return "assumed" if is_refusal or shown.kind in _NEVER_SHOWN else basis_of(document, shown.pointer)
 
 
 def _phrase(title: str) -> str:
-    """A title that other words can follow."""
+    """A title without its full stop, so that words can follow."""
     return title.removesuffix(".")
 
 
 def basis_of(document: Document, pointer: str) -> str:
     """`documented` if the source document shows what a pointer leads to in full, else `assumed`.
 
-    The nearest `x-basis` says so: that of a member of a schema, else that of a part of the operation. What
-    `x-basis-notes` tells of is assumed in part, most often its bounds.
+    The nearest `x-basis` decides: that of a member of a schema, else that of a part of the operation. A part with an
+    entry in `x-basis-notes` is assumed in part, most often its bounds.
     """
-    steps = steps_of(pointer)
+    steps = unescaped(pointer)
     documented, node = False, document.raw
     for number, step in enumerate(steps):
         node = document.resolve(node)
@@ -193,5 +192,5 @@ def _is_shown(node: Json, part: str) -> bool:
 
 
 def _group(finding: Finding) -> str:
-    """The group of a finding. What only makes the records that others need must be accepted too."""
+    """The group of a finding. Requests that make the records which others need must be accepted too."""
     return finding.group if finding.group in GROUPS else "says_yes"

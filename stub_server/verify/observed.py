@@ -1,4 +1,4 @@
-"""Traffic that others send, held to the contract one exchange after the other, and the report of it."""
+"""The report of traffic that others sent: each exchange is compared with the contract."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .merging import merged
 from .reporting import contract_of
 from .showing import Showing
 
-MOST = 5_000  # findings that differ
-EXAMPLES = 64 * 1024 * 1024  # bytes of exchanges that are kept to prove corrections
-_OVERHEAD = 2_000  # bytes of an exchange beside its bodies
+MOST = 5_000  # different findings
+EXAMPLES = 64 * 1024 * 1024  # bytes of exchanges that are kept, to prove corrections
+_OVERHEAD = 2_000  # bytes of an exchange without its bodies
 _SEED = 1
 
 
 class Observed:
-    """One per report. Values of records are shown to nobody: they are those of whoever sent the traffic."""
+    """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
     def __init__(self, document: Document, target: str, mode: str) -> None:
         """`mode` is `har` or `proxy`."""
@@ -39,7 +39,7 @@ class Observed:
         self._room = EXAMPLES
 
     def judge(self, exchange: Exchange) -> list[Finding]:
-        """In what an exchange departs. A request of no operation is not counted."""
+        """In what an exchange departs. Requests that are no operation are not counted."""
         operation = self._conformity.operation_of(exchange.request.method, exchange.request.path)
         status = exchange.answer.status
         group = "says_yes" if status < 400 or status >= 500 else "says_no"
@@ -58,7 +58,7 @@ class Observed:
         return findings
 
     def report(self, seconds: float) -> Report:
-        """The report of what was seen until now. It covers the statuses that some operation has answered."""
+        """The report of what was seen until now. Its coverage is the share of all documented statuses."""
         findings = [finding for key, finding in self._found.items() for _ in range(self._counts[key])]
         documented = {(o.id, status) for o in self._document.operations.values() for status in o.responses}
         seen = [name for name in self._document.operations if any((name, group) in self._groups for group in GROUPS)]
@@ -77,9 +77,9 @@ class Observed:
         )
 
     async def correct(self, report: Report, overlays: tuple[Path, ...]) -> None:
-        """Give the divergences of a report the actions that close them.
+        """Set the actions of the divergences that an overlay closes.
 
-        Each is proved: by the contract that follows it, one exchange of each finding and status is judged again.
+        Each is proved: one exchange of each finding and status is compared with the corrected contract.
         """
         if self._room < 0:
             return
@@ -93,7 +93,7 @@ class Observed:
         await candidates.correct(report.divergences, self._found.values(), ask)
 
     def _keep(self, key: Hashable, exchange: Exchange) -> None:
-        """Keep the first exchange of its kind, until there is no room: then nothing can be proved."""
+        """Keep the first exchange of its kind. Without room for all of them, nothing can be proved."""
         if key not in self._examples and self._room >= 0:
             self._room -= len(exchange.answer.body) + len(exchange.request.body) + _OVERHEAD
             self._examples[key] = exchange

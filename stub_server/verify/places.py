@@ -1,19 +1,18 @@
-"""Where in the contract the schema of a value stands, member by member."""
+"""JSON pointers into the contract, and the schemas that apply to a value, member by member."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..contract.document import Document
+from ..contract.document import JSON, Document, Operation
 from ..contract.source import Json
-from .resources import escaped
 
 _DEEPEST = 64  # levels: a schema may refer to itself
 
 
 class Place(NamedTuple):
-    """A schema that a value is held to. `pointer` leads to where it is named, `inner` to what a `$ref` there names."""
+    """A schema that applies to a value. `pointer` leads to its mention, `inner` to what a `$ref` there refers to."""
 
     pointer: str
     inner: str
@@ -21,7 +20,7 @@ class Place(NamedTuple):
 
 
 class Unnamed(NamedTuple):
-    """A member that no schema of its place names, of an object that is to have no others."""
+    """A member that no schema of its place names, in an object that allows no others."""
 
     pointer: str
     path: str
@@ -30,17 +29,27 @@ class Unnamed(NamedTuple):
 
 def below(pointer: str, *steps: str | int) -> str:
     """The pointer to what is below another one."""
-    return "/".join((pointer, *(escaped(str(step)) for step in steps)))
+    return "/".join((pointer, *(str(step).replace("~", "~0").replace("/", "~1") for step in steps)))
+
+
+def pointer_of(operation: Operation, *steps: str | int) -> str:
+    """The pointer to an operation of the contract, or to something in it."""
+    return below("#/paths", operation.path, operation.method.lower(), *steps)
+
+
+def body_of(operation: Operation) -> str:
+    """The pointer to the schema of an operation's body."""
+    return pointer_of(operation, "requestBody", "content", JSON, "schema")
 
 
 class Places:
-    """The schemas of one contract. A value may be held to several: a choice, or all parts of `allOf`."""
+    """The schemas of one contract. Several may apply to a value: alternatives, or the parts of `allOf`."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
 
     def of(self, pointer: str, node: Json, levels: int = _DEEPEST) -> list[Place]:
-        """The schemas behind a node that stands at a pointer."""
+        """The schemas of the node at a pointer."""
         inner, schema = self.followed(pointer, node)
         found = [Place(pointer, inner, schema)]
         for key in ("allOf", "oneOf", "anyOf"):
@@ -49,13 +58,13 @@ class Places:
         return found
 
     def followed(self, pointer: str, node: Json) -> tuple[str, Json]:
-        """A node and its pointer, or those of the component that it refers to."""
+        """The pointer and the node, with references followed."""
         while isinstance(node, dict) and isinstance(node.get("$ref"), str):
             pointer, node = node["$ref"], self._document.resolve({"$ref": node["$ref"]})
         return pointer, node
 
     def step(self, places: Sequence[Place], key: str | int) -> list[Place]:
-        """The schemas of a member or an entry; none where none is named."""
+        """The schemas of a member or an entry; empty if there are none."""
         found: list[Place] = []
         for _, inner, schema in places:
             if isinstance(key, int):
@@ -70,9 +79,9 @@ class Places:
         return found
 
     def at(self, places: Sequence[Place], path: Sequence[str | int]) -> tuple[list[Place], str]:
-        """The schemas of what is at a path, and the path in words: `customers[].metadata.*`.
+        """The schemas of the value at a path, and the path as text: `customers[].metadata.*`.
 
-        Where the contract names no further schema, the last ones that it has.
+        If the contract has no schema for the whole path, the last ones on the way.
         """
         text = ""
         for key in path:
@@ -84,7 +93,7 @@ class Places:
         return list(places), text
 
     def named_only(self, value: Any, places: Sequence[Place], unnamed: list[Unnamed], path: str = "") -> Any:
-        """The value without the members that its schemas do not name and forbid. Each is added to `unnamed`."""
+        """The value without the members that its schemas do not allow. Each of these is added to `unnamed`."""
         if isinstance(value, list):
             inner = self.step(places, 0)
             return [self.named_only(item, inner, unnamed, f"{path}[]") for item in value] if inner else value
@@ -104,7 +113,7 @@ class Places:
 
 
 def _joined(path: str, key: str | int, places: Sequence[Place]) -> str:
-    """The path to a member. A key that is free is written `*`: it differs from record to record."""
+    """The path to a member. A free key is written `*`, since it differs from record to record."""
     if isinstance(key, int):
         return f"{path}[]"
     is_free = any(isinstance(place.schema.get("additionalProperties"), dict) for place in places)
@@ -113,7 +122,7 @@ def _joined(path: str, key: str | int, places: Sequence[Place]) -> str:
 
 
 def distinct(unnamed: Sequence[Unnamed]) -> Iterator[Unnamed]:
-    """The first at each place of the contract."""
+    """The first member at each place of the contract."""
     seen: set[str] = set()
     for each in unnamed:
         if each.pointer not in seen:

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
-from pathlib import Path
 
 import orjson
 
-from ..commands.options import Unusable
 from ..contract.document import Document
-from .baseline import hide
 from .building import costs
-from .findings import GROUPS, Divergence, Report, Row, Unreached
-from .forms import FORMS, render
+from .findings import CLASSES, GROUPS, Divergence, Report, Row, Unreached
 from .merging import merged
 from .run import Learned, Options
-from .where import Where
 
 CONFORMS, DIVERGES, FAILED, TOO_LITTLE = range(4)
-_TOO_LARGE = "how large a body may be is not in the contract"
-_BUSY = "only a server that is busy or broken answers so"
+_TOO_LARGE = "the contract does not say how large a body may be"
+_BUSY = "only a busy or broken server answers this"
 _ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 503: _BUSY, 504: _BUSY}
 
 
 def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
-    """The report. `known` are fingerprints that are hidden; with less than `least` per cent reached it fails."""
-    wanted = set(options.only)
+    """The report. Divergences with `known` fingerprints are hidden; a run must reach `least` per cent."""
     answered = [name for name, statuses in learned.statuses.items() if any(200 <= status < 300 for status in statuses)]
     divergences = merged(learned.findings, document, set(learned.groups), learned.suspected, answered)
-    classes = wanted - set(document.operations) - {o.tag for o in document.operations.values()}
-    divergences = [d for d in divergences if (not classes or d.kind in classes) and d.kind not in options.skip]
+    classes = options.classes or CLASSES
+    divergences = [d for d in divergences if d.kind in classes and d.kind not in options.skip]
     shown, hidden = hide(divergences, known)
     unreached = [*_unreached(learned, document, options)]
     coverage = _coverage(learned, document, unreached)
@@ -60,26 +54,26 @@ def report_of(learned: Learned, document: Document, options: Options, known: Col
 
 
 def notes(learned: Learned, options: Options) -> Iterator[str]:
-    """Why a run learned less than it could have, a sentence each."""
+    """Sentences about what a run could not do."""
     if learned.away:
-        yield f"The backend cannot be asked any more: {learned.away}. What was learned until then is told."
+        yield f"The run ended early: the backend {learned.away}. The report has what was learned until then."
     if learned.is_interrupted:
-        yield "Interrupted: what was learned until then is told."
+        yield "Interrupted: the report has what was learned until then."
     if learned.is_late:
-        yield f"The budget of {options.budget:g} s is used up: give more with --budget, or less to do with --only."
-    if learned.has_standing_clock:
-        yield "The backend's clock stands still: no instant was compared."
+        yield f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the run with --only."
+    if learned.has_frozen_clock:
+        yield "The backend's clock does not move: instants were not compared."
     if learned.limited:
-        yield f"The backend answered 429 to {learned.limited:,} requests, and was given the time it asked for."
+        yield f"The backend answered 429 to {learned.limited:,} requests, which were repeated when it asked for that."
     if learned.repeated:
         yield (
-            f"{learned.repeated:,} requests had no answer until they were sent again; where that left the state of a "
-            "record unknown, what follows was left out."
+            f"{learned.repeated:,} requests got no answer at first and were repeated. Where this left the state of a "
+            "record unknown, the rest of the journey was skipped."
         )
     if learned.unknown:
-        yield f"The backend may have kept {learned.unknown:,} records whose making it did not answer."
+        yield f"The backend may have {learned.unknown:,} more records of this run: it did not answer their creation."
     if learned.is_cut_short:
-        yield f"Cleaning up was cut short: search the backend for {learned.tag}, with which the run's names begin."
+        yield f"Cleaning up was cut short: search the backend for records whose names begin with {learned.tag}."
 
 
 def contract_of(document: Document) -> str:
@@ -103,7 +97,7 @@ def _rows(learned: Learned, divergences: list[Divergence]) -> Iterator[Row]:
 
 
 def _unreached(learned: Learned, document: Document, options: Options) -> Iterator[Unreached]:
-    """What no probe can have been answered, with the reason."""
+    """The documented statuses that no probe can reach, with the reason."""
     for operation in (document.operations[name] for name in learned.chosen):
         for status in operation.responses:
             if status in learned.statuses.get(operation.id, ()):
@@ -115,7 +109,7 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
             elif not options.write and (operation.method != "GET" or status == 403):
                 yield Unreached(operation.id, status, "needs --write")
             elif learned.rights.is_key and status == 403:
-                yield Unreached(operation.id, status, "needs a JWT, which makes keys with fewer rights")
+                yield Unreached(operation.id, status, "needs a JWT to create keys with fewer scopes")
             elif costs(operation) and not options.charges:
                 yield Unreached(operation.id, status, "needs --charges")
 
@@ -128,32 +122,8 @@ def _coverage(learned: Learned, document: Document, unreached: list[Unreached]) 
     return round(100 * len(reached) / len(within), 1) if within else 0.0
 
 
-def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
-    """`FORM` or `FORM=FILE` of each `--report`. Raises Unusable."""
-    found = []
-    for each in texts:
-        form, _, file = each.partition("=")
-        if form not in FORMS:
-            raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")
-        if file and not Path(file).parent.is_dir():
-            raise Unusable(f"{file}: there is no such directory.")
-        found.append((form, Path(file) if file else None))
-    return found
-
-
-def written(report: Report, where: Where, forms: list[tuple[str, Path | None]]) -> Iterator[str]:
-    """Write a report to files; answers those that go to the terminal. Raises Unusable."""
-    for form, file in forms:
-        text = render(form, report, where)
-        if file is None:
-            yield text
-            continue
-        save(file, text + "\n")
-
-
-def save(file: Path, text: str) -> None:
-    """Write a file. Raises Unusable."""
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Unusable(f"{file}: {error.strerror}.") from None
+def hide(divergences: Iterable[Divergence], known: Collection[str]) -> tuple[list[Divergence], int]:
+    """The divergences whose fingerprints are not known, and the number of the hidden ones."""
+    every = list(divergences)
+    shown = [divergence for divergence in every if divergence.fingerprint not in known]
+    return shown, len(every) - len(shown)

@@ -1,4 +1,4 @@
-"""What the contract says of each kind of record: the operations that make, read, list, change and delete it."""
+"""The kinds of records of a contract: the operations that create, read, list, change and delete them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from ..contract.source import Json
 
 _LAST = re.compile(r"\{([A-Za-z_]+)\}$")
 Steps = tuple[str, ...]
+"""Names of members that lead to a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind of record. `key` is the path parameter that its id is, such as `projectId`.
+    """One kind of record. `key` is the path parameter with its id, such as `projectId`.
 
     `creates` may be several operations; the others are None where the contract has none.
     """
@@ -37,16 +38,6 @@ class Resource:
         return role_of(self.key)
 
 
-def escaped(step: str) -> str:
-    """A step of a JSON pointer."""
-    return step.replace("~", "~0").replace("/", "~1")
-
-
-def pointer_of(operation: Operation, *steps: str) -> str:
-    """Where an operation stands in the contract, or something in it."""
-    return "/".join(("#/paths", escaped(operation.path), operation.method.lower(), *map(escaped, steps)))
-
-
 def role_of(parameter: str) -> str:
     """`projectId` -> `the project`, `apiKeyId` -> `the api key`."""
     stem = parameter.removesuffix("Id")
@@ -54,14 +45,14 @@ def role_of(parameter: str) -> str:
 
 
 class Catalogue:
-    """The resources of a contract, and where its answers have their records."""
+    """The resources of a contract, and the places of records in its answers."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
 
     def success(self, operation: Operation) -> int:
         """The status of success that an operation documents."""
-        return min((status for status in operation.responses if 200 <= status < 300), default=200)
+        return min(operation.successes, default=200)
 
     def answer(self, operation: Operation) -> Json:
         """The schema of the body of a success."""
@@ -98,7 +89,7 @@ class Catalogue:
 
     @cached_property
     def resources(self) -> Mapping[str, Resource]:
-        """By the path parameter that is the id of a record, those that an operation creates."""
+        """The resources that an operation creates, by the path parameter with their ids."""
         operations = self.document.operations.values()
         found: dict[str, Resource] = {}
         for item in operations:
@@ -144,7 +135,7 @@ class Catalogue:
 
 
 def at(value: Any, steps: Steps) -> Any:
-    """What stands in a JSON value below some members, or None."""
+    """The value below some members of a JSON value, or None."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return value

@@ -1,4 +1,4 @@
-"""One run: the journeys, at most four at once, within a budget; what they found, and what was left behind."""
+"""One run: the journeys, four at a time, within a budget; and the cleaning up after them."""
 
 from __future__ import annotations
 
@@ -6,53 +6,42 @@ import asyncio
 import secrets
 import signal
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
-from urllib.parse import urlencode
+from uuid import UUID
 
-import orjson
-
-from ..contract.document import Document, Operation
+from ..contract.document import Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from . import relations
 from .building import Builder
-from .comparing import TargetClock
-from .conformity import Conformity
-from .credential import Rights, rights_of
-from .exchange import Exchange, Request
-from .findings import GROUPS, Finding
-from .fresh import Fresh
-from .journeys.accepting import accepts
+from .cleanup import Cleanup
+from .exchange import Exchange, base_of
+from .findings import CLASSES, GROUPS, Finding
+from .journeys.accepting import accepts, refuses_all, strangers
 from .journeys.finding import finds
 from .journeys.moving import depends, moves
-from .journeys.parts import nowhere
-from .journeys.refusing import keyholders, refuses, strangers
+from .journeys.reading import lists, others
 from .journeys.remembering import remembers, repeats, unique
-from .probe import Journey, Probe, Steps
-from .resources import Catalogue, Resource, at
+from .judging import Run
+from .probe import Journey, Probe
+from .resources import Catalogue
 from .showing import Showing
-from .target import AT_ONCE, TRIES, Away, Over, Target, together
+from .target import AT_ONCE, Away, Over, Rights, Target, rights_of, together
 from .twin import Twin
-from .variants import Variants
-from .walking import Run, Walk, defaults_of
+from .variants import Fresh, Variants
+from .walking import Walk
 
-TIDYING = 20.0  # seconds beside the budget for cleaning up
+TIDYING = 20.0  # seconds after the budget for cleaning up
 _LAST_ANSWERS = 5.0  # seconds of these for the answers to what was sent
-_SEARCHED = 20  # pages of a list in which a record is looked for
-
-Made = tuple[Resource, str]
-"""A record that the target has made: its kind and its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run is to do. `only` and `skip` are operationIds, tags or classes."""
+    """The options of a run, as the command has them. `only` and `skip` are operationIds, tags or classes."""
 
     url: str
     token: str
@@ -67,15 +56,27 @@ class Options:
     headers: tuple[tuple[str, str], ...] = ()
     trusted: str | None = None
 
+    @property
+    def classes(self) -> set[str]:
+        """The classes that `only` names."""
+        return CLASSES.keys() & set(self.only)
+
+    def includes(self, operation: Operation) -> bool:
+        """Whether the run is about an operation."""
+        names, wanted = {operation.id, operation.tag}, set(self.only) - self.classes
+        return not names & set(self.skip) and (not wanted or bool(names & wanted))
+
 
 @dataclass(slots=True)
 class Learned:
-    """What a run has learned. `statuses` and `groups` are by operationId, `suspected` are operationIds by class.
+    """What a run has learned.
 
-    `chosen` are the operationIds that the run was about. `away` is a clause that says why the target could not be asked
-    any more. `repeated` requests were answered only when they were sent again, `limited` ones were told to come later.
-    `unknown` counts records that the target may have made without an answer, and that no list shows. Names of the run
-    begin with `tag`; where cleaning up `is_cut_short`, there may be more of them than `left_behind` tells.
+    - `statuses` and `groups` are by operationId; `suspected` has operationIds by class.
+    - `chosen` are the operationIds that the run was about.
+    - `away` is a clause that says why the target could not be asked any more.
+    - `repeated` requests were answered only when they were sent again, `limited` ones were answered 429.
+    - `unknown` counts records that the target may have made without an answer, and that no list shows.
+    - Names of the run's records contain `tag`. If cleaning up `is_cut_short`, `left_behind` may lack some of them.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -94,7 +95,7 @@ class Learned:
     away: str = ""
     is_late: bool = False
     is_interrupted: bool = False
-    has_standing_clock: bool = False
+    has_frozen_clock: bool = False
     left_behind: list[str] = field(default_factory=list)
 
 
@@ -108,47 +109,35 @@ class Runner:
         *,
         asks: Callable[[Callable[[str], Builder]], Iterator[Journey]] | None = None,
     ) -> None:
-        """`progress` is told how many journeys of how many are done.
+        """`progress` is called with the number of journeys that are done, and of all.
 
-        `asks` makes other journeys than those of the contract, from what makes a builder for one by its name.
+        `asks` replaces the journeys of the contract: it is called with a function that returns a builder by its name.
         """
         self.options, self._progress, self._asks = options, progress, asks
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
-        self.catalogue, self.learned = Catalogue(self.document), Learned()
+        self._catalogue = Catalogue(self.document)
         later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"  # by any clock that a target may have
         self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), later)
         self._run_id = secrets.token_hex(3)
-        self.learned.tag = f"verify-{self._run_id}"
-        self._made: list[list[Made]] = []
-        self._noted: set[str] = set()  # ids of all that was ever made
-        self._kept: set[str] = set()  # ids of what cannot be deleted
+        self.learned = Learned(tag=f"verify-{self._run_id}")
+        self._cleanup = Cleanup(self._catalogue, options.token, self.learned.tag)
 
     async def run(self, on_exchange: Callable[[Exchange], None] = lambda _: None) -> Learned:
-        """Send everything, until the budget is used up or a signal ends it; `on_exchange` is given each exchange.
+        """Send everything, until the budget is used up or a signal ends it; `on_exchange` gets each exchange.
 
         Raises nothing for what the target does.
         """
-        began, options = monotonic(), self.options
+        began, options, learned = monotonic(), self.options, self.learned
         target = Target(options.url, options.headers, options.trusted, on_exchange)
-        showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
-        clock = TargetClock()
         run = Run(
-            self.document,
-            self.catalogue,
-            Conformity(self.document, showing),
-            showing,
+            self._catalogue,
             target,
-            {},
-            clock,
-            defaults_of(self.document),
-            _unique(self.document),
-            nowhere(self._run_id),
+            Showing(self.document, base_of(options.url), values=options.write),
+            str(UUID(bytes=self._run_id.encode().ljust(16, b"v"), version=4)),
             options.settle,
-            self.learned.findings.append,
+            learned.findings.append,
             self._answered,
-            [],
-            set(),
         )
         loop = asyncio.get_running_loop()
         target.until = began + options.budget
@@ -158,17 +147,17 @@ class Runner:
         def end() -> None:
             nonlocal ended
             ended = ended or monotonic()
-            target.is_over = True  # what was sent may still be answered: it may tell of a record that is to be deleted
+            target.is_over = True  # answers to what was sent are awaited: they may show a record that is to be deleted
             loop.call_later(_LAST_ANSWERS, tasks[0].cancel)
 
         def late() -> None:
-            self.learned.is_late = True
+            learned.is_late = True
             end()
 
         def interrupted() -> None:
-            if self.learned.is_interrupted:
+            if learned.is_interrupted:
                 tasks[-1].cancel()
-            self.learned.is_interrupted = True
+            learned.is_interrupted = True
             if not tasks[0].done():
                 end()
 
@@ -177,38 +166,36 @@ class Runner:
         try:
             await tasks[0]
         except Away as error:
-            self.learned.away = str(error)
+            learned.away = str(error)
         except Over:
             pass
         except asyncio.CancelledError:  # also where the loop has no handlers of signals
-            self.learned.is_interrupted = self.learned.is_interrupted or not self.learned.is_late
+            learned.is_interrupted = learned.is_interrupted or not learned.is_late
         budget.cancel()
-        if self.learned.is_late and not target.answers:
-            self.learned.away = self.learned.away or "it does not answer"
+        if learned.is_late and not target.answers:
+            learned.away = learned.away or "does not answer"
         target.is_over, target.until = False, (ended or monotonic()) + TIDYING
-        self.learned.is_cut_short = bool(self._noted or run.unanswered)
-        tasks.append(loop.create_task(self._tidy_all(target, run.unanswered)))
+        tasks.append(loop.create_task(self._cleanup.finish(target, run.unanswered)))
         with suppress(asyncio.CancelledError):
             await tasks[-1]
         _on_signals(None)
-        self.learned.left_behind += [_path(*made) for each in self._made for made in each]
         await target.close()
-        self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
-        self.learned.has_standing_clock = clock.stands
-        self.learned.repeated, self.learned.limited = target.repeated, target.limited
-        silent = [finding for finding in self.learned.findings if finding.kind == "transport"]
-        if target.repeated >= len(silent):  # what breaks off anywhere says nothing of an operation
-            self.learned.findings = [finding for finding in self.learned.findings if finding not in silent]
-        return self.learned
-
-    # -- the journeys
+        learned.left_behind += self._cleanup.left_behind()
+        learned.unknown, learned.is_cut_short = self._cleanup.unknown, self._cleanup.is_cut_short
+        learned.requests, learned.seconds = target.requests, monotonic() - began
+        learned.repeated, learned.limited = target.repeated, target.limited
+        learned.has_frozen_clock = run.clock.is_frozen
+        silent = [finding for finding in learned.findings if finding.kind == "transport"]
+        if target.repeated >= len(silent):  # connections that break anywhere say nothing about an operation
+            learned.findings = [finding for finding in learned.findings if finding not in silent]
+        return learned
 
     async def _send_all(self, run: Run) -> None:
-        operations = [operation for operation in self.document.operations.values() if self.includes(operation)]
+        operations = [operation for operation in self.document.operations.values() if self.options.includes(operation)]
         self.learned.chosen = tuple(operation.id for operation in operations)
         asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
         self.learned.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
-        waiting = [*self._journeys()]
+        waiting = [*self._journeys([each for each in operations if each.id not in self.learned.rights.closed])]
         total, done = len(waiting), 0
         waiting.reverse()
 
@@ -223,31 +210,18 @@ class Runner:
         await together(*(worker() for _ in range(AT_ONCE)))
 
     async def _walk(self, run: Run, journey: Journey) -> None:
-        made: list[Made] = []
-        self._made.append(made)
-
-        def note(operation: Operation, ident: str) -> None:
-            resource = next((r for r in self.catalogue.resources.values() if operation in r.creates), None)
-            if resource is not None and (resource, ident) not in made:
-                made.append((resource, ident))
-                self._noted.add(ident)
-
-        def gone(ident: str) -> None:
-            made[:] = [each for each in made if each[1] != ident]
-
-        is_key = self.learned.rights.is_key
+        made, is_key = self._cleanup.made(), self.learned.rights.is_key
         async with self.twins[0].fork(as_key=is_key) as first, self.twins[1].fork(as_key=is_key) as second:
-            await Walk(run, self.options.token, (first, second), note, gone).go(journey)
-        await self._tidy(run.target, made)  # some kinds of records are limited in number
+            await Walk(run, self.options.token, (first, second), made).go(journey)
+        await self._cleanup.remove(run.target, made)  # some kinds of records are limited in number
 
-    def _journeys(self) -> Iterator[Journey]:
-        closed = self.learned.rights.closed
-        operations = [o for o in self.document.operations.values() if self.includes(o) and o.id not in closed]
-        names = frozenset(o.id for o in operations)
+    def _journeys(self, operations: list[Operation]) -> Iterator[Journey]:
+        """The journeys over the operations that the credential opens."""
+        rights, resources = self.learned.rights, self._catalogue.resources.values()
 
         def builder(name: str) -> Builder:
             fresh = Fresh(self._run_id, self.options.seed, name)
-            return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges, closed=closed)
+            return Builder(self._catalogue, self._variants, fresh, charges=self.options.charges, closed=rights.closed)
 
         if self._asks is not None:
             yield from self._asks(builder)
@@ -256,46 +230,22 @@ class Runner:
             for operation in operations:
                 if operation.method == "GET":
                     own = builder(f"reads {operation.id}")
-                    resource = next((r for r in self.catalogue.resources.values() if r.list == operation), None)
-                    yield Journey(f"reads {operation.id}", relations.others(own, operation), names)
-                    yield Journey(f"lists {operation.id}", relations.lists(own, resource, operation), names)
+                    yield others(own, operation)
+                    yield lists(own, next((each for each in resources if each.list == operation), None), operation)
             return
-        for operation in sorted(operations, key=lambda o: -len(str(o.body))):
-            yield Journey(f"accepts {operation.id}", accepts(builder(operation.id), operation), names)
+        for operation in sorted(operations, key=lambda each: -len(str(each.body))):  # the longest journeys first
+            yield accepts(builder(operation.id), operation)
         for operation in operations:
             if operation.takes_key:
-                own = builder(f"repeats {operation.id}")
-                yield Journey(f"repeats {operation.id}", repeats(own, operation), names)
-        for resource in self.catalogue.resources.values():
-            if resource.creates[0].id in closed:
-                continue
-            about = [
-                o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o
-            ]
-            for steps in (moves, depends, finds, remembers, unique):
-                if any(o.id in names for o in about):
-                    own = builder(f"{steps.__name__} {resource.key}")
-                    yield Journey(steps.__name__, steps(own, resource), names)
+                yield repeats(builder(f"repeats {operation.id}"), operation)
+        for resource in resources:
+            about = (*resource.creates, resource.read, resource.list, resource.update, resource.delete)
+            if resource.creates[0].id not in rights.closed and any(operation in about for operation in operations):
+                for journey in (moves, depends, finds, remembers, unique):
+                    yield journey(builder(f"{journey.__name__} {resource.key}"), resource)
         for part in range(AT_ONCE):
-            own = builder(f"refuses {part}")
-            yield Journey(
-                "refuses", _refuses(own, operations[part::AT_ONCE], makes_keys=not self.learned.rights.is_key), names
-            )
-        yield Journey("strangers", strangers(builder("strangers")), names)
-
-    def includes(self, operation: Operation) -> bool:
-        """Whether a run is to probe an operation."""
-        named = {operation.id, operation.tag}
-        classes = (
-            set(self.options.only)
-            - {o.id for o in self.document.operations.values()}
-            - {o.tag for o in self.document.operations.values()}
-        )
-        return (not set(self.options.only) - classes or bool(named & set(self.options.only))) and not (
-            named & set(self.options.skip)
-        )
-
-    # -- what is told
+            yield refuses_all(builder(f"refuses {part}"), operations[part::AT_ONCE], makes_keys=not rights.is_key)
+        yield strangers(builder("strangers"))
 
     def _answered(self, probe: Probe, status: int) -> None:
         assert probe.operation is not None
@@ -307,96 +257,9 @@ class Runner:
         if probe.suspect:
             self.learned.suspected[probe.suspect].add(about.id)
 
-    # -- afterwards
-
-    async def _tidy_all(self, target: Target, unanswered: Sequence[Operation]) -> None:
-        """Tidy what all journeys have left, and what they have made without being told."""
-        if not self.learned.is_cut_short:
-            return
-        kinds = [*self.catalogue.resources.values()]
-        urgent = [kind for kind in kinds if any(operation in kind.creates for operation in unanswered)]
-        with suppress(TimeoutError, Away):
-            async with asyncio.timeout(target.until - monotonic()):
-                await together(*(self._search(target, kind) for kind in urgent))
-                for kind in urgent:
-                    missing = sum(operation in kind.creates for operation in unanswered)
-                    found = sum(each is kind for made in self._made[-len(urgent) :] for each, _ in made)
-                    self.learned.unknown += max(0, missing - found)
-                await together(*(self._tidy(target, made) for made in self._made if made))
-                # A record may have made another: an order makes its customer.
-                await together(*(self._search(target, kind) for kind in kinds if kind not in urgent))
-                await together(*(self._tidy(target, made) for made in self._made if made))
-                self.learned.is_cut_short = False
-
-    async def _search(self, target: Target, resource: Resource) -> None:
-        """Note the records in a list that have this run's tag in them and are not known yet.
-
-        A list that cannot be searched is read, newest first, for as long as it shows any of this run.
-        """
-        found: list[Made] = []
-        self._made.append(found)
-        steps = resource.list and self.catalogue.entries_at(resource.list)
-        if resource.list is None or steps is None:
-            return
-        headers = (("Authorization", f"Bearer {self.options.token}"),)
-        query = [("search", self.learned.tag) for each in resource.list.parameters if each.name == "search"]
-        for page in range(1, _SEARCHED + 1):
-            sent = urlencode([*query, ("page", page), ("limit", 100)])
-            answer = await target.send(Request("GET", resource.list.path, sent, headers), TRIES)
-            entries = at(_json(answer.body), steps)
-            entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-            own = [entry.get("id") for entry in entries if self.learned.tag in str(entry)]
-            new = {ident for ident in own if isinstance(ident, str)} - self._noted
-            self._noted |= new
-            found += [(resource, ident) for ident in own if ident in new]
-            if len(entries) < 100 or not own:
-                return
-
-    async def _tidy(self, target: Target, made: list[Made]) -> None:
-        """Delete records, else archive them, those last that others are below of; what cannot be stays in the list."""
-        keys = [*self.catalogue.resources]
-        for resource, ident in sorted(made, key=lambda each: (each[0].key == "projectId", -keys.index(each[0].key))):
-            if ident in self._kept:
-                continue
-            if await self._removed(target, resource, ident):
-                made.remove((resource, ident))
-            else:
-                self._kept.add(ident)
-
-    async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
-        headers = (("Authorization", f"Bearer {self.options.token}"),)
-        if resource.delete is None and resource.lifecycle is None:
-            return False
-        if resource.delete is not None:
-            path = resource.delete.path.replace(f"{{{resource.key}}}", ident)
-            answer = await target.send(Request("DELETE", path, "", headers), TRIES)
-            if 200 <= answer.status < 300 or answer.status == 404:
-                return True
-        archive = next(
-            (o for o in self.document.operations.values() if o.path.endswith(f"{{{resource.key}}}/archive")), None
-        )
-        if archive is None:
-            return False
-        path = archive.path.replace(f"{{{resource.key}}}", ident)
-        sent = Request("POST", path, "", (*headers, ("Content-Type", "application/json")), b"{}")
-        return 200 <= (await target.send(sent, TRIES)).status < 300
-
-
-def _path(resource: Resource, ident: str) -> str:
-    """Where a record is."""
-    shown = resource.read or resource.update
-    base = resource.creates[0].path + f"/{{{resource.key}}}" if shown is None else shown.path
-    return base.replace(f"{{{resource.key}}}", ident)
-
-
-def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
-    keys = (yield from keyholders(builder)) if makes_keys else {}
-    for operation in operations:
-        yield from refuses(builder, operation, keys)
-
 
 def _on_signals(ends: Callable[[], None] | None) -> None:
-    """Have Ctrl-C and SIGTERM call a function, or what they did before."""
+    """Have Ctrl-C and SIGTERM call a function; with None, restore what they did before."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows interrupts in another way
@@ -404,15 +267,3 @@ def _on_signals(ends: Callable[[], None] | None) -> None:
                 loop.remove_signal_handler(number)
             else:
                 loop.add_signal_handler(number, ends)
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return orjson.loads(body)
-    except ValueError:
-        return None
-
-
-def _unique(document: Document) -> frozenset[str]:
-    """The codes that refuse a second record of a unique key."""
-    return frozenset(key.code for keys in document.unique.values() for key in keys if key.code is not None)

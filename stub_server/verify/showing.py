@@ -1,4 +1,4 @@
-"""What of an exchange people are shown: no secret, and of records that are somebody else's no value."""
+"""Exchanges as reports show them: without secrets, and without values of records that the run did not make."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Showing:
     """Shows the exchanges of one target."""
 
     def __init__(self, document: Document, base_url: str = "https://target.example", *, values: bool = True) -> None:
-        """`base_url` stands in commands. Without `values`, a type is shown in place of each value.
+        """`base_url` is used in commands. Without `values`, a type is shown in place of each value.
 
-        Values may be shown of records that the run made, and of no other.
+        Only values of records that the run made may be shown.
         """
         self._document, self._base_url, self._values = document, base_url, values
         self._secrets = Secrets(document)
 
     def redacted(self, exchange: Exchange) -> Exchange:
-        """The exchange without secrets, and without the credentials of its request wherever they are repeated."""
+        """The exchange without secrets, and without the credentials of its request wherever they occur."""
         request, answer = exchange
         own = _credentials(request.headers)
         path, query = self._address(request, own)
@@ -64,7 +64,7 @@ class Showing:
         return cut(path + (f"?{query}" if query else ""))
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
-        """The request for people, with a command that sends it again where values may be shown."""
+        """The request as a report shows it, with a command that sends it again."""
         redacted = self.redacted(Exchange(request, Answer(0))).request
         path, query, body = redacted.path, redacted.query, redacted.body
         if not self._values:
@@ -81,19 +81,19 @@ class Showing:
         }
         address = self._base_url + path
         curl = command(redacted.method, "", query, headers, body, address, has_admin_key=False)
-        # A shell puts the value in between double quotes only.
+        # A shell inserts the value only between double quotes.
         curl = None if curl is None else curl.replace(f"'Authorization: {_TOKEN}'", f'"Authorization: {_TOKEN}"', 1)
         return Shown(redacted.method, path, (curl or "") + rest)
 
     def said(self, answer: Answer, request: Request | None = None) -> Said:
-        """The answer for people. The credentials of `request` are left out where the answer repeats them."""
-        if not self._values and answer.status:  # without an answer the body says why, in words of this process
+        """The answer as a report shows it. Credentials of `request` are removed from it."""
+        if not self._values and answer.status:  # without an answer, the body is our own text
             return Said(answer.status, cut(self._outlined(answer.body)))
         redacted = self.redacted(Exchange(request or Request("GET", "/"), answer)).answer
         return Said(answer.status, cut(redacted.body.decode("utf-8", "replace")))
 
     def value(self, value: Any) -> str:
-        """A part of a body for people: as JSON, or its types."""
+        """A part of a body as a report shows it: as JSON, or its types."""
         try:
             text = orjson.dumps(value if self._values else outline(value))
         except (TypeError, ValueError):  # nested too deep to be written
@@ -103,7 +103,7 @@ class Showing:
         return cut(text.decode())
 
     def name(self, name: str) -> str:
-        """A name that a target chose, for a sentence."""
+        """A name that the target chose, as a report shows it."""
         return cut(self._secrets.text(name), 60)
 
     def _address(self, request: Request, own: Iterable[str]) -> tuple[str, str]:
@@ -115,7 +115,7 @@ class Showing:
         try:
             return orjson.dumps(outline(orjson.loads(body))).decode()
         except (TypeError, ValueError):
-            return f"<{len(body):,} bytes that are no JSON>"
+            return f"<{len(body):,} bytes that are not JSON>"
 
     def _headers(self, headers: Headers, own: Iterable[str]) -> Headers:
         return tuple(
@@ -126,7 +126,7 @@ class Showing:
         return self._secrets.line(text.encode("latin-1", "replace")).decode("latin-1")
 
     def _member(self, member: str, operation: Operation | None) -> str:
-        """A member of a query, with its value where that is nobody's: a number, or one that the contract lists."""
+        """A member of a query; its value is shown if it is a number, or one that the contract lists."""
         name, _, value = member.partition("=")
         parameters: tuple[Parameter, ...] = operation.parameters if operation is not None else ()
         for parameter in parameters:
@@ -166,7 +166,7 @@ def kind_of(value: Any) -> str:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, cut short."""
+    """A text on one line, cut if it is too long."""
     text = " ".join(text[: longest * 4].split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -191,5 +191,5 @@ def _without_bytes(body: bytes, secrets: Iterable[str]) -> bytes:
 
 
 def _outlined_path(path: str) -> str:
-    """A path of no operation, with what may be an id left out."""
+    """A path outside the contract, without segments that may be ids."""
     return "/".join(segment if _IS_NAME(segment) and len(segment) <= 30 else "…" for segment in path.split("/"))

@@ -1,10 +1,11 @@
-"""The backend that is judged, over HTTP: four requests at once, no redirect, no cookie, and as slow as it asks for."""
+"""The backend that is compared, over HTTP: at most four requests at once, no redirects, no cookies, waits after 429."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -14,7 +15,8 @@ from typing import Any
 
 import httpx2
 
-from .exchange import Answer, Exchange, Request
+from ..contract.document import JSON, Operation
+from .exchange import Answer, Exchange, Request, base_of, bearer
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
@@ -25,20 +27,28 @@ _SIGN_OF_LIFE = Request("GET", "/v2/verify-unknown")
 _LIVES = 2.0  # seconds for which a sign of life is asked for
 
 
+@dataclass(slots=True)
+class Rights:
+    """Whether the credential is an API key, and why operations are out of its reach, by operationId."""
+
+    is_key: bool = False
+    closed: dict[str, str] = field(default_factory=dict)
+
+
 class Away(Exception):
-    """The target cannot be asked any more: says why, in a clause about `it`."""
+    """The target cannot be asked any more. The message says why, in words that follow its name."""
 
 
 class Limited(Away):
-    """The target asks for more time than there is. The request was not served."""
+    """The target asks to wait longer than the budget allows. The request was not served."""
 
 
 class Over(Exception):
-    """Nothing more is to be sent."""
+    """The run is over, and nothing more is sent."""
 
 
 class _Lost(Exception):
-    """A request has no whole answer: says why. Trying `again` makes sense, or does not."""
+    """A request has no whole answer. The message says why, `again` whether another try makes sense."""
 
     def __init__(self, why: str, *, again: bool) -> None:
         super().__init__(why)
@@ -46,7 +56,7 @@ class _Lost(Exception):
 
 
 class Target:
-    """One per run. To be closed."""
+    """One per run. Close it."""
 
     def __init__(
         self,
@@ -55,28 +65,28 @@ class Target:
         trusted: str | None,
         on_exchange: Callable[[Exchange], None],
     ) -> None:
-        """`url` is the parent of `/v2`; `headers` go with every request; `trusted` is a file of certificates."""
+        """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file of certificates."""
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
-        self._base, self._headers, self._on_exchange = url.removesuffix("/").removesuffix("/v2"), headers, on_exchange
+        self._base, self._headers, self._on_exchange = base_of(url), headers, on_exchange
         self._client = httpx2.AsyncClient(
-            timeout=None,  # an answer that trickles would never be too slow for the client's own limits
+            timeout=None,  # the client's limits are per read: a trickling answer would never exceed them
             follow_redirects=False,
             verify=context,
             trust_env=False,
             limits=httpx2.Limits(max_connections=AT_ONCE),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a session would stand in for a credential
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a session could replace a credential
         )
         self._places = asyncio.Semaphore(AT_ONCE)
         self._resumes = 0.0
         self.requests, self.answers, self.repeated, self.limited = 0, 0, 0, 0
-        """How many were sent, answered, answered only when they were sent again, and told to come later (429)."""
+        """How many requests were sent, answered, answered only when they were repeated, and answered 429."""
         self.until = inf
-        """The moment (`monotonic`) until which it makes sense to wait after a 429."""
+        """The moment (`monotonic`) until which to wait after a 429."""
         self.is_over = False
-        """Whether what is not yet sent raises Over."""
+        """Whether requests that are not sent yet raise Over."""
 
     async def send(self, request: Request, tries: int = 1) -> Answer:
-        """The answer. Status 0 is none, though others are answered: the body says why. Raises Away, Over."""
+        """The answer. With status 0 there is none, and the body says why. Raises Away if nothing is answered; Over."""
         began, number, why = monotonic(), 0, ""
         while number < tries:
             number += 1
@@ -91,12 +101,12 @@ class Target:
             if number < tries:
                 await asyncio.sleep(_PAUSE)
         if not await self._lives():
-            raise Away(f"it does not answer: {why}")
+            raise Away(f"does not answer: {why}")
         often = f", in each of {number} tries" if number > 1 else ""
         return Answer(0, (), f"{why}{often}".encode(), monotonic() - began, number)
 
     async def _lives(self) -> bool:
-        """Whether it answers anything."""
+        """Whether it answers any request."""
         until = monotonic() + _LIVES
         while True:
             try:
@@ -120,7 +130,7 @@ class Target:
             self.limited += 1
             self._resumes = max(self._resumes, monotonic() + pause)
             if self._resumes > self.until:
-                raise Limited(f"it answers 429 and asks for {pause:.0f} s, for which no time is left")
+                raise Limited(f"answers 429 and asks to wait {pause:.0f} s, longer than the time that is left")
 
     async def _sent(self, request: Request) -> Answer:
         url = self._base + request.path + (f"?{request.query}" if request.query else "")
@@ -146,23 +156,23 @@ class Target:
         except httpx2.ConnectError as error:
             raise _Lost(f"no connection ({error})", again=True) from None
         except httpx2.DecodingError:
-            raise _Lost("the body is not in the coding that its headers name", again=False) from None
+            raise _Lost("the body is not in the content coding that its headers name", again=False) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            # What the client says may repeat what was sent.
+            # The client's own message may repeat what was sent.
             is_cut = not isinstance(error, httpx2.RemoteProtocolError) or str(error).startswith(("Server", "peer"))
-            why = "the connection broke off" if is_cut else "what came is no HTTP"
+            why = "the connection broke off" if is_cut else "the answer is not HTTP"
             raise _Lost(why, again=True) from None
         self.answers += 1
         self._on_exchange(Exchange(request, answer))
         return answer
 
     async def close(self) -> None:
-        """End its connections."""
+        """Close its connections."""
         await self._client.aclose()
 
 
 async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
-    """What works that run at once answer; with the first that fails all end."""
+    """Run coroutines at once, and return their results; the first exception cancels the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)
@@ -173,10 +183,52 @@ async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
 
 
 def _pause(text: str) -> float:
-    """Seconds that a Retry-After asks for, as a number or as a date; 1 without one."""
+    """The seconds of a Retry-After, which is a number or a date; 1 without one."""
     if text.isascii() and text.isdigit():
         return float(text[:9])
     try:
         return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return 1.0
+
+
+async def rights_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Rights:
+    """Ask each operation about an unknown record, with a body that none accepts: this changes nothing.
+
+    Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
+    """
+    answers = await together(*(_asked(target, token, operation, unknown_id) for operation in operations))
+    statuses = {operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)}
+    if set(statuses.values()) == {401}:
+        raise Away("refuses the credential: 401 to every operation")
+    if answers and not any(isinstance(answer.json(), dict) for answer in answers):
+        raise Away(_foreign(answers[0]))
+    of_people = {operation.id for operation in operations if operation.scheme == "jwt"}
+    rights = Rights(bool(of_people) and all(statuses[name] in (401, 403) for name in of_people))
+    lacking = {scope for o in operations if statuses[o.id] == 403 and o.id not in of_people for scope in o.scopes}
+    for operation in operations:
+        if operation.scheme == "jwt" and rights.is_key:
+            rights.closed[operation.id] = "needs a JWT, and the credential is an API key"
+        elif lacking & operation.scopes:
+            rights.closed[operation.id] = f"the credential lacks {' or '.join(sorted(lacking & operation.scopes))}"
+    return rights
+
+
+async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:
+    path = operation.path
+    for parameter in operation.parameters:
+        path = path.replace(f"{{{parameter.name}}}", unknown_id)
+    headers = bearer(token)
+    if operation.method == "GET":
+        return await target.send(Request("GET", path, "", headers), TRIES)
+    sent = Request(operation.method, path, "", (*headers, ("Content-Type", JSON)), b"[]")
+    return await target.send(sent, TRIES)
+
+
+def _foreign(answer: Answer) -> str:
+    """Why a target is not the API, by its first answer."""
+    if answer.status == 0:
+        return f"answers no operation: {answer.body.decode()}"
+    if 300 <= answer.status < 400:
+        return f"redirects every operation ({answer.status}). Redirects are not followed: give the final address"
+    return f"answers {answer.status} without JSON to every operation: give the address above /v2"

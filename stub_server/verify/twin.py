@@ -1,4 +1,4 @@
-"""Two sandboxes of this process that say what the target should answer. Their seeds differ, and so do their values."""
+"""A twin: a sandbox of this process that shows what the target should answer. Two of them have different seeds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from urllib.parse import unquote
 import orjson
 
 from ..app import create_app
+from ..contract.document import JSON
 from ..explain.rehearsal import silent
 from ..http.application import Application
 from ..settings import Settings
-from .exchange import Answer, Headers, Request
+from .exchange import Answer, Headers, Request, bearer
 
 _KEY = "of the twins"
 
@@ -33,7 +34,7 @@ class Fork:
 
 
 class Twin:
-    """One sandbox, of which each journey has a fork."""
+    """One sandbox. Each journey gets a fork of it."""
 
     def __init__(self, seed: int, overlays: tuple[Path, ...] = ()) -> None:
         """Raises ContractError."""
@@ -44,7 +45,7 @@ class Twin:
 
     @asynccontextmanager
     async def fork(self, *, as_key: bool = False) -> AsyncIterator[Fork]:
-        """A fork that is deleted afterwards, asked with a JWT or with an API key that has all scopes."""
+        """A fork that is deleted afterwards, and its credential: a JWT, or an API key with all scopes."""
         name = f"verify-{next(self._numbers)}"
         made = await self._control("POST", "/_sandbox/sandboxes/default/fork", {"name": name})
         token = made["sandbox"]["credentials"]["jwt"]
@@ -52,9 +53,9 @@ class Twin:
             if as_key:
                 scopes = [scope["name"] for scope in self.document.scopes if scope["assignable"]]
                 body = orjson.dumps({"name": "verify", "scopes": scopes})
-                headers = (("authorization", f"Bearer {token}"), ("content-type", "application/json"))
+                headers = (*bearer(token), ("content-type", JSON))
                 answer = await Fork(self._app, name, token).send(Request("POST", "/api-keys", "", headers, body))
-                token = orjson.loads(answer.body)["api_key"]["private_key"]
+                token = answer.json()["api_key"]["private_key"]
             yield Fork(self._app, name, token)
         finally:
             await self._control("DELETE", f"/_sandbox/sandboxes/{name}")
@@ -62,16 +63,16 @@ class Twin:
     async def _control(self, method: str, path: str, body: Any = None) -> Any:
         headers: tuple[tuple[str, str], ...] = (("x-sandbox-admin-key", _KEY),)
         if body is not None:
-            headers += (("content-type", "application/json"),)
+            headers += (("content-type", JSON),)
         answer = await called(
             self._app, Request(method, path, "", headers, b"" if body is None else orjson.dumps(body))
         )
         assert answer.status < 300, answer
-        return orjson.loads(answer.body) if answer.body else None
+        return answer.json()
 
 
 async def called(app: Application, request: Request) -> Answer:
-    """What an application of this process answers."""
+    """The answer of an application in this process."""
     status = 0
     headers: Headers = ()
     parts: list[bytes] = []

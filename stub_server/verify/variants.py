@@ -1,36 +1,91 @@
-"""Bodies and parameters around what a schema accepts: each of its limits kept exactly, and passed by one."""
+"""Values for requests: new ones that no record has, and those at each limit of a schema and just beyond it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from random import Random
+from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
 from ..contract.document import Document
 from ..contract.formats import Formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
+from ..domain.documents import cpf_with_check_digits
 from ..explain.mending import samples
-from .fresh import Fresh
-from .resources import escaped
+from .places import Places, below
+from .resources import at
 
+NOWHERE = "https://verify.invalid/"
+_LETTERS = ascii_lowercase + digits
 GONE = object()
-"""Stands for a member that is left out."""
+"""In place of the value of a member that is left out."""
 _UNKNOWN = "verify_unknown"
 _OTHER = {
-    "string": (12345, ["a"]),
-    "integer": ("many", 1.5),
-    "number": ("many",),
-    "boolean": ("perhaps",),
-    "array": ("none",),
-    "object": ("none",),
+    "string": 12345,
+    "integer": "many",
+    "number": "many",
+    "boolean": "perhaps",
+    "array": "none",
+    "object": "none",
 }
+"""A value of another type, by type."""
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
 
 
+class Fresh:
+    """Draws new values for one journey. `run` differs from run to run, so that runs with one seed do not collide."""
+
+    def __init__(self, run: str, seed: int, journey: str) -> None:
+        self._random = Random(f"{run}/{seed}/{journey}")
+        self.tag = f"verify-{run}-{self.text(6)}"
+        """Names of the journey's records begin with it, so that lists can be filtered by it."""
+
+    def text(self, length: int) -> str:
+        """Letters and digits."""
+        return "".join(self._random.choices(_LETTERS, k=length))
+
+    def name(self, most: int = 120) -> str:
+        """A name that begins with the tag, if it fits."""
+        text_ = f"{self.tag}-{self.text(6)}"
+        return text_ if len(text_) <= most else self.text(most)
+
+    def document(self) -> str:
+        """A valid CPF."""
+        return cpf_with_check_digits("".join(self._random.choices(digits, k=9)))
+
+    def value(self, member: str) -> str | None:
+        """A new value for a member that must be unique, or must reach nobody; None for other members."""
+        match member:
+            case "document":
+                return self.document()
+            case "email":
+                return f"{self.tag}-{self.text(6)}@example.com"
+            case "name" | "sku":
+                return self.name(64)
+            case "url":
+                return f"{NOWHERE}{self.tag}-{self.text(6)}"
+        return None
+
+    def renewed(self, value: Any, kept: frozenset[tuple[str, ...]] = frozenset(), at: tuple[str, ...] = ()) -> Any:
+        """The body with new values in such members, except at the places `kept`."""
+        if not isinstance(value, Mapping):
+            return value
+        renewed = {}
+        for member, inner in value.items():
+            place = (*at, member)
+            own = self.value(member) if isinstance(inner, str) and place not in kept else None
+            renewed[member] = self.renewed(inner, kept, place) if own is None else own
+        if "document" in renewed and "document" in value and (*at, "document") not in kept:
+            follows = {(*at, name) for name in ("document_type", "type")} - kept
+            renewed = {name: inner for name, inner in renewed.items() if (*at, name) not in follows}
+        return renewed
+
+
 class Variant(NamedTuple):
-    """A value, whether the contract accepts it, what it tries, and the line of the contract that says so.
+    """A value, whether the contract accepts it, what it tries, and the pointer to the rule.
 
     `places` are the members that were changed.
     """
@@ -43,13 +98,13 @@ class Variant(NamedTuple):
 
 
 class Variants:
-    """Makes variants of bodies by the schemas of one contract."""
+    """Makes variants of bodies and parameters from the schemas of one contract."""
 
     def __init__(self, document: Document, formats: Formats, now: str) -> None:
         """`now` is an instant (RFC 3339) for members that need one."""
         self._document, self._now = document, now
-        self._schemas = Schemas(document.raw, formats)
-        self._compiled: dict[int, tuple[Json, Validator]] = {}  # with the schemas, whose ids stay theirs so
+        self._places, self._schemas = Places(document), Schemas(document.raw, formats)
+        self._compiled: dict[int, tuple[Json, Validator]] = {}  # keeps the schemas, so that no other gets their ids
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
@@ -59,23 +114,21 @@ class Variants:
 
     def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
         """Variants of a body that a schema accepts, `base`. The smallest body comes first, then the fullest."""
-        pointer, root = self._followed(schema, pointer)
+        pointer, root = self._places.followed(pointer, schema)
         smallest = {name: base[name] for name in root.get("required", ()) if name in base}
         for variant in self._whole(root, pointer, base, smallest):
             if self.accepts(schema, variant.value) is variant.is_accepted:
                 yield variant
         base = base if self.accepts(schema, base) else smallest
-        for at, node, where in self._members(root, pointer, (), 0):
-            parent, name = _at(base, at[:-1]), at[-1]
-            is_there = isinstance(parent, Mapping) and name in parent
-            for value, is_accepted, tries in self._values(node, parent[name] if is_there else None, fresh):
-                changed = _with(base, at, value)
+        for place, node, where in self._members(root, pointer, (), 0):
+            for value, is_accepted, tries in self._values(node, at(base, place), fresh):
+                changed = replaced_at(base, place, value)
                 if changed is not None and self.accepts(schema, changed) is is_accepted:
-                    yield Variant(changed, is_accepted, f"{'.'.join(at)}: {tries}", where, frozenset((at,)))
+                    yield Variant(changed, is_accepted, f"{'.'.join(place)}: {tries}", where, frozenset((place,)))
 
     def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[Variant]:
         """Values of one parameter."""
-        where, node = self._followed(schema, pointer)
+        where, node = self._places.followed(pointer, schema)
         for value, is_accepted, tries in self._values(node, None, fresh):
             if value is None or value is GONE or isinstance(value, (list, dict)):
                 continue
@@ -87,7 +140,7 @@ class Variants:
     def _whole(self, root: Json, pointer: str, base: Any, smallest: Any) -> Iterator[Variant]:
         none: frozenset[tuple[str, ...]] = frozenset()
         if smallest or not root.get("minProperties"):
-            yield Variant(smallest, True, "the members that are required alone", pointer, none)
+            yield Variant(smallest, True, "only the required members", pointer, none)
         fullest = dict(base)
         for name, inner in root.get("properties", {}).items():
             if name not in fullest:
@@ -98,8 +151,8 @@ class Variants:
         for name in root.get("properties", {}):
             if name in fullest and name not in smallest:
                 alone = {**smallest, name: fullest[name]}
-                where = f"{pointer}/properties/{escaped(name)}"
-                yield Variant(alone, True, f"{name} beside what is required", where, none)
+                where = below(pointer, "properties", name)
+                yield Variant(alone, True, f"the required members and {name}", where, none)
         if root.get("additionalProperties") is False:
             yield Variant({**base, _UNKNOWN: 1}, False, "a member that is not known", pointer, none)
 
@@ -107,7 +160,7 @@ class Variants:
         self, root: Json, pointer: str, at: tuple[str, ...], depth: int
     ) -> Iterator[tuple[tuple[str, ...], Json, str]]:
         for name, inner in root.get("properties", {}).items():
-            where, node = self._followed(inner, f"{pointer}/properties/{escaped(name)}")
+            where, node = self._places.followed(below(pointer, "properties", name), inner)
             is_required = name in root.get("required", ())
             yield (*at, name), {**node, "x-required": is_required}, where
             if node.get("type") == "object" and depth < _DEEPEST:
@@ -122,9 +175,8 @@ class Variants:
             yield None, True, "null"
         elif kind is not None:
             yield None, False, "null"
-        for other in _OTHER.get(str(kind), ()):
-            yield other, False, f"no {kind}"
-            break
+        if kind in _OTHER:
+            yield _OTHER[kind], False, f"another type than {kind}"
         yield from self._of_enum(node)
         if kind == "boolean":
             yield True, True, "true"
@@ -161,10 +213,10 @@ class Variants:
                 yield fresh.text(most), True, f"{most} characters"
             yield self._long(node, most + 1, fresh), False, f"{most + 1} characters"
         if not is_plain:
-            yield "verify", False, f"no {node['format']}"
+            yield "verify", False, f"not a valid {node['format']}"
         if "pattern" in node:
-            yield "\0", False, "what its pattern excludes"
-            yield "verify verify", False, "what its pattern excludes"
+            yield "\0", False, "text that the pattern excludes"
+            yield "verify verify", False, "text that the pattern excludes"
 
     def _long(self, node: Json, length: int, fresh: Fresh) -> str:
         if node.get("format") == "uri":
@@ -179,9 +231,9 @@ class Variants:
             if name in node:
                 limit = node[name]
                 yield limit, True, f"the {name}, {limit}"
-                yield round(limit + sign * step, 6), False, f"beyond the {name}"
+                yield round(limit + sign * step, 6), False, f"{'below' if sign < 0 else 'above'} the {name}"
         if step < 1:
-            yield round(node.get("minimum", 0) + 1 + step / 2, 6), False, f"no multiple of {step}"
+            yield round(node.get("minimum", 0) + 1 + step / 2, 6), False, f"not a multiple of {step}"
 
     def _lists(self, node: Json, value: Any) -> Iterator[tuple[Any, bool, str]]:
         items = self._document.resolve(node.get("items", {}))
@@ -190,15 +242,15 @@ class Variants:
         least, most = node.get("minItems", 0), node.get("maxItems")
         yield [], not least, "no entries"
         if options:
-            yield options[: most or 20], True, "every value"
+            yield options[: most or 20], True, "all values"
             yield ["verify-unknown"], False, "a value that is not listed"
         if node.get("uniqueItems") and several:
-            yield [several[0], several[0]], False, "one entry twice"
+            yield [several[0], several[0]], False, "a duplicate entry"
         if most is not None and several and not node.get("uniqueItems") and most <= 200:
             yield [several[0]] * (most + 1), False, f"{most + 1} entries"
 
     def sample(self, node: Json) -> Any:
-        """A value that a schema accepts, or None. References to records are left out."""
+        """A value that a schema accepts, or None. Ids of records are left out."""
         if node.get("format") == "uuid":
             return None
         if node.get("type") == "object":
@@ -211,14 +263,9 @@ class Variants:
         nodes = [node, *(self._document.resolve(part) for part in node.get("oneOf", ()))]
         return next((v for n in nodes for v in samples(n, self._now) if v is not None and self.accepts(node, v)), None)
 
-    def _followed(self, node: Json, pointer: str) -> tuple[str, Json]:
-        while "$ref" in node:
-            pointer, node = node["$ref"], self._document.resolve({"$ref": node["$ref"]})
-        return pointer, node
-
 
 def _named(value: Any) -> Any:
-    """The same with an id in place of each role."""
+    """The value with an id in place of each role."""
     if isinstance(value, str):
         return _SOME_ID if value.startswith("{the ") else value
     if isinstance(value, Mapping):
@@ -226,19 +273,13 @@ def _named(value: Any) -> Any:
     return [_named(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _at(value: Any, steps: tuple[str, ...]) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
-
-
-def _with(base: Any, at: tuple[str, ...], value: Any) -> Any:
+def replaced_at(base: Any, at: tuple[str, ...], value: Any) -> Any:
     """A copy with another value at a place; None where the place is not there, or nothing would change."""
     if not isinstance(base, Mapping):
         return None
     copy = dict(base)
     if len(at) > 1:
-        inner = _with(copy.get(at[0]), at[1:], value)
+        inner = replaced_at(copy.get(at[0]), at[1:], value)
         if inner is None:
             return None
         copy[at[0]] = inner

@@ -1,4 +1,4 @@
-"""Looks at what a proxy has passed on, in a thread beside it: judges it, says a line of it, and keeps the newest."""
+"""Judges what a proxy has passed on, in a thread of its own: a line for each exchange, and the newest ones are kept."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from ..kernel.clock import iso
 from .exchange import Answer, Exchange, Headers
 from .findings import Report
 from .har import archive
+from .http1 import JUDGED
 from .observed import Observed
-from .proxy import JUDGED, OWN, Passed
+from .proxy import OWN, Passed
 from .showing import Showing
 
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
 """Exchanges that are kept, and bytes of them."""
 WAITING, MOST_WAITING = 2_000, 64 * 1024 * 1024  # exchanges that wait to be judged, and bytes of them
-_QUIET, _LONGEST_WAIT = 0.005, 5.0  # seconds without a request before one is judged, and for which one waits for that
-_OVERHEAD = 1_000  # bytes of an exchange beside bodies and headers
+_QUIET, _LONGEST_WAIT = 0.005, 5.0  # seconds without a request before one is judged, and the longest wait for them
+_OVERHEAD = 1_000  # bytes of an exchange without bodies and headers
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
 class Watching:
-    """One per proxy. `say` takes the line of each exchange."""
+    """One per proxy. `say` is called with the line of each exchange."""
 
     def __init__(self, document: Document, target: str, say: Callable[[str], None]) -> None:
         self._observed = Observed(document, target, "proxy")
         self._showing, self._target, self._say = Showing(document, target), target, say
         self._began = self._latest = time()
         self.unjudged: Counter[str] = Counter()
-        """How many exchanges were passed on without being judged, by reason."""
+        """How many exchanges were not judged, by reason."""
         self._waiting: deque[Passed] = deque()
         self._kept: deque[tuple[Passed, list[str]]] = deque()
         self._waiting_bytes = self._kept_bytes = 0
@@ -48,7 +49,7 @@ class Watching:
         self._thread.start()
 
     def passed(self, passed: Passed) -> None:
-        """Take an exchange, without a wait."""
+        """Take an exchange, without waiting."""
         size = _size(passed)
         with self._changed:
             if len(self._waiting) >= WAITING or self._waiting_bytes + size > MOST_WAITING:
@@ -68,11 +69,11 @@ class Watching:
         return self._observed.report(time() - self._began)
 
     async def correct(self, report: Report, overlays: tuple[Path, ...]) -> None:
-        """Give the divergences of the report the actions of an overlay that close them, each proved."""
+        """Set the actions of the divergences that an overlay closes, each proved."""
         await self._observed.correct(report, overlays)
 
     def own(self, path: str, query: str) -> tuple[int, bytes]:
-        """The answer to a request for what was seen, newest last: as JSON, or with `format=har` as an archive."""
+        """Answer a request for what was seen, newest last: as JSON, or with `format=har` as an archive."""
         form = parse_qs(query).get("format", ["json"])[-1]
         if path != f"{OWN}exchanges" or form not in ("json", "har"):
             message = f"Ask for {OWN}exchanges or {OWN}exchanges?format=har."
@@ -97,7 +98,7 @@ class Watching:
             self._judge(passed)
 
     def _may_judge(self) -> bool:
-        """Whether now is the time: judging slows a request down that passes meanwhile."""
+        """Whether to judge now: judging slows down requests that pass meanwhile."""
         if not self._waiting:
             return False
         now, waits_long = time(), len(self._waiting) > WAITING // 2 or self._waiting_bytes > MOST_WAITING // 2
@@ -132,7 +133,7 @@ class Watching:
 
 
 def decoded(answer: Answer) -> bytes | None:
-    """The body of an answer without its content encoding; None if that is not known, or it is too long without it."""
+    """The decoded body of an answer; None if its encoding is unknown, or the body is too large."""
     body = answer.body
     named = ",".join(answer.headers_named("content-encoding")).lower()
     for encoding in reversed([each.strip() for each in named.split(",") if each.strip() not in ("", "identity")]):

@@ -1,4 +1,4 @@
-"""Finds the line of the contract's files that a pointer into the bundled contract means."""
+"""Finds the line in the contract's files for a pointer into the bundled contract."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import yaml
 from ..contract.bundle import contracts
 from ..contract.document import Document
 from ..contract.overlay import last_touch
-from ..contract.source import Json
-from .resources import pointer_of
+from ..contract.source import Json, unescaped
+from .places import pointer_of
+from .showing import cut
 
 _LONGEST = 120  # characters of a line that are shown
 
 
 class Line(NamedTuple):
-    """A line of the contract. `file` is as the repository has it (`openapi/…`), or an overlay as it was given.
+    """A line of the contract. `file` is its path in the repository (`openapi/…`), or the path of an overlay as given.
 
-    `number` counts from 1. `text` is the line, with the next one where it is a name alone.
+    `number` counts from 1. `text` is the line, and the next one if it has only a name.
     """
 
     file: str
@@ -38,20 +39,15 @@ class _File(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A node of a file, and the node whose line it is shown at: its name, where it has one.
+    """A node of a file, and the node whose line is shown: its name, if it has one.
 
-    One that is not whole is the closest parent of a place that the files do not have.
+    Unless it `is_whole`, it is the closest parent of a place that the files do not have.
     """
 
     file: _File
     mark: yaml.Node
     node: yaml.Node
     is_whole: bool
-
-
-def steps_of(pointer: str) -> list[str]:
-    """The steps of a pointer such as `#/paths/~1v2~1orders/get`; none of an empty one."""
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
 class Where:
@@ -64,11 +60,11 @@ class Where:
         self._lines: dict[str, Line] = {}
 
     def line(self, pointer: str, operation: str = "") -> Line:
-        """The line of a pointer, or of the closest parent that the files have. An empty one means the operation."""
+        """The line of a pointer, or of the closest parent that the files have. An empty pointer is the operation's."""
         if not pointer and operation in self._document.operations:
             pointer = pointer_of(self._document.operations[operation])
         if pointer not in self._lines:
-            self._lines[pointer] = self._overlay(pointer) or self._shipped(steps_of(pointer))
+            self._lines[pointer] = self._overlay(pointer) or self._shipped(unescaped(pointer))
         return self._lines[pointer]
 
     @cached_property
@@ -99,7 +95,7 @@ class Where:
         return len(place.node.value) if place.is_whole and isinstance(place.node, yaml.SequenceNode) else 0
 
     def _walk(self, steps: list[str]) -> _Place:
-        """Where steps lead. References are followed on the way; one at the end is a place itself."""
+        """The place that steps lead to. References on the way are followed, but not one at the end."""
         path, at = self._folder / "openapi.yaml", 0
         if steps[:1] == ["components"] and len(steps) > 2:
             component = self._folder.joinpath(*steps[:2], f"{steps[2]}.yaml")
@@ -116,12 +112,12 @@ class Where:
         return _Place(file, mark, node, is_whole=True)
 
     def _followed(self, file: _File, node: yaml.Node) -> tuple[_File, yaml.Node]:
-        """What a node refers to, itself without a reference."""
+        """The file and the node that a node refers to; the node itself without a reference."""
         while (found := _child(node, "$ref")) is not None:
             name, _, fragment = str(found[1].value).partition("#")
             file = self._read((file.path.parent / name).resolve()) if name else file
             node = file.root
-            for step in steps_of(fragment):
+            for step in unescaped(fragment):
                 below = _child(node, step)
                 assert below is not None  # else the contract would not have been bundled
                 node = below[1]
@@ -146,8 +142,8 @@ def _child(node: yaml.Node, step: str) -> tuple[yaml.Node, yaml.Node] | None:
 
 
 def _shown(lines: list[str], number: int) -> str:
-    """A line by its number, and the next one where it is a name alone."""
+    """A line by its number, and the next one if it has only a name."""
     text = lines[number - 1].strip()
     if text.endswith(":") and number < len(lines):
         text += " " + lines[number].strip()
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return cut(text, _LONGEST)

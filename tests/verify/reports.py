@@ -1,6 +1,7 @@
 """Findings and a report made by hand, over the real contract."""
 
 from dataclasses import replace
+from typing import Any
 
 from stub_server.verify.findings import CLASSES, GROUPS, Finding, Report, Row, Said, Shown, Unreached
 from stub_server.verify.merging import merged
@@ -32,11 +33,14 @@ def finding(kind: str = "stricter", operation: str = "createCustomer", pointer: 
     return replace(plain, **other)  # type: ignore[arg-type]
 
 
-def report(*findings: Finding) -> Report:
-    """The report of a run that found these, in two operations."""
+def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
+    """The report of a run that found these, in two operations. `overlay` corrects all of them."""
     rows = [Row(name, dict.fromkeys(GROUPS, "ok")) for name in ("createCustomer", "listOrders")]
     rows[0].groups |= {"says_yes": "diverges", "remembers": "diverges", "moves": "none"}
     rows[1].groups |= {"finds": "unreached"}
+    divergences = merged(findings, document(), [row.operation for row in rows])
+    for divergence in divergences:
+        divergence.overlay = overlay
     return Report(
         target="https://api.example.com",
         contract="2.0.0 (1f2e3d4c)",
@@ -48,7 +52,7 @@ def report(*findings: Finding) -> Report:
         coverage=96.5,
         rows=rows,
         unreached=[Unreached("createOrder", 201, "needs --charges"), Unreached("createOrder", 409, "needs --charges")],
-        divergences=merged(findings, document(), [row.operation for row in rows]),
+        divergences=divergences,
         left_behind=["/v2/projects/7d2f0c1e"],
     )
 

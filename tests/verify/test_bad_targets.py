@@ -178,10 +178,10 @@ FOREIGN: dict[str, tuple[Speak, str]] = {
     "another credential": (answer("401 No", "Content-Type: application/json\r\n", b"{}"), "refuses the credential"),
     "an hour of patience": (answer("429 Too Many", "Retry-After: 3600\r\n", b""), "3600 s"),
     "silence": (silent, "does not answer"),
-    "endless headers": (endless, "no HTTP"),
+    "endless headers": (endless, "not HTTP"),
     "trickling headers": (trickling, "does not answer"),
-    "no HTTP": (once(b"220 mail.example.com ESMTP\r\n\r\n"), "no HTTP"),
-    "an echo": (echoing, "no HTTP"),
+    "not HTTP": (once(b"220 mail.example.com ESMTP\r\n\r\n"), "not HTTP"),
+    "an echo": (echoing, "not HTTP"),
     "a body cut short": (
         once(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"),
         "broke off",

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from stub_server.verify.comparing import Comparing, Difference, Moment, instant_of
-from stub_server.verify.roles import Names, Roles
+from stub_server.verify.comparing import Comparing, Difference, Moment, TargetClock, instant_of
+from stub_server.verify.probe import Names, Roles
 
 HOUR = 3_600.0
 NOW = 1_700_000_000.0
-MOMENT = Moment(NOW, NOW, NOW, 0.1)
+MOMENT = Moment(NOW, NOW, 0.1)
 OWN = Names("11111111-1111-4111-8111-111111111111", "a" * 8 + "-1111-4111-8111-111111111111",
             "b" * 8 + "-1111-4111-8111-111111111111")  # fmt: skip
 OTHER = "99999999-9999-4999-8999-999999999999"
@@ -22,7 +22,7 @@ def comparing(
     constants: dict[tuple[str, ...], tuple[Any, Any]] | None = None,
     states: Collection[Any] = (),
 ) -> Comparing:
-    return Comparing(roles or Roles(), {} if constants is None else constants, lambda at: states if at else None)
+    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states}, TargetClock())
 
 
 def found(judge: Comparing, target: Any, first: Any, second: Any, **more: Any) -> list[Difference]:

@@ -6,7 +6,7 @@ import pytest
 
 from stub_server.verify.conformity import Conformity
 from stub_server.verify.exchange import Exchange
-from stub_server.verify.findings import CLASSES, Finding
+from stub_server.verify.findings import RANKS, Finding
 from stub_server.verify.showing import Showing
 
 from ..support.contract import document
@@ -159,7 +159,7 @@ def test_members_of_records_are_found_once_each_whatever_else_is_wrong(conformit
         ("undocumented-field", f"{records}/nickname"),
         ("undocumented-field", "#/components/schemas/Pagination/properties/next"),
     ]
-    assert sorted(seen, key=lambda each: CLASSES.index(each.kind)) == seen
+    assert sorted(seen, key=lambda each: RANKS[each.kind]) == seen
     assert "customers[].nickname" in seen[3].title
 
 

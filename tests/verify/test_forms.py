@@ -9,29 +9,30 @@ from xml.etree import ElementTree
 import pytest
 
 from stub_server.commands.options import Unusable
-from stub_server.verify.baseline import hide, known
 from stub_server.verify.findings import CLASSES, GROUPS, Finding, Said, Shown
 from stub_server.verify.forms import FORMS, render
+from stub_server.verify.outcome import known
+from stub_server.verify.reporting import hide
 
 from ..support.contract import OPENAPI
 from .reports import HOSTILE, NAME, OVERLAY, finding, of_every_class, report, where
 
+HOSTILE_OVERLAY = {"target": "$", "update": {HOSTILE: HOSTILE}}
 HOSTILE_FINDING = finding(
     title=HOSTILE,
     cause=HOSTILE,
     request=Shown("POST", HOSTILE, f"curl '{HOSTILE}'"),
     target=Said(500, HOSTILE),
     expected=Said(0, HOSTILE),
-    overlay={"target": "$", "update": {HOSTILE: HOSTILE}},
 )
 
 
-def rendered(form: str, *findings: Finding) -> str:
-    return render(form, report(*findings), where())
+def rendered(form: str, *findings: Finding, overlay: Any = None) -> str:
+    return render(form, report(*findings, overlay=overlay), where())
 
 
-def as_json(*findings: Finding) -> Any:
-    return json.loads(rendered("json", *findings))
+def as_json(*findings: Finding, overlay: Any = None) -> Any:
+    return json.loads(rendered("json", *findings, overlay=overlay))
 
 
 def as_sarif(*findings: Finding) -> Any:
@@ -89,14 +90,14 @@ def test_a_form_of_a_run_without_divergences(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_a_target_says_is_text(form: str) -> None:
-    text = rendered(form, HOSTILE_FINDING)
+    text = rendered(form, HOSTILE_FINDING, overlay=HOSTILE_OVERLAY)
     assert [] == [sign for sign in text if not sign.isprintable() and sign != "\n"]
     assert "forged" in text
     text.encode()
 
 
 def test_text_shows_the_matrix_first_and_five_lines_of_each() -> None:
-    text = rendered("text", finding(overlay=OVERLAY), finding("laxer", "listOrders", "", target=Said(0, "")))
+    text = rendered("text", finding(), finding("laxer", "listOrders", "", target=Said(0, "")), overlay=OVERLAY)
     head, first, second, reach, left, last = text.split("\n\n")[1:]
     assert ["says", "yes", "says", "no", "remembers", "finds", "moves"] == head.splitlines()[0].split()
     assert ["createCustomer", "✗", "✓", "✗", "✓"] == head.splitlines()[1].split()
@@ -121,7 +122,7 @@ def test_a_hostile_line_stays_one_line() -> None:
 
 
 def test_json_has_its_shape() -> None:
-    found = as_json(finding(overlay=OVERLAY))
+    found = as_json(finding(), overlay=OVERLAY)
     assert {
         "target": "https://api.example.com",
         "contract": "2.0.0 (1f2e3d4c)",
@@ -179,7 +180,7 @@ def test_json_has_its_shape() -> None:
 
 
 def test_html_is_one_page_without_script_and_without_other_files() -> None:
-    text = rendered("html", HOSTILE_FINDING, *of_every_class())
+    text = rendered("html", HOSTILE_FINDING, *of_every_class(), overlay=HOSTILE_OVERLAY)
     page = Page(text)
     assert not {"script", "link", "img", "iframe"} & set(page.tags)
     assert [] == page.links
@@ -199,7 +200,7 @@ def test_junit_has_a_case_for_each_operation_and_group() -> None:
     assert ["skipped"] == ends["createCustomer", "moves"]
     assert ["skipped"] == ends["listOrders", "finds"]
     assert ["failure"] == ends["listOrders", "moves"]
-    assert ["failure"] == ends["the whole target", "says yes"]
+    assert ["failure"] == ends["the whole backend", "says yes"]
     assert (3, 3) == (int(suite.get("failures", "")), len(suite.findall("testcase/failure")))
     assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped"))
     failure = cases["createCustomer", "says yes"][0]

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.commands.verify import verify
-from stub_server.verify.har import LARGEST, BadHar, Recording, archive, judged, read
+from stub_server.verify.har import LARGEST, BadHar, Recording, archive, read
+from stub_server.verify.outcome import of_recorded
 from stub_server.verify.showing import Showing
 
 from ..support.contract import document
@@ -73,7 +74,7 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
 def test_recorded_traffic_is_judged(tmp_path: Path) -> None:
     page = orjson.dumps(example("CustomerPage") | {"extra": 1}).decode()
     file = written(tmp_path, entry(text=page), entry(text=page), entry(f"{BASE}/logo.svg", text="<svg>"))
-    _, report = judged(read(file, BASE), document())
+    report = of_recorded(file, BASE, (), ()).report
     assert ("har", 2, 1) == (report.mode, report.requests, report.exit)
     assert [("undocumented-field", ["listCustomers"], 2)] == [
         (each.kind, each.operations, each.count) for each in report.divergences

@@ -10,7 +10,7 @@ from stub_server.verify.findings import CLASSES, Said
 from stub_server.verify.merging import basis_of, merged
 
 from ..support.contract import document
-from .reports import HOSTILE, NAME, OVERLAY, finding
+from .reports import HOSTILE, NAME, finding
 
 EVERY = tuple(document().operations)
 LISTS = (("listApiKeys", "~1api-keys"), ("listCustomers", "~1v2~1customers"))
@@ -20,12 +20,11 @@ def test_findings_of_a_class_with_one_pointer_are_one() -> None:
     found = [
         finding(operation="updateCustomer", cause="another", group="remembers"),
         finding(operation="createCustomer", target=Said(400, "a")),
-        finding(operation="createCustomer", target=Said(422, "b"), overlay=OVERLAY),
+        finding(operation="createCustomer", target=Said(422, "b")),
     ]
     [one] = merged(found, document(), EVERY)
     assert ["createCustomer", "updateCustomer"] == one.operations
     assert ("createCustomer", 3, "a") == (one.operation, one.count, one.target.excerpt)
-    assert OVERLAY == one.overlay
     assert {("createCustomer", "says_yes"), ("updateCustomer", "remembers")} == set(one.cases)
 
 

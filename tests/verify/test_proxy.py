@@ -14,9 +14,8 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.verify.har import judged, read
+from stub_server.verify.outcome import of_recorded
 
-from ..support.contract import document
 from ..support.estate import Estate
 from ..support.live import NO_TLS
 from ..support.processes import free_port
@@ -242,7 +241,7 @@ def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(home: Estate
         archive.write_bytes(own(proxied, "exchanges?format=har").body)
     report = proxied.watching.report()
     assert [] == report.divergences
-    _, again = judged(read(archive, address_of(home)), document())
+    again = of_recorded(archive, address_of(home), (), ()).report
     assert (report.requests, report.rows, report.divergences) == (again.requests, again.rows, again.divergences)
 
 

@@ -8,9 +8,9 @@ import pytest
 from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document_here, is_document_unchecked
 from stub_server.verify.building import Builder
-from stub_server.verify.fresh import NOWHERE, Fresh
-from stub_server.verify.resources import Catalogue, pointer_of
-from stub_server.verify.variants import Variant, Variants
+from stub_server.verify.places import pointer_of
+from stub_server.verify.resources import Catalogue
+from stub_server.verify.variants import NOWHERE, Fresh, Variant, Variants
 
 from ..support.contract import document
 

@@ -8,7 +8,7 @@ import pytest
 
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
-from stub_server.verify.resources import escaped
+from stub_server.verify.places import below
 from stub_server.verify.where import Where
 
 from ..support.contract import OPENAPI, document
@@ -24,8 +24,8 @@ def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
         if "x-counts-of" in node:
             return
         for key, value in node.items():
-            yield f"{pointer}/{escaped(key)}", key
-            yield from places(value, f"{pointer}/{escaped(key)}", key)
+            yield below(pointer, key), key
+            yield from places(value, below(pointer, key), key)
     elif isinstance(node, list):
         for number, value in enumerate(node):
             yield from places(value, f"{pointer}/{number}", name)

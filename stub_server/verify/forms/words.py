@@ -1,4 +1,4 @@
-"""What the forms of a report say in the same words."""
+"""Texts that the forms of a report share."""
 
 from __future__ import annotations
 
@@ -7,49 +7,14 @@ from collections.abc import Sequence
 
 from ..findings import Divergence, Report, Said
 
-GROUPS = {
-    "says_yes": "says yes",
-    "says_no": "says no",
-    "remembers": "remembers",
-    "finds": "finds",
-    "moves": "moves",
-}
-"""The groups of probes, as columns are headed."""
-_SHOWN = 3  # paths of one list that stay behind
+_SHOWN = 3  # paths of one list that are shown
 MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
 LEGEND = f"{MARKS['ok']} as the contract says, {MARKS['diverges']} diverges, {MARKS['unreached']} out of reach"
-CLASS_MEANINGS = {
-    "transport": "The target gave no answer that HTTP allows.",
-    "server-error": "The target answered 5xx.",
-    "missing-operation": "The target does not have the operation.",
-    "auth": "The target accepts a credential that the contract refuses, or refuses one that it accepts.",
-    "scope": "The target asks for other scopes than the contract.",
-    "stricter": "The target refuses a request that the contract accepts.",
-    "laxer": "The target accepts a request that the contract refuses.",
-    "not-persisted": "A value that was written is not read again.",
-    "not-deleted": "A record that was deleted is still there.",
-    "filter": "A filter returns other records than it should.",
-    "sort": "A list is in another order than was asked for.",
-    "paging": "The pages of a list are not the whole list, each record once.",
-    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
-    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
-    "lifecycle": "The target allows a move that the contract forbids, or forbids one that it allows.",
-    "reference": "A reference to a record that does not exist is accepted, or one that exists is refused.",
-    "figures": "A total or count does not follow from the records.",
-    "value": "A value in an answer is not the one that follows from the requests.",
-    "wrong-status": "The target answers with another documented status.",
-    "undocumented-status": "The target answers with a status that the operation does not document.",
-    "error-code": "A refusal has another code.",
-    "schema": "A body does not match its schema.",
-    "undocumented-field": "A body has a member that its schema does not name.",
-    "missing-header": "A documented header is missing.",
-}
-"""What each of `CLASSES` means."""
 _EXITS = {
-    0: "The target conforms",
-    1: "The target diverges",
-    2: "The run could not be made",
-    3: "The run reached less than was asked for",
+    0: "The backend conforms",
+    1: "The backend diverges",
+    2: "The run failed",
+    3: "The run reached less than --coverage asks for",
 }
 _DEFECTS = frozenset(("transport", "server-error"))
 _MOST_NAMES = 5
@@ -57,28 +22,24 @@ _MOST_NAMES = 5
 
 def advice(divergence: Divergence) -> str:
     """What to do about a divergence."""
-    report = "Report it to the owners of the target"
+    report = "Report it to the owners of the backend"
     if divergence.kind in _DEFECTS:
         return f"{report}: no contract allows this."
     if divergence.basis == "documented":
-        more = (
-            ""
-            if divergence.overlay is None
-            else ". With --write-overlay, a comment has the correction that follows the target"
-        )
-        return f"{report}: the source document shows the contract's side{more}."
+        more = "" if divergence.overlay is None else " --write-overlay FILE writes the correction as a comment."
+        return f"{report}: the source document shows what the contract says.{more}"
     if divergence.overlay is not None:
         return "Correct the sandbox: --write-overlay FILE writes an overlay for this."
-    return "The contract assumes this, and no overlay can change it: have your code expect what the target does."
+    return "The contract assumes this, and no overlay can change it: write your code for what the backend does."
 
 
 def operations_of(divergence: Divergence) -> str:
-    """The operations of a divergence and how often it was found, such as `createOrder, getOrder; 4 probes`."""
+    """The operations of a divergence and how often it was found: `createOrder, getOrder; 4 probes`."""
     return f"{_listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
 
 
 def request_of(divergence: Divergence) -> str:
-    """The request as a command, of several lines where its body has them. One that no shell takes has none."""
+    """The request as a command, of several lines if its body has several; without one if no shell can send it."""
     request = divergence.request
     return request.curl or f"{request.method} {request.path}"
 
@@ -89,8 +50,8 @@ def said(answer: Said) -> str:
 
 
 def summary(report: Report) -> str:
-    """What came of a run, in a sentence or two."""
-    hidden = f", and {report.hidden} that the baseline knows" if report.hidden else ""
+    """The result of a run, in a sentence or two."""
+    hidden = f", and {report.hidden} hidden by the baseline" if report.hidden else ""
     found = f"{_EXITS[report.exit]}: {_counted(len(report.divergences), 'divergence')}{hidden}."
     requests = _counted(report.requests, "request")
     if report.mode in ("har", "proxy"):
@@ -102,7 +63,7 @@ def summary(report: Report) -> str:
 
 
 def unreached(report: Report) -> dict[str, str]:
-    """What was not reached, such as `createOrder 201 409, getOrder 200`: by reason."""
+    """What was not reached, by reason: `createOrder 201 409, getOrder 200`."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for each in report.unreached:
         found[each.reason][each.operation].append(str(each.status))
@@ -113,7 +74,7 @@ def unreached(report: Report) -> dict[str, str]:
 
 
 def left_behind(report: Report) -> list[str]:
-    """The paths that stay in the target. Of many in one list the newest are shown; the JSON report has all."""
+    """The paths of records that were left behind: the newest of each list, and how many more the JSON report has."""
     lists: defaultdict[str, list[str]] = defaultdict(list)
     for path in report.left_behind:
         lists[path.rpartition("/")[0]].append(path)
@@ -121,7 +82,7 @@ def left_behind(report: Report) -> list[str]:
     for at, paths in lists.items():
         shown += paths[-_SHOWN:]
         if len(paths) > _SHOWN:
-            shown.append(f"{at}/…: {len(paths) - _SHOWN:,} more, all of them in the JSON report")
+            shown.append(f"{at}/…: {len(paths) - _SHOWN:,} more; the JSON report has all")
     return shown
 
 

@@ -1,4 +1,4 @@
-"""From every state that operations reach, every move that they could make; and what may be done below it."""
+"""Every move from every state that operations reach; and what is allowed to records that belong to others."""
 
 from __future__ import annotations
 
@@ -7,84 +7,69 @@ from typing import Any
 
 from ...contract.document import Operation
 from ..building import Builder
-from ..probe import Probe, Steps
-from ..resources import Resource, pointer_of
-from .accepting import away
+from ..places import below
+from ..probe import Journey, Probe
+from ..resources import Resource
 
 
-def depends(builder: Builder, resource: Resource) -> Steps:
-    """What may be done to a record with others below it, and to those in each of its states."""
+def depends(builder: Builder, resource: Resource) -> Journey:
+    """What is allowed to a record that others belong to, and to those others in each of its states."""
     below = [
         child
         for child in builder.catalogue.resources.values()
-        if child is not resource and resource in builder.needs(child.creates[0], builder.body(child.creates[0]))
+        if child is not resource and resource in builder.needs(child.creates[0])
     ]
     for child in below:
-        create = child.creates[0]
-        if not builder.may_make(create):
+        if not builder.may_prepare(child.creates[0]):
             continue
-        yield from builder.setup(builder.needs(create, builder.body(create)))
+        yield from builder.prepare(child.creates[0])
         yield builder.make(child)
-        if resource.update is not None:
-            body = {**builder.body(resource.update)}
-            yield _about(builder, resource.update, f"change {resource.role} with {child.role}", body)
-        if resource.delete is not None:
-            yield _about(builder, resource.delete, f"delete {resource.role} with {child.role}", None)
+        for verb, operation in (("change", resource.update), ("delete", resource.delete)):
+            if operation is not None:
+                learns = f"{verb} {resource.role} that has {child.role}"
+                yield _move(builder, operation, builder.body(operation), learns, keeps=False)
     if resource.lifecycle is None:
         return
     routes = _routes(builder, resource, list(_ways(builder, resource)))
     for state, (_, steps) in routes.items():
         for child in below:
             create = child.creates[0]
-            if not builder.may_make(create) or not steps:
+            if not builder.may_prepare(create) or not steps:
                 continue
-            needed = builder.needs(create, builder.body(create))
-            yield from builder.setup(needed)
+            yield from builder.prepare(create)
             yield builder.make(child)
             for by, sent in steps:
                 yield _move(builder, by, sent, f"to {state}")
             for operation in (create, child.update, child.delete):
                 if operation is not None:
-                    learns = f"{operation.id} below {resource.role} that is {state}"
-                    yield _about(builder, operation, learns, builder.body(operation))
+                    learns = f"{operation.id} while {resource.role} is {state}"
+                    yield _move(builder, operation, builder.body(operation), learns, keeps=False)
 
 
-def _about(builder: Builder, operation: Operation, learns: str, body: Any) -> Probe:
-    path, where = builder.path(operation), pointer_of(operation)
-    return Probe(operation, operation.method, path, "moves", learns, where, body=body, suspect="lifecycle", keeps=False)
-
-
-def moves(builder: Builder, resource: Resource) -> Steps:
+def moves(builder: Builder, resource: Resource) -> Journey:
     """From every state that operations reach, every move that they could make."""
     lifecycle, create = resource.lifecycle, resource.creates[0]
-    if lifecycle is None or not builder.may_make(create):
+    if lifecycle is None or not builder.may_prepare(create):
         return
     ways = list(_ways(builder, resource))
     routes = _routes(builder, resource, ways)
-    yield from builder.setup(builder.needs(create, builder.body(create)))
-    for state, route in routes.items():
+    yield from builder.prepare(create)
+    for state, (begin, steps) in routes.items():
         for operation, body in ways:
-            begin, steps = route
             yield builder.make(resource, **begin)
             for by, sent in steps:
                 yield _move(builder, by, sent, f"to {state}")
             learns = f"{operation.id}{' ' + str(body) if body else ''} from {state}"
             yield _move(builder, operation, body, learns)
             if resource.read is not None and operation != resource.delete:
-                yield Probe(
-                    resource.read, "GET", builder.path(resource.read), "moves", f"after {learns}",
-                    f"#/components/schemas/{resource.schema}/x-lifecycle", suspect="lifecycle",
-                )  # fmt: skip
-            if resource.delete is not None and operation != resource.delete:
-                yield away(builder, resource, resource.role)
+                where = below("#/components/schemas", resource.schema, "x-lifecycle")
+                yield builder.probe(resource.read, "moves", f"after {learns}", where, suspect="lifecycle")
+            if operation != resource.delete:
+                yield from builder.delete(resource, resource.role)
 
 
-def _move(builder: Builder, operation: Operation, body: Any, learns: str) -> Probe:
-    where = pointer_of(operation)
-    return Probe(
-        operation, operation.method, builder.path(operation), "moves", learns, where, body=body, suspect="lifecycle",
-        keeps=True,
-    )  # fmt: skip
+def _move(builder: Builder, operation: Operation, body: Any, learns: str, *, keeps: bool = True) -> Probe:
+    return builder.probe(operation, "moves", learns, body=body, suspect="lifecycle", keeps=keeps)
 
 
 def _ways(builder: Builder, resource: Resource) -> Iterator[tuple[Operation, Any]]:
@@ -136,5 +121,5 @@ def _leads(way: tuple[Operation, Any], field: str, state: str) -> bool:
 
 
 def _state(field: str, state: str) -> Any:
-    """What a member has in a state: a truth value where the state is `active` or not."""
+    """The value of a member in a state: true or false if the states are `active` and its opposite."""
     return state == "active" if field.startswith("is_") else state

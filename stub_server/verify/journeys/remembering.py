@@ -1,44 +1,42 @@
-"""What is created, changed and deleted is so when it is read again; what is sent twice is done once."""
+"""Whether reads show what was created, changed and deleted, and whether a repeated request has one effect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from ...contract.document import Operation
 from ...kernel.record import UniqueKey
-from ..building import Builder
-from ..probe import Probe, Steps
-from ..resources import Resource, pointer_of
-from .accepting import ready
+from ..building import SETUP, Builder
+from ..places import below, body_of, pointer_of
+from ..probe import Journey, Probe
+from ..resources import Resource
 from .finding import narrowing
-from .parts import parameter_at
+
+_SAME_BODY = "the same request with the same Idempotency-Key"
+_OTHER_BODY = "another body with the same Idempotency-Key"
 
 
-def repeats(builder: Builder, operation: Operation) -> Steps:
-    """An operation with a key for idempotency, sent again alike and with another body."""
-    if not operation.takes_key or not builder.may_make(operation):
+def repeats(builder: Builder, operation: Operation) -> Journey:
+    """An operation with an Idempotency-Key, then the same request again, and another body with the same key."""
+    if not operation.takes_key or not builder.may_prepare(operation):
         return
-    yield from ready(builder, operation)
+    yield from builder.prepare(operation)
     body, key = builder.body(operation), {"Idempotency-Key": builder.fresh.tag}
-    pointer = parameter_at(operation, "idempotency-key")
-
-    def probe(learns: str, sent: Any) -> Probe:
-        path = builder.path(operation)
-        return Probe(
-            operation, operation.method, path, "remembers", learns, pointer, body=sent, headers=key,
-            suspect="idempotency", keeps=False,
-        )  # fmt: skip
-
-    yield replace(probe("with an Idempotency-Key", body), suspect="")
-    yield probe("the same request again with its Idempotency-Key", body)
+    pointer = _key_at(operation)
     other = builder.fresh.renewed({**(body or {}), **_another(builder, operation)})
-    yield probe("another body with that Idempotency-Key", other)
+    for learns, sent, suspect in (
+        ("with an Idempotency-Key", body, ""),
+        (_SAME_BODY, body, "idempotency"),
+        (_OTHER_BODY, other, "idempotency"),
+    ):
+        yield builder.probe(
+            operation, "remembers", learns, pointer, body=sent, headers=key, suspect=suspect, keeps=False
+        )
 
 
 def _another(builder: Builder, operation: Operation) -> dict[str, Any]:
-    """A member that makes a body another one."""
+    """A member with another value; in a body without text, all members."""
     properties = (builder.catalogue.body(operation) or {}).get("properties", {})
     for name, node in properties.items():
         schema = builder.catalogue.document.resolve(node)
@@ -47,111 +45,68 @@ def _another(builder: Builder, operation: Operation) -> dict[str, Any]:
     return {name: builder.variants.sample(builder.catalogue.document.resolve(n)) for name, n in properties.items()}
 
 
-def remembers(builder: Builder, resource: Resource) -> Steps:
-    """What is created, changed and deleted is so when it is read again."""
+def remembers(builder: Builder, resource: Resource) -> Journey:
+    """Create a record, change it and delete it, and read it after each."""
     create = resource.creates[0]
-    if not builder.may_make(create):
+    if not builder.may_prepare(create):
         return
-    yield from builder.setup(builder.needs(create, builder.body(create)))
-    role = resource.role
+    yield from builder.prepare(create)
     body = builder.body(create)
     key = {"Idempotency-Key": builder.fresh.tag} if create.takes_key else {}
 
-    def probe(operation: Operation, learns: str, **more: Any) -> Probe:
-        made = {"group": "remembers", "pointer": pointer_of(operation), "path": builder.path(operation), **more}
-        return Probe(operation, operation.method, learns=learns, **made)
+    def probe(operation: Operation, learns: str, suspect: str, pointer: str = "", **more: Any) -> Probe:
+        return builder.probe(operation, "remembers", learns, pointer, suspect=suspect, **more)
 
-    def read(learns: str, suspect: str, about: Operation) -> Steps:
-        pointer = pointer_of(about)
+    def read(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
         if resource.read is not None:
-            yield probe(resource.read, learns, suspect=suspect, pointer=pointer, about=about)
-        if resource.list is not None:
-            narrowed = narrowing(builder, resource, resource.list)
-            if narrowed:
-                yield probe(
-                    resource.list,
-                    f"{learns}, in the list",
-                    suspect=suspect,
-                    query=narrowed,
-                    pointer=pointer,
-                    narrowed=True,
-                    about=about,
-                )
+            yield probe(resource.read, learns, suspect, pointer_of(about), about=about)
 
-    yield probe(create, "create", body=body, makes=role, headers=key)
-    yield from read("what was created", "not-persisted", create)
+    def listed(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
+        if resource.list is not None and (query := narrowing(builder, resource, resource.list)):
+            yield probe(resource.list, learns, suspect, pointer_of(about), query=query, narrowed=True, about=about)
+
+    yield probe(create, "create", "", body=body, makes=resource.role, headers=key)
+    yield from read("the created record", "not-persisted", create)
+    yield from listed("the created record, in the list", "not-persisted", create)
     if key:
-        idempotency = parameter_at(create, "idempotency-key")
-        yield probe(
-            create,
-            "the same request again with its Idempotency-Key",
-            body=body,
-            headers=key,
-            suspect="idempotency",
-            pointer=idempotency,
-        )
-        other = builder.body(create)
-        yield probe(
-            create,
-            "another body with that Idempotency-Key",
-            body=other,
-            headers=key,
-            suspect="idempotency",
-            pointer=idempotency,
-        )
-    for parent in builder.needs(create, body):
+        for learns, sent in ((_SAME_BODY, body), (_OTHER_BODY, builder.body(create))):
+            yield probe(create, learns, "idempotency", _key_at(create), body=sent, headers=key)
+    for parent in builder.needs(create):
         if parent.read is not None:
-            yield probe(parent.read, f"{parent.role} with it", suspect="figures")
+            yield probe(parent.read, f"{parent.role} after the create", "figures")
             stats = builder.catalogue.document.operations.get("getProjectStats")
             if parent.key == "projectId" and stats is not None:
-                yield probe(stats, "the figures with it", suspect="figures")
-    if resource.update is not None:
-        yield from _updates(builder, resource, probe, read)
-    if resource.delete is not None:
-        delete = resource.delete
-        yield probe(delete, "delete", suspect="not-deleted")
-        gone = pointer_of(delete)
-        if resource.read is not None:
-            yield probe(resource.read, "what was deleted", suspect="not-deleted", pointer=gone, about=delete)
-        yield probe(delete, "delete again", suspect="not-deleted", pointer=gone)
-        if resource.list is not None and (narrowed := narrowing(builder, resource, resource.list)):
-            yield probe(
-                resource.list, "the list without it", suspect="not-deleted", query=narrowed, pointer=gone,
-                narrowed=True, about=delete,
-            )  # fmt: skip
+                yield probe(stats, "the statistics after the create", "figures")
+    if (update := resource.update) is not None:
+        for member, value in list(builder.body(update).items())[:4]:
+            if resource.lifecycle is None or member != resource.lifecycle.field:
+                yield probe(update, f"change {member} alone", "not-persisted", body={member: value})
+                yield from read("the changed record", "not-persisted", update)
+                yield from listed("the changed record, in the list", "not-persisted", update)
+    if (delete := resource.delete) is not None:
+        yield probe(delete, "delete", "not-deleted")
+        yield from read("the deleted record", "not-deleted", delete)
+        yield probe(delete, "delete again", "not-deleted")
+        yield from listed("the list after the delete", "not-deleted", delete)
 
 
-def _updates(builder: Builder, resource: Resource, probe: Any, read: Any) -> Steps:
-    update = resource.update
-    assert update is not None
-    body = builder.body(update)
-    for member in list(body)[:4]:
-        if resource.lifecycle is not None and member == resource.lifecycle.field:
-            continue
-        yield probe(update, f"change {member} alone", body={member: body[member]}, suspect="not-persisted")
-        yield from read("what was changed", "not-persisted", update)
-
-
-def unique(builder: Builder, resource: Resource) -> Steps:
-    """What no second record may have, in another spelling too."""
+def unique(builder: Builder, resource: Resource) -> Journey:
+    """A second record with a value that must be unique, also in another spelling."""
     create = resource.creates[0]
-    if not builder.may_make(create):
+    if not builder.may_prepare(create):
         return
-    yield from builder.setup(builder.needs(create, builder.body(create)))
-    path, schema = builder.path(create), f"{pointer_of(create)}/requestBody/content/application~1json/schema"
+    yield from builder.prepare(create)
     body = builder.body(create)
-    yield Probe(create, create.method, path, "setup", "create", pointer_of(create), body=body, makes=resource.role)
-    for member, again in duplicates(builder.catalogue.document.unique.get(resource.schema, ()), body):
-        pointer = f"{schema}/properties/{member}"
+    yield builder.probe(create, SETUP, "create", body=body, makes=resource.role)
+    for member, again in _duplicates(builder.catalogue.document.unique.get(resource.schema, ()), body):
+        pointer = below(body_of(create), "properties", member)
         copied = {**builder.body(create), member: again}
-        yield Probe(
-            create, create.method, path, "remembers", f"{member} once more", pointer, body=copied, keeps=False,
-            is_checked=False,
-        )  # fmt: skip
+        learns = f"{member} that another record has"
+        yield builder.probe(create, "remembers", learns, pointer, body=copied, keeps=False, is_checked=False)
 
 
-def duplicates(keys: Iterable[UniqueKey], body: Any) -> Iterator[tuple[str, str]]:
-    """Members of unique keys, as they were sent and in the spellings that the keys do not tell apart."""
+def _duplicates(keys: Iterable[UniqueKey], body: Any) -> Iterator[tuple[str, str]]:
+    """Members of unique keys, as they were sent and in spellings that count as equal."""
     for key in keys:
         member = key.members[0]
         value = body.get(member)
@@ -162,3 +117,11 @@ def duplicates(keys: Iterable[UniqueKey], body: Any) -> Iterator[tuple[str, str]
             yield member, f"{value[:3]}.{value[3:6]}.{value[6:9]}-{value[9:]}"
         if "case" in key.ignores and value.upper() != value:
             yield member, value.upper()
+
+
+def _key_at(operation: Operation) -> str:
+    """The pointer to the parameter Idempotency-Key, else to the operation."""
+    for number, parameter in enumerate(operation.parameters):
+        if parameter.name.lower() == "idempotency-key":
+            return pointer_of(operation, "parameters", number)
+    return pointer_of(operation)

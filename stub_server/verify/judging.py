@@ -1,0 +1,271 @@
+"""Says in what the answer to a probe departs: by the contract, by what both twins answered, and by what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from ..contract.document import JSON, Document, Operation
+from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
+from .conformity import Conformity
+from .exchange import Answer, Exchange, code_of
+from .findings import BESIDE, RANKS, Finding, Said
+from .places import Places, pointer_of
+from .probe import Flaw, Probe, Roles, Seen, roles_in
+from .resources import Catalogue, Steps, at
+from .showing import Showing
+from .target import Target
+
+_SEVERAL = frozenset(("schema", "value"))
+"""Classes of which an answer may have several findings, each with its own cause."""
+_SEEN_LATER = frozenset(("not-persisted", "idempotency", "figures", "paging"))
+"""Suspicions of a probe that a value confirms, unless the same value has departed before."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What the journeys of a run share."""
+
+    catalogue: Catalogue
+    target: Target
+    showing: Showing
+    unknown_id: str
+    settle: float
+    """Seconds in which a change must show in what is read."""
+    found: Callable[[Finding], None]
+    answered: Callable[[Probe, int], None]
+    """Called with each probe whose answer was judged, and the status."""
+    clock: TargetClock = field(default_factory=TargetClock)
+    constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
+    """Values that the twins share and that follow from nothing: theirs and the target's, by place."""
+    unanswered: list[Operation] = field(default_factory=list)
+    """Operations that may have changed something without an answer."""
+    strange: set[str] = field(default_factory=set)
+    """Ids of records that the target made although the contract refuses the request: that finding is enough."""
+    document: Document = field(init=False)
+    conformity: Conformity = field(init=False)
+    defaults: Mapping[str, set[Any]] = field(init=False)
+    unique: frozenset[str] = field(init=False)
+    """Codes that refuse a second record with a value that must be unique."""
+
+    def __post_init__(self) -> None:
+        self.document = self.catalogue.document
+        self.conformity = Conformity(self.document, self.showing)
+        self.defaults = _defaults(self.document)
+        keys = (key for keys in self.document.unique.values() for key in keys)
+        self.unique = frozenset(key.code for key in keys if key.code is not None)
+
+
+class Judge:
+    """One per journey."""
+
+    def __init__(self, run: Run, roles: Roles) -> None:
+        self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
+        self._run = run
+        self._departed: dict[tuple[str, str], str] = {}  # values that differ, with the pointer that was reported
+
+    def findings(self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment) -> list[Finding]:
+        """In what the target departs: findings of one class, and those of `BESIDE`."""
+        operation = probe.operation
+        found = self._run.conformity.findings(self._without_strange(exchange, operation), operation, probe.group)
+        own = self._status(probe, exchange, seen)
+        found += self._values(probe, exchange, seen, second, moment) if own is None else [own]
+        found.sort(key=lambda finding: RANKS[finding.kind])
+        main = [finding for finding in found if finding.kind not in BESIDE]
+        main = [each for each in main if each.kind == main[0].kind] if main and main[0].kind in _SEVERAL else main[:1]
+        return [*main, *(finding for finding in found if finding.kind in BESIDE)]
+
+    def findings_alone(self, probe: Probe, exchange: Exchange, seen: Seen) -> list[Finding]:
+        """In what the target departs, without a twin: by the contract, and by the order that was asked for."""
+        status = exchange.answer.status
+        found = self._run.conformity.findings(exchange, probe.operation, probe.group)
+        if not found and status < 300 and probe.suspect == "sort":
+            found = [*self._sorted(probe, exchange, seen)]
+        if not found and 300 <= status < 500:
+            title = f"{probe.learns}: answered {status}, expected 200."
+            found = [self._finding("stricter", probe, exchange, Said(200, "an answer"), "refused", title)]
+        return found
+
+    def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
+        """The finding of a flaw in the answer to a probe."""
+        expected = Said(exchange.answer.status, flaw.expected)
+        return self._finding(flaw.kind, probe, exchange, expected, flaw.title, f"{flaw.title}.")
+
+    # -- the status
+
+    def _status(self, probe: Probe, exchange: Exchange, seen: Seen) -> Finding | None:
+        target, twin = seen.target, seen.twin
+        if target.status == 0 or target.status >= 500:
+            return None  # the contract allows neither
+        codes = code_of(seen.body), code_of(seen.twin_body)
+        if probe.operation is None:
+            is_no = target.status in (404, 405)
+            return None if is_no else self._unlike("laxer", probe, exchange, twin, f"{probe.learns} is answered")
+        if target.status == twin.status:
+            if target.status < 400 or codes[0] == codes[1]:
+                return None
+            code = "without a code" if codes[0] is None else f"with the code {self._run.showing.name(codes[0])}"
+            title, cause = f"{probe.learns}: {target.status} {code}.", f"code {codes[0]} for {codes[1]}"
+            return self._finding("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
+        if 200 <= target.status < 300 and 200 <= twin.status < 300:
+            return self._unlike("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
+        if 200 <= twin.status < 300:
+            kind = {401: "auth", 403: "scope"}.get(target.status) or probe.suspect or "stricter"
+            return self._unlike(kind, probe, exchange, twin, "refused")
+        if 200 <= target.status < 300:
+            kind = {401: "auth", 403: "scope"}.get(twin.status, "") or probe.suspect or self._laxer(codes[1])
+            cause = probe.learns.rpartition(": ")[2]  # what the contract refuses in a body or a parameter
+            return self._unlike(kind, probe, exchange, twin, cause)
+        kind = probe.suspect if probe.suspect in ("auth", "scope") else "wrong-status"
+        return self._unlike(kind, probe, exchange, twin, f"{target.status} for {twin.status}")
+
+    def _laxer(self, code: str | None) -> str:
+        """The class of a success in place of a refusal with a code."""
+        if code in self._run.unique:
+            return "uniqueness"
+        return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(code or "", "laxer")
+
+    # -- the values
+
+    def _values(
+        self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment
+    ) -> Iterator[Finding]:
+        if probe.operation is None or seen.target.status >= 300 or seen.twin.status >= 300 or seen.body is None:
+            return
+        steps = self._run.catalogue.entries_at(probe.operation)
+        if steps is None and not _is_own(probe):
+            return
+        bodies = seen.body, seen.twin_body, second.json()
+        if probe.suspect == "paging":  # which records are on a page depends on the order of those of one instant
+            theirs, ours = (at(body, steps or ()) for body in bodies[:2])
+            if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) != len(ours):
+                difference = Difference(steps or (), f"{len(ours)} entries", f"{len(theirs)} entries", "list")
+                yield self._differs(probe, exchange, difference)
+            return
+        differences = [*self.comparing.differences(*bodies, moment, None if probe.narrowed else steps)]
+        strange = [each for each in differences if each.kind == "filter"]
+        for difference in strange or differences:  # what else differs follows from strange records
+            yield self._differs(probe, exchange, difference)
+        if probe.suspect == "sort":
+            yield from self._sorted(probe, exchange, seen)
+
+    def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
+        operation = probe.operation
+        assert operation is not None
+        member, kind = ".".join(difference.at) or "the body", difference.kind
+        got, wanted = str(difference.got), str(difference.expected)
+        if kind in ("list", "filter"):
+            title = f"{probe.learns}: {member} has {got}."
+        elif kind == "reference":
+            got = self._run.showing.value(difference.got)
+            title = f"{probe.learns}: {member} is not {wanted}."
+        else:
+            got, wanted = (self._run.showing.value(value) for value in (difference.got, difference.expected))
+            title = f"{probe.learns}: {member} is {got}, not {wanted}."
+        known = member.rpartition(".")[2], got
+        if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
+            name = next(iter(probe.query))
+            number = next(n for n, parameter in enumerate(operation.parameters) if parameter.name == name)
+            pointer = pointer_of(operation, "parameters", number)
+            probe = replace(probe, about=None, learns=f"filtered by {name}", pointer=pointer)
+            title = f"{probe.learns}: {member} has {got}."
+        elif kind in ("value", "reference") and (probe.suspect not in _SEEN_LATER or known in self._departed):
+            here = self._member_at(operation, exchange.answer.status, difference.at)
+            probe = replace(probe, about=None, pointer=self._departed.setdefault(known, here))
+        elif kind != "filter" and probe.suspect:
+            kind = probe.suspect
+        elif kind == "list":
+            kind = "value"
+        expected = Said(exchange.answer.status, f"{member}: {wanted}")
+        return self._finding(kind, probe, exchange, expected, member, title, got=f"{member}: {got}")
+
+    def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
+        """The pointer to the schema of a member of an answer."""
+        where = pointer_of(operation, "responses", status, "content", JSON, "schema")
+        response = operation.responses.get(status)
+        if response is None or JSON not in response.media:
+            return pointer_of(operation, "responses")
+        places = Places(self._run.document)
+        found = places.of(where, response.media[JSON])
+        for step in steps:
+            while any(place.schema.get("type") == "array" for place in found):
+                found = places.step(found, 0)
+            found = places.step(found, step) or found
+        return found[0].pointer
+
+    def _sorted(self, probe: Probe, exchange: Exchange, seen: Seen) -> Iterator[Finding]:
+        assert probe.operation is not None
+        steps = self._run.catalogue.entries_at(probe.operation)
+        entries = at(seen.body, steps) if steps else None
+        option = str(probe.query.get("sort", ""))
+        key = option.removeprefix("-")
+        values: list[Any] = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
+        kinds = {type(value) for value in values}
+        if len(kinds) != 1 or not kinds <= {str, int, float}:
+            return
+        if kinds == {str} and not probe.narrowed and any(instant_of(value) is None for value in values):
+            return  # how a target orders letters and accents is not in the contract
+        values = [value.casefold() if isinstance(value, str) else value for value in values]
+        if values != sorted(values, reverse=option.startswith("-")):
+            title = f"The entries are not in the order of {option}."
+            yield self._finding("sort", probe, exchange, Said(200, f"entries by {option}"), option, title)
+
+    # -- findings
+
+    def _unlike(self, kind: str, probe: Probe, exchange: Exchange, twin: Answer, cause: str) -> Finding:
+        """A finding about the status."""
+        title = f"{probe.learns}: answered {exchange.answer.status}, expected {twin.status}."
+        return self._finding(kind, probe, exchange, self._run.showing.said(twin), cause, title)
+
+    def _finding(
+        self, kind: str, probe: Probe, exchange: Exchange, expected: Said, cause: str, title: str, got: str = ""
+    ) -> Finding:
+        said = self._run.showing.said(exchange.answer, exchange.request)
+        about = probe.about or probe.operation
+        name = "" if about is None else about.id
+        pointer = probe.pointer
+        if about is not None and kind in ("wrong-status", "error-code"):
+            pointer = pointer_of(about, "responses")
+        return Finding(
+            kind,
+            name,
+            probe.group,
+            pointer,
+            cause,
+            f"{name or probe.path} · {title}",
+            self._run.showing.shown(exchange.request, probe.operation),
+            Said(said.status, got) if got else said,
+            expected,
+        )
+
+    def _without_strange(self, exchange: Exchange, operation: Operation | None) -> Exchange:
+        """The exchange, with no strange records in a list."""
+        steps = None if operation is None else self._run.catalogue.entries_at(operation)
+        body = exchange.answer.json() if steps and self._run.strange else None
+        entries = at(body, steps or ())
+        if not isinstance(entries, list):
+            return exchange
+        entries[:] = [e for e in entries if not isinstance(e, dict) or e.get("id") not in self._run.strange]
+        return exchange._replace(answer=exchange.answer._replace(body=orjson.dumps(body)))
+
+
+def _is_own(probe: Probe) -> bool:
+    """Whether an answer is about what the journey made."""
+    return bool(probe.makes) or probe.method != "GET" or any(roles_in([probe.path, *probe.query.values()]))
+
+
+def _defaults(document: Document) -> Mapping[str, set[Any]]:
+    """By the name of a member: its defaults in requests, and the states of records."""
+    made: dict[str, set[Any]] = {"error": {True, False}}
+    for schema in document.raw["components"]["schemas"].values():
+        for name, node in schema.get("properties", {}).items():
+            default = document.resolve(node).get("default")
+            if isinstance(default, (str, bool)):
+                made.setdefault(name, set()).add(default)
+    for lifecycle in document.lifecycles.values():
+        states: set[Any] = {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
+        made.setdefault(lifecycle.field, set()).update(states)
+    return made
