@@ -26,7 +26,6 @@ from ..scenarios.scenario import ProjectSpec, Scenario
 from .keys import MAIN_ID, pair_of
 from .script import Script
 
-SOURCES = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")  # where buyers come from
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
 MAIN_KEY: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
 
@@ -97,8 +96,8 @@ class Merchant:
             for name in (plan_id, f"{ident} {plan['name'].casefold()}"):  # the id forgets accents, the name does not
                 self._claim(name, spec.node, "the plan", plan["name"])
             if not is_draft and share > 0:
-                offer = Offer(project, plan, share * spec.share, at, closes, stopped, blueprint.bumps, SOURCES)
-                self.offers.append(offer)
+                number, sales = len(self.offers), share * spec.share
+                self.offers.append(Offer(number, project, plan, sales, at, closes, stopped, blueprint.bumps))
         usual = {plan["name"] for plan, _ in blueprint.plans}
         for number, (fields, names) in enumerate(blueprint.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), now)

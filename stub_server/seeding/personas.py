@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from ..domain.calendar import add_interval
-from ..drawing.purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer
+from ..drawing.purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer, is_of_one
 from ..drawing.rhythm import moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body
@@ -36,9 +36,9 @@ class Story:
     @property
     def monthly(self) -> Offer:
         """A monthly plan, one without a trial if there is one."""
-        monthly = [offer for offer in self.offers if _is_of_one(offer.plan, "month")]
+        monthly = [offer for offer in self.offers if is_of_one(offer.plan, "month")]
         plain = (offer for offer in monthly if not offer.plan["trial_period_days"])
-        return next(plain, None) or self.plan(lambda plan: _is_of_one(plan, "month"), "a monthly plan")
+        return next(plain, None) or self.plan(lambda plan: is_of_one(plan, "month"), "a monthly plan")
 
     @property
     def one_time(self) -> Offer:
@@ -83,17 +83,13 @@ class Story:
     def on_leap_day(self, interval: str) -> list[Purchase]:
         """A membership that began on 29 February."""
         offer = self.plan(
-            lambda plan: _is_of_one(plan, interval) and not plan["trial_period_days"],
+            lambda plan: is_of_one(plan, interval) and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
         )
         latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
         noons = (datetime(year, 2, 29, 12, tzinfo=UTC) for year in range(latest.year, 0, -1) if isleap(year))
         at = int(next(noon for noon in noons if noon <= latest).timestamp()) * 1000
         return [(offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid", (PAID,)))]
-
-
-def _is_of_one(plan: Body, interval: str) -> bool:
-    return bool(plan["interval"] == interval and plan["interval_count"] == 1)
 
 
 STORIES: dict[str, Callable[[Story], list[Purchase]]] = {

@@ -17,7 +17,7 @@ from ..domain.documents import normalise
 from ..domain.projects import known_plans, new_plan, new_product, new_project
 from ..domain.subscriptions import CHARGED
 from ..drawing.draw import stream
-from ..drawing.purchases import CARD, PAID, Fate, Offer, cart
+from ..drawing.purchases import PAID, Fate, Offer, cart
 from ..drawing.rhythm import moment
 from ..engine import resources
 from ..kernel.clock import DAY, HOUR, iso
@@ -26,7 +26,7 @@ from ..kernel.problem import Refusal
 from ..kernel.record import Body
 from ..scenarios.files import Node
 from ..scenarios.requests import RequestSchemas, expand
-from ..scenarios.scenario import PersonaSpec, RecordSpec, Scenario
+from ..scenarios.scenario import PersonaSpec, RecordSpec
 from .merchant import move_project
 from .personas import STORIES, Story
 from .sales import Sales
@@ -48,9 +48,9 @@ class Records:
     Each record is planned with its node, the place in the file that an error names. Methods raise ScenarioError.
     """
 
-    def __init__(self, sales: Sales, requests: RequestSchemas, begun: int, scenario: Scenario) -> None:
-        self.sales, self.script, self.requests = sales, sales.script, requests
-        self.begun, self.scenario, self.in_use, self.now = begun, scenario, sales.buyers.in_use, sales.script.end
+    def __init__(self, sales: Sales, requests: RequestSchemas, begun: int) -> None:
+        self.sales, self.script, self.scenario, self.requests = sales, sales.script, sales.scenario, requests
+        self.begun, self.in_use, self.now = begun, sales.buyers.in_use, sales.script.end
         self.defaults = sales.script.sandbox.rules.defaults
         self._created: dict[str, int] = {}  # when each id and document was, in ms
         self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.offers}
@@ -104,14 +104,14 @@ class Records:
         self._claim(ident, node, f"customer has the id {ident}")
         public = self._add_customer(fields, ident, first, node)
         for offer, at, fate in purchases:
-            self.sales.foresee(offer, at, fate)
+            self.sales.foresee(offer.plan, at, fate)
             self.script.add(at, self._careful, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
         abroad = buyer["address"].get("country") not in (None, "BR")
-        once = fate.outcome == "paid" and offer.plan["interval"] is None and CARD in offer.plan["payment_methods"]
-        method, shop = CARD if abroad and once else "pix", self.sales.shop
+        once = fate.outcome == "paid" and offer.plan["interval"] is None and CHARGED in offer.plan["payment_methods"]
+        method, shop = CHARGED if abroad and once else "pix", self.sales.shop
         shop.buy(self.script.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
 
     # -- explicit records
@@ -220,7 +220,7 @@ class Records:
         if document not in self.in_use:  # whoever buys without being known becomes a customer, as in createPixOrder
             self._add_customer(from_buyer(buyer)[0], named_uuid("customer", "of", ident), at, node)
         fate = Fate(outcome, (PAID,))
-        self.sales.foresee(Offer({}, plan, 0.0, at, self.now, None, (), ()), at, fate)
+        self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))
         self.script.add(at, self._careful, node, self._buy, fields, buyer, fate, ident)
 
