@@ -104,6 +104,8 @@ class Records:
         self._claim(ident, node, f"customer has the id {ident}")
         public = self._add_customer(fields, ident, first, node)
         for offer, at, fate in purchases:
+            if at < offer.opens:
+                raise spec.node.fail(f"the story {spec.story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
             self.script.add(at, self._careful, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
 

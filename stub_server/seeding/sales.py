@@ -113,6 +113,10 @@ class Sales:
             self._newcomers -= buyer is not None and not visit.is_new
         if buyer is not None:
             self.buyers.remember(buyer)
+        elif not self.buyers.recent:
+            raise self.scenario.root["orders"].fail(
+                "nobody is left to buy: raise `customers`, which counts named ones too"
+            )
         else:
             buyer = self.buyers.returning(self.luck, project)
             if project in buyer.joined:  # nobody holds the same membership twice
