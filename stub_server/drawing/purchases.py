@@ -62,7 +62,7 @@ class Offer:
 
 
 def is_of_one(plan: Body, interval: str) -> bool:
-    """Whether a plan is paid every week, month or year, and not every second or third one."""
+    """Whether a plan is paid every `interval`, not every second or third one."""
     return bool(plan["interval"] == interval and plan["interval_count"] == 1)
 
 
@@ -91,7 +91,7 @@ def cart(rng: Random, offer: Offer) -> Body:
 
 
 class Fate(NamedTuple):
-    """`outcome` is how the first order ends (`partly` is a partial refund).
+    """What becomes of a purchase. `outcome` is how the first order ends (`partly` is a partial refund).
 
     `renewals` are the outcomes of the periods in order; the last one repeats. `any` is in time, late or
     declined at first, at random.
@@ -111,14 +111,14 @@ class Fate(NamedTuple):
         return len(self.renewals) if last == LAPSE else len(self.renewals) - 1 if last == CANCEL else math.inf
 
 
-def drawn(rng: Random, method: str) -> Fate:
+def draw_fate(rng: Random, method: str) -> Fate:
     """A random fate of a first order by a method."""
     outcome = OUTCOMES[method].draw(rng)
     return paying(rng, outcome, method) if outcome in PAYING else Fate(outcome)
 
 
 def paying(rng: Random, outcome: str, method: str) -> Fate:
-    """A random fate of a buyer who pays for some periods and then stops."""
+    """A random fate of a buyer who pays the first order and some periods, and then stops."""
     lapsed, left = ENDS[method]
     periods = int(math.log(1 - rng.random()) / math.log(1 - lapsed - left))
     end = LAPSE if rng.random() * (lapsed + left) < lapsed else CANCEL
@@ -126,7 +126,7 @@ def paying(rng: Random, outcome: str, method: str) -> Fate:
 
 
 def unpaid(method: str) -> Fate:
-    """How an order ends that nobody pays: a card is declined at once, a code expires."""
+    """The fate of an order that nobody pays: a card is declined at once, a PIX or boleto expires."""
     return Fate("failed" if method == CHARGED else "expired")
 
 

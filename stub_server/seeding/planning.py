@@ -10,7 +10,7 @@ from ..domain.calendar import add_interval
 from ..domain.subscriptions import CHARGED
 from ..drawing import purchases
 from ..drawing.draw import Weighted, stream
-from ..drawing.purchases import LAPSE, PAID, Fate, Offer, drawn, expected_orders, is_of_one, paying, unpaid
+from ..drawing.purchases import LAPSE, PAID, Fate, Offer, draw_fate, expected_orders, is_of_one, paying, unpaid
 from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..scenarios.files import Node
@@ -77,7 +77,7 @@ class Planner:
         method = Weighted((method, share) for method, share in usual.items() if method in methods).draw(rng)
         if method == "boleto" and self.now - at < SETTLED and "pix" in methods:
             method = "pix"  # a boleto would not be settled by now
-        return Visit(at, offer, method, drawn(rng, method))
+        return Visit(at, offer, method, draw_fate(rng, method))
 
     # -- whole plans
 

@@ -43,9 +43,9 @@ OUTCOMES = ("pending", "paid", "expired", "canceled", "failed", "refunded")
 
 
 class Records:
-    """Plans what one scenario names. `in_use` are the ids, names and documents that records have.
+    """Plans what the scenario names. `in_use` are the ids, names and documents that records have.
 
-    Each record is planned with its node, the place in the file that an error names. Methods raise ScenarioError.
+    A node is the place in the file that an error names. Methods raise ScenarioError.
     """
 
     def __init__(self, sales: Sales, requests: RequestSchemas, begun: int) -> None:
@@ -53,7 +53,7 @@ class Records:
         self.begun, self.in_use, self.now = begun, sales.buyers.in_use, sales.script.end
         self.defaults = sales.script.sandbox.rules.defaults
         self._created: dict[str, int] = {}  # when each id and document was, in ms
-        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.offers}
+        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.planner.offers}
         self._orders: list[tuple[Node, str, str, int]] = []
 
     def plan(self) -> None:
@@ -68,22 +68,22 @@ class Records:
             self._record(number, spec)
 
     def check(self) -> None:
-        """Whether every order has the status that it was to have."""
+        """Check at the end that every order has the status that the scenario gives it."""
         for node, ident, outcome, at in self._orders:
             order = self.script.store.orders.open(ident)
             if order is None or order.public["status"] != outcome:
                 raise node.fail(f"an order of {iso(at)} cannot be {outcome} yet; give it more days_ago")
 
-    def _careful(self, node: Node, action: Callable[..., object], *args: Any) -> None:
-        """Do something; what the rules refuse is the scenario's fault."""
+    def _checked(self, node: Node, action: Callable[..., object], *args: Any) -> None:
+        """Call an action; what the rules refuse is an error of the file."""
         try:
             action(*args)
         except Refusal as refusal:
             raise node.fail(refusal.message) from None
 
     def _later(self, at: int, node: Node, change: Callable[..., object], *args: Any) -> None:
-        """Record a step at its time."""
-        self.script.add(at, self._careful, node, self.script.step, change, *args)
+        """Plan a step at an instant."""
+        self.script.add(at, self._checked, node, self.script.step, change, *args)
 
     def _claim(self, name: str, node: Node, what: str) -> None:
         """Use an id, name or document that only one record can have."""
@@ -98,7 +98,7 @@ class Records:
         given = fields.pop("id", None)
         self.requests.check("CustomerCreate", fields, node.fail)
         rng = stream(sandbox.seed, "personas", spec.name)
-        purchases = STORIES[spec.story](Story(self.sales.offers, self.now, spec, rng))
+        purchases = STORIES[spec.story](Story(self.sales.planner.offers, self.now, spec, rng))
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[spec.name] = str(given or named_uuid("customer", spec.name)).lower()
         self._claim(ident, node, f"customer has the id {ident}")
@@ -107,7 +107,7 @@ class Records:
             if at < offer.opens:
                 raise spec.node.fail(f"the story {spec.story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
-            self.script.add(at, self._careful, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
+            self.script.add(at, self._checked, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
@@ -132,14 +132,14 @@ class Records:
         if kind == "order":
             fields.setdefault("paymentMethod", "pix")
         self.requests.check(schema, fields, node.fail)
-        usual = self.sales.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
+        usual = self.sales.planner.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
         at = self._created[ident] = self._time(own, usual, node)
         if "projectId" in fields:
             project = fields["projectId"] = fields["projectId"].lower()
             if project not in self.in_use:
                 raise node.fail("projectId names no project of this scenario")
             self._check_older(node, kind, project, "project", at)
-        self._careful(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
+        self._checked(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
 
     def _time(self, own: Body, usual: int, node: Node) -> int:
         """When a record is created, in ms."""
@@ -160,7 +160,7 @@ class Records:
         return at
 
     def _check_older(self, node: Node, kind: str, ident: str, what: str, at: int) -> None:
-        """A record is created after those that it needs."""
+        """Check that a record is created after one that it needs."""
         created = self._created.get(ident)
         if created is not None and created > at:
             raise node.fail(f"the {kind} is older than its {what}, which is of {iso(created)}")
@@ -224,7 +224,7 @@ class Records:
         fate = Fate(outcome, (PAID,))
         self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))
-        self.script.add(at, self._careful, node, self._buy, fields, buyer, fate, ident)
+        self.script.add(at, self._checked, node, self._buy, fields, buyer, fate, ident)
 
     def _buy(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
         customer = self.script.store.customers.holder("document", normalise(buyer["document"]))
@@ -233,7 +233,7 @@ class Records:
 
 
 def _resolved(fields: Body) -> Body:
-    """References by name as ids."""
+    """The fields of a record with ids in place of references `@name`."""
 
     def ident(reference: Any, kind: str) -> Any:
         is_name = isinstance(reference, str) and reference.startswith("@")

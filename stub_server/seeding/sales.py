@@ -9,7 +9,7 @@ from ..domain.orders import expires_at
 from ..domain.subscriptions import CHARGED
 from ..drawing.draw import Weighted
 from ..drawing.purchases import PAYING, Fate, Offer, cart, expected_orders, unpaid
-from ..drawing.rhythm import Rhythm, moment
+from ..drawing.rhythm import moment
 from ..engine.draft import Draft
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body, Record
@@ -30,14 +30,11 @@ UNPAID_FOR = 30 * HOUR  # so long before now a PIX is still open: who does not p
 class Sales:
     """The crowd, which buys until there are as many orders as the scenario wants."""
 
-    def __init__(
-        self, script: Script, scenario: Scenario, shop: Shop, buyers: Buyers, offers: list[Offer], rhythm: Rhythm
-    ) -> None:
-        self.script, self.scenario, self.shop, self.buyers = script, scenario, shop, buyers
-        self.offers, self.rhythm = offers, rhythm
-        self.planner, self.luck = Planner(script.sandbox.seed, offers, rhythm), shop.luck
+    def __init__(self, script: Script, scenario: Scenario, shop: Shop, buyers: Buyers, planner: Planner) -> None:
+        self.script, self.scenario, self.shop, self.buyers, self.planner = script, scenario, shop, buyers, planner
+        self.luck = shop.luck
         self._named: list[tuple[int, str]] = []  # when those whom the scenario names buy, and which plan
-        self._stops = {offer.project["id"]: offer.stopped for offer in offers if offer.stopped is not None}
+        self._stops = {offer.project["id"]: offer.stopped for offer in planner.offers if offer.stopped is not None}
         self._waiting = 0  # visits to come whose order waits for payment now
         self._lacking = 0  # purchases of the last days to come
         self._newcomers = 0  # new buyers among them
@@ -54,11 +51,11 @@ class Sales:
         scenario, node = self.scenario, self.scenario.root
         people = max(0, scenario.customers - self.buyers.named)
         is_lacking = scenario.orders > self.planner.planned
-        if (scenario.owing or is_lacking) and not any(offer.share for offer in self.offers):
+        if (scenario.owing or is_lacking) and not any(offer.share for offer in self.planner.offers):
             asked = node["everybody" if scenario.owing else "orders"]
             raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
         if scenario.owing:
-            self.buyers.gather(people, self.rhythm.start)
+            self.buyers.gather(people, self.planner.rhythm.start)
             self._come(iter(self.planner.debts(people, node["everybody"])))
         else:
             self.buyers.gather(people, self.script.end)
@@ -80,10 +77,10 @@ class Sales:
             self.script.add(begins, self._fill, until)
         return newcomers
 
-    # -- a visit, from coming to a second try
+    # -- one visit, from its begin to a second try
 
     def _come(self, visits: Iterator[Visit]) -> None:
-        """Have the next visit begin at its time, and after it the others."""
+        """Queue the next visit, which queues the one after it: so the queue stays short."""
         visit = next(visits, None)
         if visit is not None:
             self.script.add(visit.begins, self._begin, visit, visits)
@@ -98,7 +95,7 @@ class Sales:
             self.script.add(visit.at, self._purchase, visit._replace(is_new=False), buyer)
 
     def _purchase(self, visit: Visit, buyer: Buyer | None = None) -> None:
-        """An order of somebody who has signed up before, or else of somebody new or one who comes back."""
+        """Somebody orders: `buyer`, who has signed up before, or else somebody new or one who comes back."""
         if visit.fate.outcome == "pending":
             self._waiting -= 1
         if self._is_sold_out(visit.offer.plan):
@@ -167,7 +164,7 @@ class Sales:
         )
 
     def _is_sold_out(self, plan: Body, customer_id: str | None = None) -> bool:
-        """Whether a plan has no seat for one of the crowd: those whom the scenario names find theirs."""
+        """Whether a plan has no seat for one of the crowd; those whom the scenario names have theirs reserved."""
         most = plan["max_subscribers"]
         if most is None:
             return False
@@ -177,19 +174,20 @@ class Sales:
     # -- the last days, which make good what the plan did not foresee
 
     def _fill(self, until: int) -> None:
-        """Have as many people buy until an instant as its share of what is lacking by now; at last all of it."""
-        script, now, end, rng = self.script, self.script.now, self.script.end, self.planner.rng
+        """Queue purchases until an instant: its share of what is lacking by now, and at last all of it."""
+        script, now, end = self.script, self.script.now, self.script.end
+        rng, rhythm = self.planner.rng, self.planner.rhythm
         named = sum(at > now for at, _ in self._named)
         renewals = sum(self._will_order(timer) for timer in script.sandbox.timers.pending(end))
         lacking = self.scenario.orders - len(script.store.orders) - self._waiting - named - renewals
-        low, high = self.rhythm.share(now), self.rhythm.share(until)
+        low, high = rhythm.share(now), rhythm.share(until)
         is_last = until == end - QUIET
         wanted = lacking if is_last else round(lacking * (high - low) / max(high - low, 1 - low))
         for _ in range(self._newcomers - max(0, lacking)):  # more than will buy
             self._newcomers -= 1
             script.add(now + int((until - now) * rng.random()), self.buyers.enter_other)
         for _ in range(wanted):
-            script.add(self.rhythm.at(low + (high - low) * rng.random()), self._sell)
+            script.add(rhythm.at(low + (high - low) * rng.random()), self._sell)
         self._lacking = lacking
 
     def _will_order(self, timer: Timer) -> bool:
