@@ -65,7 +65,7 @@ class Planner:
         until = self.now if offer.stopped is None else min(self.now, offer.stopped)
         return expected_orders(offer.plan, visit.method, visit.fate, visit.at, until)
 
-    def choice(self, is_wanted: Callable[[Offer], bool]) -> Weighted[Offer] | None:
+    def weighted(self, is_wanted: Callable[[Offer], bool]) -> Weighted[Offer] | None:
         """The offers of a kind, to draw from by their shares; None if nothing of the kind is sold."""
         found = [(offer, offer.share) for offer in self.offers if offer.share and is_wanted(offer)]
         return Weighted(found) if found else None
@@ -84,7 +84,7 @@ class Planner:
     def debts(self, count: int, asked: Node) -> list[Visit]:
         """So many people with a monthly membership whose last period is over and not paid. Raises ScenarioError."""
         rng, found = self.rng, []
-        offers = self.choice(lambda offer: is_of_one(offer.plan, "month"))
+        offers = self.weighted(lambda offer: is_of_one(offer.plan, "month"))
         if offers is None:
             raise asked.fail("nobody can owe: no active project of `projects` has a monthly plan")
         for _ in range(count):
@@ -100,7 +100,7 @@ class Planner:
     def waiting(self, count: int) -> list[Visit]:
         """So many people who have ordered lately and whose orders are not paid yet; none if only cards are taken."""
         rng, now, found = self.rng, self.now, []
-        offers = self.choice(lambda offer: offer.closes >= now and offer.plan["payment_methods"] != [CHARGED])
+        offers = self.weighted(lambda offer: offer.closes >= now and offer.plan["payment_methods"] != [CHARGED])
         if offers is None:
             return []
         for _ in range(count):
@@ -121,16 +121,16 @@ class Planner:
         rng, share = self.rng, self.rhythm.share
         last = share(self.now - LAST_DAYS)
         spans = [(offer, share(offer.opens), min(share(offer.closes), last)) for offer in self.offers]
-        choices = Weighted(((offer, low, high), offer.share) for offer, low, high in spans)
+        weighted = Weighted(((offer, low, high), offer.share) for offer, low, high in spans)
         later = sum(
             offer.share * max(0, share(offer.closes) - last) / (high - low) for offer, low, high in spans if high > low
         )
-        later /= choices.sums[-1]  # visits in the last days for each one before
+        later /= weighted.sums[-1]  # visits in the last days for each one before
         found: list[Visit] = []
         turns = 0
         while (room := orders - self.planned - max(waiting, len(found) * later)) >= 1 and turns < 2 * orders + 100:
             turns += 1
-            offer, low, high = choices.draw(rng)
+            offer, low, high = weighted.draw(rng)
             visit = self.visit(rng, offer, max(self.rhythm.at(low + (high - low) * rng.random()), offer.opens + MINUTE))
             if self.expected(visit) > room:
                 visit = visit._replace(fate=unpaid(visit.method))  # nobody renews what was never paid

@@ -159,7 +159,7 @@ class Sales:
     def _on_sale(self) -> Weighted[Offer] | None:
         """What somebody new can buy now."""
         now = self.script.now
-        return self.planner.choice(
+        return self.planner.weighted(
             lambda offer: offer.opens < now <= offer.closes and not self._is_sold_out(offer.plan)
         )
 
