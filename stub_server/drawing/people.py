@@ -38,7 +38,7 @@ SUPERQUADRA_FLATS = [f"Apto {floor}0{unit}" for floor in range(1, 7) for unit in
 # have no common divisor, so all spellings occur with each block.
 FLATS = [f"Apto {floor}{zero}{unit}" for floor in range(1, 19) for unit in range(1, 5) for zero in ("", "0")]
 FLATS += [f"Bloco {block}, {flat}" for turn, block in enumerate("ABCD") for flat in FLATS[turn::17]]
-WITH_DIGITS = 0.2  # of e-mail addresses; those that somebody else has already get digits too
+WITH_DIGITS = 0.2  # of e-mail addresses, besides those that get a number to differ from others
 PARTICLES = ("da", "das", "de", "do", "dos", "e")
 FROM_FAKER = 0.06  # share of people whose given name comes from Faker
 DRAWS = 400  # of names from Faker
@@ -88,7 +88,7 @@ class People:
                 continue
             local, _, domain = person["email"].partition("@")
             if person["email"] in emails and person["type"] == "individual":
-                # Whose address somebody has already writes the whole name, and only then a number.
+                # Somebody whose address is in use takes the whole name, and a number only if that is in use too.
                 local = ".".join(plain_ascii(word) for word in person["name"].split() if word not in PARTICLES)
             email, room = f"{local}@{domain}", 10
             while email in emails:

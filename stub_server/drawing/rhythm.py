@@ -41,7 +41,7 @@ class Rhythm:
     """
 
     def __init__(self, start_ms: int, end_ms: int) -> None:
-        self.start, self._end = start_ms, end_ms
+        self.start, self.end = start_ms, end_ms
         first = (start_ms + BRASILIA) // HOUR
         limits: list[int] = [start_ms, *range((first + 1) * HOUR - BRASILIA, end_ms, HOUR), end_ms]
         self._starts = limits[:-1]
@@ -65,7 +65,7 @@ class Rhythm:
 
     def share(self, at_ms: int) -> float:
         """The share of the period's purchases that are made before an instant."""
-        if not self.start <= at_ms < self._end:
+        if not self.start <= at_ms < self.end:
             return 0.0 if at_ms < self.start else 1.0
         hour = bisect(self._starts, at_ms) - 1
         done = (at_ms - self._starts[hour]) / self._lengths[hour] * self._weights[hour]

@@ -17,31 +17,31 @@ from ..kernel.record import Body
 from .script import Script
 
 BUYERS_METADATA: tuple[dict[str, str], ...] = ({},) * 7 + ({"origin": "checkout"}, {"newsletter": "true"})
-#: Of those who have signed up and have not bought yet.
+# Of those who have signed up and have not bought yet.
 OTHERS_METADATA: tuple[dict[str, str], ...] = ({},) * 2 + ({"origin": "landing_page"},) * 2 + ({"newsletter": "true"},)
-RECENT = 512  # one of so many newest customers comes back, each as likely as the others
-RENUMBERED = 0.15  # within as long as the sandbox's past
-WAITED = 0.04  # of those who come, while companies with letters in their CNPJ have waited
+RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
+RENUMBERED = 0.15  # of the customers, while the past lasts: they have a new mobile number
+WAITED = 0.04  # of those who come once a CNPJ may have letters, as long as companies with such a CNPJ wait
 
 
 class Buyer:
     """Somebody with an id who is or will be a customer, and may come back.
 
-    `order_copy` is the customer as the next order carries it, `number` perhaps a later mobile number, `joined` the
-    projects of which they bought a plan. Id, customer and number follow from the seed and the place in the crowd:
-    people are the same whatever the time.
+    `order_copy` is the customer as the next order has it, `new_number` a mobile number that they get later, `joined`
+    the projects of which they bought a plan. Id, customer and new number follow from the seed and the place in the
+    crowd: people are the same whatever the time.
     """
 
-    def __init__(self, ident: str, customer: Body, number: str | None) -> None:
-        self.id, self.customer, self.number = ident, customer, number
+    def __init__(self, ident: str, customer: Body, new_number: str | None) -> None:
+        self.id, self.customer, self.new_number = ident, customer, new_number
         self.order_copy = as_buyer(customer)
         self.joined: set[str] = set()
 
 
 class Buyers:
-    """Turns persons into customers.
+    """Creates customers. `in_use` are the documents of those whom the scenario names, `named` is how many these are.
 
-    `in_use` are the documents that the scenario gives to somebody, `named` is how many customers it names.
+    `recent` are the newest buyers, of whom some come back.
     """
 
     def __init__(self, script: Script, people: People, seed: int, rhythm: Rhythm, in_use: set[str]) -> None:
@@ -56,12 +56,12 @@ class Buyers:
         self.named = self._remembered = 0
 
     def gather(self, count: int, at: int) -> None:
-        """Have so many persons come, as they may be at an instant (ms), whose documents nobody has yet."""
+        """Draw so many persons, as they may be at an instant (ms); those whose document is in use do not come."""
         crowd = self.people.crowd(self._luck, count, at)
         self._crowd = _buyers(crowd, self._moves, self._ids, self.in_use)
 
     def _next(self, at: int) -> Buyer | None:
-        """Who comes at an instant: companies with letters in their CNPJ wait until there are such, then come singly."""
+        """Who comes at an instant: companies whose CNPJ has letters wait until such are issued, then come singly."""
         if at >= ALPHANUMERIC_SINCE_MS and self._too_new and self._letters.random() < WAITED:
             return self._too_new.pop()
         for buyer in self._crowd:
@@ -77,7 +77,7 @@ class Buyers:
             return None
         fields = buyer.customer | {"metadata": pick(rng, metadata)}
         resources.add_customer(draft, new_customer(fields, self.defaults, iso(draft.now)) | {"id": buyer.id})
-        if buyer.number is not None:
+        if buyer.new_number is not None:
             share = self.rhythm.share(draft.now) + self._moves.random()
             if share < 1:
                 since = max(draft.now + MINUTE, self.rhythm.at(share))
@@ -92,7 +92,7 @@ class Buyers:
         return buyer
 
     def remember(self, buyer: Buyer) -> None:
-        """Somebody buys for the first time, and may come back."""
+        """Keep somebody who buys for the first time among the recent buyers."""
         if self._remembered < RECENT:
             self.recent.append(buyer)
         else:
@@ -100,7 +100,7 @@ class Buyers:
         self._remembered += 1
 
     def returning(self, rng: Random, project: str) -> Buyer:
-        """One of the recent buyers: somebody who has not joined the project, if it can be."""
+        """One of the recent buyers, in most cases one who has not joined the project."""
         buyer, tries = pick(rng, self.recent), 12
         while project in buyer.joined and tries:
             buyer, tries = pick(rng, self.recent), tries - 1
@@ -116,21 +116,21 @@ class Buyers:
         self.script.step(self.newcomer, self._idle, OTHERS_METADATA)
 
     def _renumber(self, draft: Draft, buyer: Buyer) -> None:
-        """A customer has another mobile number from now on; orders keep what they were sent."""
+        """Give a customer the new mobile number; earlier orders keep the old one."""
         row = draft.open(draft.store.customers, buyer.id)
         assert row is not None  # nobody deletes one
         phones = row.public["phones"]
-        phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": buyer.number}}
+        phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": buyer.new_number}}
         changed = changed_customer(row.public, {"phones": phones}, iso(draft.now))
         resources.change(draft, draft.store.customers, row, changed)
         buyer.order_copy = buyer.order_copy | {"phones": flat_phones(phones)}
 
 
 def _buyers(crowd: Iterator[Body], moves: Random, ids: Random, in_use: set[str]) -> Iterator[Buyer]:
-    """Those of a crowd whose documents nobody has yet.
+    """Those of a crowd whose documents are not in use.
 
-    Seldom all of them come. A generator that is left over must not refer to the actors, or a cycle would keep the whole
-    sandbox in memory.
+    Seldom all of them come: a function of the module, since a generator that is left over must not refer to the actors,
+    or a cycle would keep the whole sandbox in memory.
     """
     for person in crowd:
         luck, ident, number = moves.random(), uuid_text(ids.getrandbits(128)), mobile_number(moves)

@@ -29,6 +29,7 @@ from ..store import memory
 from ..store.memory import Store
 from .buyers import Buyers
 from .merchant import Merchant
+from .planning import Planner
 from .records import Records
 from .sales import Sales
 from .script import Script
@@ -37,16 +38,16 @@ from .shop import Shop
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # The pools of names come from one Faker for all sandboxes: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
-# A sandbox is kept as it was filled, so that the next one like it is a copy: so many, of so many records in all.
+# Sandboxes are kept as they were filled, so that the next one like them is a copy: so many, of so many records in all.
 MOST_COPIES, MOST_KEPT = 8, 200_000
-SHARED_FOR = HOUR  # while the clock runs, a sandbox filled so long ago still serves
+SHARED_FOR = HOUR  # while the clock runs, a sandbox that was filled so long ago is still copied
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
-#: Scenario and its text, seed, secret and base URL: what decides the data of a sandbox, but for its now.
+#: What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret and base URL.
 Key = tuple[str, str, int, bytes, str]
 
 
 class Seeding:
-    """Fills sandboxes. What all of them share is read once, when the first one is filled."""
+    """Fills sandboxes. Catalogue and names are read once, when the first one is filled."""
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas, by which the records of a file are checked."""
@@ -76,7 +77,7 @@ class Seeding:
             del self._kept[next(iter(self._kept))]  # the one that was filled first
 
     def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
-        """Fill an empty sandbox as another one was, if such a one is kept. Raises ScenarioError."""
+        """Fill an empty sandbox with a copy of one that was filled alike, if there is one. Raises ScenarioError."""
         kept = self._kept.get(self._key(sandbox, secret))
         if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (0 if sandbox.clock.frozen else SHARED_FOR):
             return False
@@ -109,10 +110,11 @@ class Seeding:
             sandbox.credentials = merchant.plan_keys(self._scopes)
             rhythm = Rhythm(start, now)
             buyers = Buyers(script, people, seed, rhythm, merchant.in_use)
-            sales = Sales(script, Shop(script, stream(seed, "lives")), buyers, merchant.offers, rhythm)
-            records = Records(sales, self._requests, begun, scenario)
+            shop, planner = Shop(script, stream(seed, "lives")), Planner(seed, merchant.offers, rhythm)
+            sales = Sales(script, scenario, shop, buyers, planner)
+            records = Records(sales, self._requests, begun)
             records.plan()
-            sales.plan(scenario)
+            sales.plan()
             script.run()
             records.check()
         sandbox.sample = _sample(store, merchant.offers)
@@ -124,9 +126,9 @@ def _records(sandbox: Sandbox) -> int:
 
 @contextmanager
 def _silent(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
-    """Raise no events until the block calls what it is given: nobody listens before the first webhook.
+    """Raise no events until the block calls the function that it gets: nobody listens before the first webhook.
 
-    In the past people pay by themselves and deliveries follow the standard schedule, whatever the settings say.
+    Until the block ends, the sandbox has the standard settings: no autopay, and the standard schedule of deliveries.
     """
     rules, settings = sandbox.rules, sandbox.settings
     lifecycles = {
@@ -154,14 +156,14 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # What was created is there to stay: it joins the old objects without being looked through first.
+            # What was created stays: this moves it to the oldest generation, without a first look through it.
             gc.freeze()
             gc.unfreeze()
             gc.enable()
 
 
 def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:
-    """Ids to try operations with: what sells best, and the newest PIX order that waits for payment."""
+    """Ids to try operations with: of what sells best, and of the newest PIX order that waits for payment."""
     sample: dict[str, str] = {}
     open_offers = [o for o in offers if o.project["status"] == "active" and o.plan["status"] == "active"]
     if open_offers:

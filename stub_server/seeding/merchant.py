@@ -26,15 +26,14 @@ from ..scenarios.scenario import ProjectSpec, Scenario
 from .keys import MAIN_ID, pair_of
 from .script import Script
 
-SOURCES = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")  # where buyers come from
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
 MAIN_KEY: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
 
 
 class Merchant:
-    """Opens the projects, and stops some of them. `in_use` are the ids and names that a project or plan has.
+    """Plans what the merchant does from the first day, `begun` (ms), to now. Methods raise ScenarioError.
 
-    `begun` is the merchant's first day (ms). What it plans may raise ScenarioError.
+    `offers` are the plans that the crowd buys, `in_use` the ids and names that projects and plans have.
     """
 
     def __init__(self, script: Script, scenario: Scenario, secret: bytes, begun: int) -> None:
@@ -82,13 +81,15 @@ class Merchant:
             wanted = office_hour_before(rng, now - (spec.stopped_days_ago - 1) * DAY)
             stopped = min(now - HOUR, max(opened + 2 * HOUR, wanted))
             script.add(stopped, script.step, move_project, ident, spec.status)
-        at, plan_ids = opened, {}
-        plans = spec.plans or blueprint.plans
-        for fields, share in plans:
+        at, usual = opened, {plan["name"] for plan, _ in blueprint.plans}
+        alike: dict[str, str] = {}  # plan id -> the blueprint's plan that unlocks the same products
+        for fields, share in spec.plans or blueprint.plans:
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), now)
             plan_id = named_uuid("plan", slug, plain_ascii(fields["name"]))
             plan = new_plan({"projectId": ident, **fields, "status": "active"}, self.defaults["Plan"], iso(at))
-            plan["id"] = plan_ids[plan["name"]] = plan_id
+            plan["id"] = plan_id
+            like = "Anual" if plan["billing_type"] == "one_time" else "Mensal"
+            alike[plan_id] = plan["name"] if plan["name"] in usual else like
             script.add(at, script.step, resources.add_plan, plan)
             closes = now if stopped is None else stopped
             if fields.get("status") == "inactive":  # it was sold until four months ago
@@ -97,15 +98,12 @@ class Merchant:
             for name in (plan_id, f"{ident} {plan['name'].casefold()}"):  # the id forgets accents, the name does not
                 self._claim(name, spec.node, "the plan", plan["name"])
             if not is_draft and share > 0:
-                offer = Offer(project, plan, share * spec.share, at, closes, stopped, blueprint.bumps, SOURCES)
-                self.offers.append(offer)
-        usual = {plan["name"] for plan, _ in blueprint.plans}
+                number, sales = len(self.offers), share * spec.share
+                self.offers.append(Offer(number, project, plan, sales, at, closes, stopped, blueprint.bumps))
         for number, (fields, names) in enumerate(blueprint.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), now)
-            # A plan that the blueprint lacks unlocks what a year does if it is paid once, else what a month does.
-            like = {plan["name"]: "Anual" if plan.get("billing_type") == "one_time" else "Mensal" for plan, _ in plans}
-            known = [i for name, i in plan_ids.items() if (name if name in usual else like[name]) in names]
-            body = {"projectId": ident, **fields, "planIds": known or [*plan_ids.values()]}
+            unlocking = [plan_id for plan_id, name in alike.items() if name in names]
+            body = {"projectId": ident, **fields, "planIds": unlocking or [*alike]}
             product = new_product(body, self.defaults["Product"], iso(at))
             product["id"] = named_uuid("product", slug, str(number))
             script.add(at, script.step, resources.add_product, product)
@@ -119,7 +117,7 @@ class Merchant:
     # -- webhooks and keys
 
     def _opened(self, rng: Random, days_old: int, soonest: int) -> int:
-        """An office hour about so many days ago."""
+        """An office hour about so many days ago, at least `soonest` ms after the first day began."""
         return max(self.begun + soonest, min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE))
 
     def plan_webhooks(self) -> int | None:

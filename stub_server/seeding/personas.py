@@ -1,4 +1,4 @@
-"""Stories of personas: what customers whom a test asks for by name have bought, true at every now."""
+"""Stories of personas: what the customers have bought whom tests ask for by name, whatever the now."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from random import Random
 
 from ..domain.calendar import add_interval
-from ..drawing.purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer
+from ..drawing.purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer, is_of_one
 from ..drawing.rhythm import moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body
 from ..scenarios.scenario import PersonaSpec
 
 SWAY = 8 * HOUR  # no story depends on the hour
-Purchase = tuple[Offer, int, Fate]
+Purchase = tuple[Offer, int, Fate]  # what, when (ms), and what becomes of the order
 
 
 class Story:
-    """What a story is made of: the plans on sale, and ways to name moments."""
+    """What a story is told with: the plans on sale, the best selling one first, and likely instants."""
 
     def __init__(self, offers: list[Offer], now: int, spec: PersonaSpec, rng: Random) -> None:
         self.now, self.spec, self.rng = now, spec, rng
@@ -36,26 +36,26 @@ class Story:
     @property
     def monthly(self) -> Offer:
         """A monthly plan, one without a trial if there is one."""
-        monthly = [offer for offer in self.offers if _is_of_one(offer.plan, "month")]
+        monthly = [offer for offer in self.offers if is_of_one(offer.plan, "month")]
         plain = (offer for offer in monthly if not offer.plan["trial_period_days"])
-        return next(plain, None) or self.plan(lambda plan: _is_of_one(plan, "month"), "a monthly plan")
+        return next(plain, None) or self.plan(lambda plan: is_of_one(plan, "month"), "a monthly plan")
 
     @property
     def one_time(self) -> Offer:
         """A plan that is paid once."""
         return self.plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
 
-    def days(self, count: float, sway: int = SWAY) -> int:
+    def days_ago(self, count: float, sway: int = SWAY) -> int:
         """About so many days ago, at a likely hour."""
         return moment(self.rng, self.now - int(count * DAY), sway)
 
     def bought(self, outcome: str, days: float, offer: Offer | None = None) -> list[Purchase]:
         """One purchase, of the monthly plan unless another is given, so many days ago."""
-        return [(offer or self.monthly, self.days(days), Fate(outcome, (PAID,)))]
+        return [(offer or self.monthly, self.days_ago(days), Fate(outcome, (PAID,)))]
 
     def renewed(self, days: float, *renewals: str, sway: int = SWAY) -> list[Purchase]:
         """A monthly membership with one of these renewals a period; the last period ended about so many days ago."""
-        offer, ended = self.monthly, self.days(days, sway)
+        offer, ended = self.monthly, self.days_ago(days, sway)
         trial: int = offer.plan["trial_period_days"] * DAY
         return [(offer, add_interval(ended, "month", 1, -len(renewals)) - trial, Fate("paid", renewals))]
 
@@ -73,7 +73,7 @@ class Story:
         """One purchase a day, which ends in every way."""
         offer = self.one_time
         ways = ("paid", "paid", "expired", "canceled", "failed", "refunded")
-        return [(offer, self.days(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
+        return [(offer, self.days_ago(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
 
     def on_trial(self) -> list[Purchase]:
         """A membership whose trial has not ended."""
@@ -83,17 +83,13 @@ class Story:
     def on_leap_day(self, interval: str) -> list[Purchase]:
         """A membership that began on 29 February."""
         offer = self.plan(
-            lambda plan: _is_of_one(plan, interval) and not plan["trial_period_days"],
+            lambda plan: is_of_one(plan, interval) and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
         )
         latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
         noons = (datetime(year, 2, 29, 12, tzinfo=UTC) for year in range(latest.year, 0, -1) if isleap(year))
         at = int(next(noon for noon in noons if noon <= latest).timestamp()) * 1000
         return [(offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid", (PAID,)))]
-
-
-def _is_of_one(plan: Body, interval: str) -> bool:
-    return bool(plan["interval"] == interval and plan["interval_count"] == 1)
 
 
 STORIES: dict[str, Callable[[Story], list[Purchase]]] = {

@@ -17,7 +17,7 @@ from ..domain.documents import normalise
 from ..domain.projects import known_plans, new_plan, new_product, new_project
 from ..domain.subscriptions import CHARGED
 from ..drawing.draw import stream
-from ..drawing.purchases import CARD, PAID, Fate, Offer, cart
+from ..drawing.purchases import PAID, Fate, Offer, cart
 from ..drawing.rhythm import moment
 from ..engine import resources
 from ..kernel.clock import DAY, HOUR, iso
@@ -26,7 +26,7 @@ from ..kernel.problem import Refusal
 from ..kernel.record import Body
 from ..scenarios.files import Node
 from ..scenarios.requests import RequestSchemas, expand
-from ..scenarios.scenario import PersonaSpec, RecordSpec, Scenario
+from ..scenarios.scenario import PersonaSpec, RecordSpec
 from .merchant import move_project
 from .personas import STORIES, Story
 from .sales import Sales
@@ -43,17 +43,17 @@ OUTCOMES = ("pending", "paid", "expired", "canceled", "failed", "refunded")
 
 
 class Records:
-    """Plans what one scenario names. `in_use` are the ids, names and documents that records have.
+    """Plans what the scenario names. `in_use` are the ids, names and documents that records have.
 
-    Each record is planned with its node, the place in the file that an error names. Methods raise ScenarioError.
+    A node is the place in the file that an error names. Methods raise ScenarioError.
     """
 
-    def __init__(self, sales: Sales, requests: RequestSchemas, begun: int, scenario: Scenario) -> None:
-        self.sales, self.script, self.requests = sales, sales.script, requests
-        self.begun, self.scenario, self.in_use, self.now = begun, scenario, sales.buyers.in_use, sales.script.end
+    def __init__(self, sales: Sales, requests: RequestSchemas, begun: int) -> None:
+        self.sales, self.script, self.scenario, self.requests = sales, sales.script, sales.scenario, requests
+        self.begun, self.in_use, self.now = begun, sales.buyers.in_use, sales.script.end
         self.defaults = sales.script.sandbox.rules.defaults
         self._created: dict[str, int] = {}  # when each id and document was, in ms
-        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.offers}
+        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.planner.offers}
         self._orders: list[tuple[Node, str, str, int]] = []
 
     def plan(self) -> None:
@@ -68,22 +68,22 @@ class Records:
             self._record(number, spec)
 
     def check(self) -> None:
-        """Whether every order has the status that it was to have."""
+        """Check at the end that every order has the status that the scenario gives it."""
         for node, ident, outcome, at in self._orders:
             order = self.script.store.orders.open(ident)
             if order is None or order.public["status"] != outcome:
                 raise node.fail(f"an order of {iso(at)} cannot be {outcome} yet; give it more days_ago")
 
-    def _careful(self, node: Node, action: Callable[..., object], *args: Any) -> None:
-        """Do something; what the rules refuse is the scenario's fault."""
+    def _checked(self, node: Node, action: Callable[..., object], *args: Any) -> None:
+        """Call an action; what the rules refuse is an error of the file."""
         try:
             action(*args)
         except Refusal as refusal:
             raise node.fail(refusal.message) from None
 
     def _later(self, at: int, node: Node, change: Callable[..., object], *args: Any) -> None:
-        """Record a step at its time."""
-        self.script.add(at, self._careful, node, self.script.step, change, *args)
+        """Plan a step at an instant."""
+        self.script.add(at, self._checked, node, self.script.step, change, *args)
 
     def _claim(self, name: str, node: Node, what: str) -> None:
         """Use an id, name or document that only one record can have."""
@@ -98,20 +98,22 @@ class Records:
         given = fields.pop("id", None)
         self.requests.check("CustomerCreate", fields, node.fail)
         rng = stream(sandbox.seed, "personas", spec.name)
-        purchases = STORIES[spec.story](Story(self.sales.offers, self.now, spec, rng))
+        purchases = STORIES[spec.story](Story(self.sales.planner.offers, self.now, spec, rng))
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[spec.name] = str(given or named_uuid("customer", spec.name)).lower()
         self._claim(ident, node, f"customer has the id {ident}")
         public = self._add_customer(fields, ident, first, node)
         for offer, at, fate in purchases:
-            self.sales.foresee(offer, at, fate)
-            self.script.add(at, self._careful, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
+            if at < offer.opens:
+                raise spec.node.fail(f"the story {spec.story!r} begins on {iso(at)}, before its plan: raise `months`")
+            self.sales.foresee(offer.plan, at, fate)
+            self.script.add(at, self._checked, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
         abroad = buyer["address"].get("country") not in (None, "BR")
-        once = fate.outcome == "paid" and offer.plan["interval"] is None and CARD in offer.plan["payment_methods"]
-        method, shop = CARD if abroad and once else "pix", self.sales.shop
+        once = fate.outcome == "paid" and offer.plan["interval"] is None and CHARGED in offer.plan["payment_methods"]
+        method, shop = CHARGED if abroad and once else "pix", self.sales.shop
         shop.buy(self.script.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
 
     # -- explicit records
@@ -130,14 +132,14 @@ class Records:
         if kind == "order":
             fields.setdefault("paymentMethod", "pix")
         self.requests.check(schema, fields, node.fail)
-        usual = self.sales.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
+        usual = self.sales.planner.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
         at = self._created[ident] = self._time(own, usual, node)
         if "projectId" in fields:
             project = fields["projectId"] = fields["projectId"].lower()
             if project not in self.in_use:
                 raise node.fail("projectId names no project of this scenario")
             self._check_older(node, kind, project, "project", at)
-        self._careful(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
+        self._checked(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
 
     def _time(self, own: Body, usual: int, node: Node) -> int:
         """When a record is created, in ms."""
@@ -158,7 +160,7 @@ class Records:
         return at
 
     def _check_older(self, node: Node, kind: str, ident: str, what: str, at: int) -> None:
-        """A record is created after those that it needs."""
+        """Check that a record is created after one that it needs."""
         created = self._created.get(ident)
         if created is not None and created > at:
             raise node.fail(f"the {kind} is older than its {what}, which is of {iso(created)}")
@@ -220,9 +222,9 @@ class Records:
         if document not in self.in_use:  # whoever buys without being known becomes a customer, as in createPixOrder
             self._add_customer(from_buyer(buyer)[0], named_uuid("customer", "of", ident), at, node)
         fate = Fate(outcome, (PAID,))
-        self.sales.foresee(Offer({}, plan, 0.0, at, self.now, None, (), ()), at, fate)
+        self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))
-        self.script.add(at, self._careful, node, self._buy, fields, buyer, fate, ident)
+        self.script.add(at, self._checked, node, self._buy, fields, buyer, fate, ident)
 
     def _buy(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
         customer = self.script.store.customers.holder("document", normalise(buyer["document"]))
@@ -231,7 +233,7 @@ class Records:
 
 
 def _resolved(fields: Body) -> Body:
-    """References by name as ids."""
+    """The fields of a record with ids in place of references `@name`."""
 
     def ident(reference: Any, kind: str) -> Any:
         is_name = isinstance(reference, str) and reference.startswith("@")

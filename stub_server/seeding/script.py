@@ -13,7 +13,7 @@ from ..engine.step import Cause, Step
 from ..kernel.record import Record
 from ..store.memory import Store
 
-SOMEBODY = Cause("request", "", "seeding")
+PERSON = Cause("request", "", "seeding")
 
 
 class Script:
@@ -30,14 +30,14 @@ class Script:
         self._added = 0
 
     def add(self, at: int, action: Callable[..., object], *args: Any) -> None:
-        """Have something done at an instant (ms); what is due after the end never happens."""
+        """Queue an action for an instant (ms); what is due after the end is left out."""
         if at <= self.end:
             self._added += 1
             heappush(self._queue, (max(at, self.now), self._added, action, args))
 
     def draft(self) -> Draft:
-        """A step of somebody's at the present instant."""
-        return Draft(self.sandbox, self.store, SOMEBODY, self.now)
+        """A step of a person at the present instant."""
+        return Draft(self.sandbox, self.store, PERSON, self.now)
 
     def step(self, change: Callable[..., object], *args: Any) -> None:
         """Record a step that `change(draft, …)` drafts; none if it drafts nothing."""
@@ -46,7 +46,7 @@ class Script:
         draft.record()
 
     def run(self) -> None:
-        """Do all of it in the order of time; of what is due at one instant the clock comes first."""
+        """Do everything in the order of time; at one instant, jobs of the clock come first."""
         queue, timers = self._queue, self.sandbox.timers
         while True:
             timer = timers.next(queue[0][0] if queue else self.end)

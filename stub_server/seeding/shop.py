@@ -1,4 +1,4 @@
-"""What buyers, payers, members and the merchant do about orders and subscriptions; what follows is the engine's."""
+"""What becomes of an order: its buyer pays, regrets, renews and leaves, and the engine does what follows from that."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even ope
 
 
 class Shop:
-    """Everybody who has to do with money. `members` are the fates of those who have a subscription, by its id."""
+    """Acts for everybody who has ordered, by the fate of the order. `members` are the fates by subscription id."""
 
     def __init__(self, script: Script, luck: Random) -> None:
         self.script, self.store, self.luck = script, script.store, luck
         self.members: dict[str, Fate] = {}
         script.on_renewal = self.billed
 
-    # -- first orders
+    # -- orders
 
     def buy(
         self,
@@ -45,12 +45,12 @@ class Shop:
         ident: str | None = None,
         below: int = DAY,
     ) -> Record:
-        """Place an order and plan what its fate says; a PIX is paid in less than `below` ms. Records the draft.
+        """Place an order, record the draft, and plan what the fate says; a PIX is paid in less than `below` ms.
 
-        Raises Conflict for what nobody could buy at this instant, as createPixOrder does.
+        Raises Conflict for what nobody can buy at this instant, as createOrder does.
         """
         project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
-        assert project is not None  # both were made before
+        assert project is not None  # both were created before
         assert plan is not None
         renews = billing.running_of(draft, customer_id, plan["id"]) is not None
         sold_out = self.store.is_sold_out(plan, customer_id)
@@ -65,14 +65,14 @@ class Shop:
             if method == CHARGED:
                 self._has_paid(step, ident, fate, method)
             else:
-                add(self._pays(record, method, at, below), self.pay, ident, fate)
+                add(self._pays(record, method, below), self.pay, ident, fate)
         elif outcome == "canceled":
             add(moment(rng, at + 8 * HOUR, 8 * HOUR - 5 * MINUTE), self.script.step, self.cancel, ident)
         return record
 
-    def _pays(self, record: Record, method: str, at: int, below: int) -> int:
-        """When somebody who wants to pay does so."""
-        rng = self.luck
+    def _pays(self, record: Record, method: str, below: int) -> int:
+        """When a PIX or a boleto is paid."""
+        rng, at = self.luck, self.script.now
         if method == "pix":
             return at + pay_delay(rng, below)
         ends = order_rules.expires_at(self.store.orders.parse(record).public)
@@ -88,7 +88,7 @@ class Shop:
             self._has_paid(draft.record(), ident, fate, row.public["paymentMethod"])
 
     def _has_paid(self, step: Step | None, ident: str, fate: Fate, method: str) -> None:
-        """An order was paid in a step: what it opened begins, and its buyer may regret it."""
+        """After the step that paid an order: plan a refund, and what becomes of a subscription that it opened."""
         puts = step.puts if step else ()
         joined = next((record for table, record, before in puts if table == "subscriptions" and before is None), None)
         if fate.outcome in ("refunded", "partly"):
@@ -105,7 +105,7 @@ class Shop:
             billing.cancel(draft, row)
 
     def _regrets(self, joined: Record | None) -> int:
-        """A refund comes one to seven days after the payment, and before the next one is asked for."""
+        """When a payment is refunded: one to seven days later, and before the next one is due."""
         rng, paid = self.luck, self.script.now
         wanted = paid + refund_delay(rng)
         at = office_hour(rng, wanted)
@@ -129,7 +129,7 @@ class Shop:
     # -- memberships
 
     def join(self, record: Record, fate: Fate) -> None:
-        """A membership has begun; who will leave it knows when."""
+        """Keep the fate of a new subscription, and plan when its member cancels it, if the fate says so."""
         if fate.renewals == (ANY,):
             return
         self.members[record.id] = fate
@@ -143,17 +143,17 @@ class Shop:
             self.script.add(min(max(wanted, start + MINUTE), last), self.script.step, self.leave, record.id)
 
     def leave(self, draft: Draft, ident: str) -> None:
-        """Have a membership end with its period."""
+        """Cancel a subscription at the end of its period."""
         row = draft.open(self.store.subscriptions, ident)
         if row is None or not billing.is_running(draft, row) or row.public["cancel_at_period_end"]:
             return
         if row.public["status"] == "active":
             billing.end_later(draft, row)
-        else:  # first what is owed is paid
+        else:  # what is owed is paid first
             self.script.add(self.script.now + 3 * DAY, self.script.step, self.leave, ident)
 
     def billed(self, record: Record, subscription: Record) -> None:
-        """A member is asked for the next period: pays in time, late or not at all."""
+        """After the clock has created a renewal order: plan whether its payment is in time, late or never."""
         public = self.store.subscriptions.parse(subscription).public
         if public["paymentMethod"] == CHARGED:
             self._charged(record, subscription.id, public["cycle"])
@@ -165,20 +165,20 @@ class Shop:
             self.script.add(self._pays_renewal(record, public, late=renewal == LATE), self.pay, record.id)
 
     def _charged(self, order: Record, ident: str, cycle: int) -> None:
-        """A card was charged, without anybody's doing; one that was declined may be good for the next attempt."""
+        """After the clock has charged a card: one that was declined may be accepted at the next attempt."""
         if self.store.orders.parse(order).public["status"] != "failed":
             self._plan_charge(ident, cycle)
         elif self.members.get(ident, STEADY).renewal(cycle) != LAPSE and self.luck.random() < purchases.RECOVERED:
             self.script.sandbox.declining.pop(ident, None)
 
     def _plan_charge(self, ident: str, cycle: int) -> None:
-        """Whether a member's card is declined when the next period is charged."""
+        """Decide whether a member's card is declined when the next period is charged."""
         renewal = self.members.get(ident, STEADY).renewal(cycle)
         if renewal == LAPSE or (renewal == ANY and self.luck.random() < purchases.DECLINED):
             self.script.sandbox.declining[ident] = purchases.REFUSALS_OF_MEMBERS.draw(self.luck)
 
     def _pays_renewal(self, record: Record, subscription: Body, *, late: bool) -> int:
-        """When a reminder is paid: it is read at some hour of the day, and paid soon or on the last day."""
+        """When a renewal order is paid by PIX or boleto: before the period ends, or `late`, in the grace after it."""
         rng, now = self.luck, self.script.now
         end = date_time_ms(subscription["current_period_end"])
         slip = subscription["paymentMethod"] == "boleto"

@@ -47,6 +47,12 @@ def test_a_missing_file_is_named() -> None:
         (HEAD + "orders: 5", r"mine.yaml: orders: nothing can be bought"),
         (HEAD + "orders: 5\nprojects: [{ slug: canto-livre, status: draft }]", r"mine.yaml: orders: nothing can be"),
         (HEAD + "customers: 5\neverybody: owes", r"mine.yaml: everybody: nothing can be bought"),
+        (
+            HEAD + "everybody: owes\nprojects: [{ slug: canto-livre, status: active, plans: "
+            "[{ name: Anual, amount: 9, interval: year }] }]",
+            r"mine.yaml: everybody: nobody can owe: .* monthly plan",
+        ),
+        (HEAD + "orders: 10\nprojects: 2", r"mine.yaml: orders: nobody is left to buy: raise `customers`"),
         ("- 1", r"mine.yaml: \(root\): must be a map"),
         ("customers: 3", r"mine.yaml: \(root\): lacks 'merchant'"),
         (HEAD + "custmers: 3", r"mine.yaml: \(root\): 'custmers' is unknown; known are .*customers"),
@@ -72,6 +78,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (HEAD + "personas: [nobody]", r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br"),
         (HEAD + "personas: [past_due_br]", r"the story 'past_due' needs a monthly plan"),
+        (HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]", r"the story 'loyal' begins on .*: raise `months`"),
         (
             HEAD + "personas: [{ name: ana, story: none, customer: { name: Ana } }]",
             r"personas\[0\].customer: .*email.* \(by CustomerCreate",
