@@ -34,7 +34,7 @@ def code_of(page: Page, holds: str) -> str:
 def hook(console: Console) -> Page:
     """The page that shows the key of a new webhook to the inbox `shop`."""
     page = console.send(console.open("/console/inboxes/shop"), "Send all events here")
-    assert "Its signing key, shown this once" in page.text
+    assert "Its signing key, which is not shown again" in page.text
     return page
 
 
@@ -63,7 +63,7 @@ def test_events_name_their_causes_and_lead_to_them(
     request = next(link for link in one.links if "/console/requests/req_" in link)
     assert "Create a customer" in console.follow(one, request).text
     assert "created customer" in one.text
-    assert "No webhook listened to it" in one.text
+    assert "No webhook subscribed to it" in one.text
 
 
 def test_an_event_is_raised_by_hand(console: Console, control: httpx2.Client, make_customer: Maker) -> None:
