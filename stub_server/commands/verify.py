@@ -35,7 +35,9 @@ _HOST = "127.0.0.1"
 _HANDOVER = 0.0002  # seconds that judging keeps a request waiting, each time that both want to run
 
 
-@click.command(context_settings={"show_default": True})
+@click.command(
+    context_settings={"show_default": True}, short_help="Compare a backend with the contract and the sandbox."
+)
 @click.argument("url", type=BaseUrl(), required=False)
 @click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
 @click.option("--write", is_flag=True, help="Also create records, and change and delete these.")
@@ -45,7 +47,7 @@ _HANDOVER = 0.0002  # seconds that judging keeps a request waiting, each time th
 @click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, metavar="SECONDS",
               help="Time for the run; cleaning up may take 20 s more.")  # fmt: skip
 @click.option("--settle", type=click.FloatRange(0, 60), default=2.0, metavar="SECONDS",
-              help="Time in which a change must show in what is read.")  # fmt: skip
+              help="Time after which a read must show a change.")  # fmt: skip
 @click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
               help="Share of the statuses within reach that must be seen for exit code 0.")  # fmt: skip
 @click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed makes the same probes.")
@@ -59,7 +61,7 @@ _HANDOVER = 0.0002  # seconds that judging keeps a request waiting, each time th
 @click.option("--record-har", type=_WRITTEN, metavar="FILE",
               help="Write all requests and answers to a file, without secrets.")  # fmt: skip
 @_WRITE_OVERLAY
-@click.option("--yes", metavar="HOST", help="Write to this host without a question.")
+@click.option("--yes", metavar="HOST", help="Write to this host without asking.")
 @click.pass_context
 def verify(
     context: click.Context,
@@ -85,8 +87,8 @@ def verify(
 ) -> None:
     """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
 
-    It is only read, unless --write is given. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than
-    --coverage.
+    The command only reads, unless --write is given. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less
+    than --coverage.
     """
     from ..verify.baseline import known
     from ..verify.forms import overlay as overlay_form
@@ -196,7 +198,7 @@ def _ask(host: str) -> None:
         raise Unusable("The names differ. Nothing was sent.")
 
 
-@click.command(context_settings={"show_default": True})
+@click.command(context_settings={"show_default": True}, short_help="Pass requests to a backend, and judge its answers.")
 @click.argument("url", type=BaseUrl())
 @click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
 @of_overlays
@@ -209,7 +211,7 @@ def proxy(
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
     Point a client or a test at the port. Each exchange is passed on unchanged and judged afterwards, with a line on the
-    terminal. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges has what was seen, also as ?format=har.
+    terminal. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the exchanges, also as ?format=har.
     """
     import asyncio
 

@@ -61,7 +61,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "merchant_not_found": Kind(REFERENCE, "A public key finds its merchant while it is active."),
         "sandbox_not_found": Kind(REFERENCE, "A path below /s/ names a sandbox that exists."),
         # what the rules allow
-        "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", records.free_value),
+        "duplicate_document": Kind(RULE, "A document belongs to one customer of a merchant.", records.free_value),
         "duplicate_name": Kind(
             RULE, "Projects of a merchant, and plans of a project, differ in name.", records.free_value
         ),
@@ -70,7 +70,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "document_type_conflict": Kind(
             RULE, "document_type and type agree with the document.", records.agreeing_type
         ),
-        "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", records.later_expiry),
+        "api_key_expired": Kind(RULE, "An expired API key cannot be active.", records.later_expiry),
         "invalid_state_transition": Kind(RULE, _STATE, records.possible_move),
         "project_not_active": Kind(RULE, "Only an active project takes orders.", records.active_project),
         "project_archived": Kind(RULE, "An archived project cannot be changed.", records.another_record),

@@ -56,7 +56,7 @@ def _items(s: Situation, name: str) -> Iterator[Attempt]:
 
     kept = [ident for ident in s.attempt.member(name) if exists(ident)]
     kept = kept or [row.id for row in s.newest(table, **equal)[:1]]
-    yield s.attempt.with_member([name], kept, "Of these, the records exist.")
+    yield s.attempt.with_member([name], kept, "These records exist.")
 
 
 def _projects(s: Situation) -> Iterator[Attempt]:

@@ -156,12 +156,14 @@ def test_misuse_is_said_in_a_sentence(tmp_path: Path) -> None:
     for sentence in (
         '@pytest.mark.sandbox takes keywords, such as scenario="empty"',
         "webhook_schedule, and no senario.",
-        'now: "yesterday" is no date-time',
+        'now: "yesterday" is not a date-time',
         "There is no such event. Did you mean order.paid?",
-        'This is no order, as it has no id: {"detail": "refused"}',
+        'This is not an order, as it has no id: {"detail": "refused"}',
     ):
         assert sentence in ended.stdout
-    assert 3 == len(re.findall(r"^E .*No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout, re.MULTILINE))
+    assert 3 == len(
+        re.findall(r"^E .*No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout, re.MULTILINE)
+    )
     assert "stub_server/testing" not in ended.stdout
 
 
