@@ -59,7 +59,7 @@ def _filters(command: F) -> F:
     return command
 
 
-@click.group(context_settings=SETTINGS)
+@click.group(context_settings=SETTINGS, short_help="List, show, verify and delete requests.")
 def requests() -> None:
     """List, show, export, verify and delete the requests that a sandbox received.
 
