@@ -152,7 +152,7 @@ def test_nothing_is_lost_and_nothing_sent_twice_over_a_bad_network(
             arrived(len(made))
             relay.swallows_answers = True
             made.append(make_customer()["id"])
-            assert "The server is away" in running.notice()
+            assert "The server does not answer" in running.notice()
             relay.cut()
             made += [make_customer()["id"] for _ in range(round_ + 1)]
             relay.swallows_answers = False
