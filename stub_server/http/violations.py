@@ -134,8 +134,8 @@ def document_advice(value: object, unchecked: str) -> str:
         if len(digits) < length and digits.isdigit() and kind_of(digits.zfill(length)) == kind:
             return f"A {kind.upper()} has {length} digits; leading zeros may have been lost: {digits.zfill(length)}."
     return (
-        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; of digits alone "
-        "with document_type passport)."
+        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; one of "
+        "digits only needs document_type passport)."
     )
 
 
