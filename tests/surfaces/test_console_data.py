@@ -77,7 +77,7 @@ def test_what_is_not_allowed_now_is_greyed_with_the_reason(
     order = make_order()
     path = f"/console/data/orders/{order['id']}"
     page = console.open(path)
-    assert "Refund Only when it is paid; it is pending." in page.text
+    assert "Refund Possible when it is paid; it is pending." in page.text
     assert not [form for form in page.forms if "Refund" in form.label]
     control.post(f"/orders/{order['id']}/pay")
     refused = console.send(page, "Expire")
