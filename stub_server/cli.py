@@ -67,7 +67,7 @@ def _host(text: str) -> str:
 def main() -> None:
     """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
 
-    Without a command it serves. Every flag of serve has an environment variable, such as STUB_PORT for --port.
+    Without a command, `serve` runs. Every flag of serve has an environment variable, such as STUB_PORT for --port.
 
     Exit codes: 0 done, or stopped by SIGTERM, Ctrl-C or --stop-after-idle; 1 the server refused the request, or the
     command found something; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify reached too little.
@@ -132,7 +132,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option("--max-connections", type=Number(1), default=512,
               help="Maximum number of connections. At the limit, the one idle longest is closed.")  # fmt: skip
 @click.option("--rate-limit", type=_rate, metavar="N/60s",
-              help="Maximum number of requests of a caller in a time; the next is 429.")  # fmt: skip
+              help="Maximum number of requests of a caller in this time; others are answered 429.")  # fmt: skip
 @click.option(
     "--admin-key", metavar="KEY", help="Require this key for /_sandbox. Without one, a public --host answers 403 there."
 )

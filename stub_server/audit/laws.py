@@ -84,7 +84,7 @@ def _revenue(inspected: Inspected) -> Iterator[str | None]:
         real = reais(sums.get(project.id, 0))
         net = folds.get(project.id, OrderFold(lifecycle)).revenue()["net"]
         same = shown == real == net
-        yield "" if same else f"project {project.id} shows {shown}, its orders come to {real}, its stats to {net}"
+        yield "" if same else f"project {project.id} shows {shown}; its orders add up to {real}, its stats show {net}"
 
 
 def _subscribers(inspected: Inspected) -> Iterator[str | None]:
@@ -100,7 +100,8 @@ def _subscribers(inspected: Inspected) -> Iterator[str | None]:
         shown = inspected.store.shown_row(inspected.store.projects, project)
         said = shown["active_subscribers"], shown["total_subscribers"]
         if said != (len(live), len(ever)):
-            yield f"project {project.id} shows {said[0]} of {said[1]} subscribers, it has {len(live)} of {len(ever)}"
+            real = f"{len(live)} of {len(ever)}"
+            yield f"project {project.id} shows {said[0]} of {said[1]} subscribers as active, and has {real}"
         elif len(ever) > len(inspected.store.customers):
             yield f"project {project.id} has more subscribers than there are customers"
         else:
@@ -159,7 +160,7 @@ def _reachable(inspected: Inspected) -> Iterator[str | None]:
         states = _reached(lifecycles[name])
         for row in inspected.rows(inspected.store.tables[table]):
             status = row.public["status"]
-            wrong = "" if status in states else f"nothing leads to {status}"
+            wrong = "" if status in states else f"no move leads to {status}"
             if not wrong and table == "orders":
                 wrong = order_trace(row, lifecycles["Order"], now)
             elif not wrong and table == "subscriptions":
@@ -214,11 +215,13 @@ def _no_secrets(inspected: Inspected) -> Iterator[str | None]:
     for table in inspected.store.tables.values():
         for record in list(table.rows.values()):
             found = next((secret for secret in SECRETS if secret in record.public), None)
-            yield f"{table.name} {record.id} holds {found.decode()}" if found else ""
+            yield f"{table.name} {record.id} contains {found.decode()}" if found else ""
     for (_, method, path, _), saved in inspected.sandbox.replies.items():
         parts = saved.body
         allowed = method == "POST" and (path.endswith(("/api-keys", "/webhooks", "/regenerate-key")))
-        yield "" if allowed or not any(s in parts for s in SECRETS) else f"the reply to {method} {path} holds a secret"
+        yield (
+            "" if allowed or not any(s in parts for s in SECRETS) else f"the reply to {method} {path} contains a secret"
+        )
 
 
 _MAPS = ("metadata", "last_transaction")
@@ -232,7 +235,7 @@ def _strings_only(inspected: Inspected) -> Iterator[str | None]:
             if table.name == "orders":
                 maps += [row.public["customer"]["phones"], row.public["customer"]["address"]]
             good = all(isinstance(value, str) for each in maps for value in (each or {}).values())
-            yield "" if good else f"{table.name} {row.id} has a map with a value that is no string"
+            yield "" if good else f"{table.name} {row.id} has a map with a value that is not a string"
 
 
 def _one_log_each(inspected: Inspected) -> Iterator[str | None]:
@@ -245,7 +248,7 @@ def _one_log_each(inspected: Inspected) -> Iterator[str | None]:
         if pair in seen:
             yield f"log {row.id} repeats event {pair[0]} for webhook {pair[1]}"
         elif not public["is_test"] and pair[0] not in events and len(events) == inspected.sandbox.events.raised:
-            yield f"log {row.id} is of no known event"
+            yield f"log {row.id} is for an unknown event"
         else:
             yield ""
         seen.add(pair)
@@ -282,13 +285,13 @@ def _times(inspected: Inspected) -> Iterator[str | None]:
     ids: set[str] = set()
     for table in inspected.store.tables.values():
         for record in list(table.rows.values()):
-            yield f"{record.id} stands twice" if record.id in ids else PAUSE
+            yield f"{record.id} is the id of two records" if record.id in ids else PAUSE
             ids.add(record.id)
         for row in inspected.rows(table):
             created = date_time_ms(row.public[table.spec.created])
             updated = date_time_ms(row.public["updatedAt"]) if "updatedAt" in row.public else created
             times = f"{iso(created)}, changed {iso(updated)}, now is {iso(now)}"
-            yield "" if created <= updated <= now else f"{table.name} {row.id} is of {times}"
+            yield "" if created <= updated <= now else f"{table.name} {row.id} was created at {times}"
 
 
 def _contract(inspected: Inspected) -> Iterator[str | None]:
@@ -316,12 +319,12 @@ def order_trace(row: Row, lifecycle: Lifecycle, now: int) -> str:
     if settled != (hidden["paid_at"] is not None) or settled != ("paid_at" in payment):
         return f"is {status} and was paid at {hidden['paid_at']}"
     if settled and not date_time_ms(order["createdAt"]) <= hidden["paid_at"] <= now:
-        return "was paid before it was placed, or will be"
+        return "was paid before it was placed, or in the future"
     if settled and hidden["paid_cents"] != cents(order["totalAmount"]):
         return f"was paid with {hidden['paid_cents']} cents"
     back = hidden["refunded_cents"]
     if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (back > 0 and back == hidden["paid_cents"]):
-        return f"is {status} with {back} cents given back"
+        return f"is {status} with {back} cents refunded"
     return ""
 
 
@@ -347,7 +350,7 @@ def subscription_trace(store: Store, row: Row, lifecycles: Mapping[str, Lifecycl
     for ident in hidden["dispute"]["orders"] if has_dispute(hidden) else ():
         disputed = store.orders.open(ident)
         if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
-            return f"waits for the dispute of order {ident}, which is none of its disputed ones"
+            return f"waits for the dispute of order {ident}, which is not one of its disputed orders"
     project = store.projects.peek(public["projectId"])
     paused = project is not None and project["status"] in lifecycles["Project"].sets["paused"]
     if status == "trialing" and date_time_ms(public["trial_end"]) < now and not paused:
@@ -393,7 +396,7 @@ def _pending_in_time(inspected: Inspected) -> Iterator[str | None]:
         for row in inspected.store.orders.rows_of("status", status):
             end = row.public["last_transaction"].get("expires_at")
             if end is None:
-                yield f"order {row.id} is {status} and has no end"
+                yield f"order {row.id} is {status} and has no expiry"
             else:
                 # The renewals of a suspended project, and of a disputed subscription, wait with it.
                 found = (
@@ -401,7 +404,7 @@ def _pending_in_time(inspected: Inspected) -> Iterator[str | None]:
                 )
                 waits = found is not None and (has_dispute(found.hidden) or row.hidden["projectId"] in paused)
                 over = date_time_ms(end) <= now and not waits
-                yield f"order {row.id} is {status} since it ended at {end}" if over else ""
+                yield f"order {row.id} is still {status}, though it expired at {end}" if over else ""
 
 
 def _one_each(inspected: Inspected) -> Iterator[str | None]:
@@ -411,7 +414,7 @@ def _one_each(inspected: Inspected) -> Iterator[str | None]:
         for row in table.rows_of("status", status):
             pair = row.public["customerId"], row.public["planId"]
             other = seen.setdefault(pair, row.id)
-            yield "" if other == row.id else f"subscriptions {other} and {row.id} are of one customer and one plan"
+            yield "" if other == row.id else f"subscriptions {other} and {row.id} are of the same customer and plan"
 
 
 def _moved_on(inspected: Inspected) -> Iterator[str | None]:
@@ -425,7 +428,7 @@ def _moved_on(inspected: Inspected) -> Iterator[str | None]:
         elif public["status"] == "trialing" and date_time_ms(public["trial_end"]) <= now:
             yield f"subscription {row.id} is trialing, though its trial was over at {public['trial_end']}"
         elif public["status"] == "past_due" and not has_dispute(row.hidden) and grace_end(public, row.hidden) <= now:
-            yield f"subscription {row.id} is past due after its grace"
+            yield f"subscription {row.id} is past due after its grace period"
         else:
             yield ""
 
@@ -452,37 +455,37 @@ def _attempts_listed(inspected: Inspected) -> Iterator[str | None]:
         waits = public["status"] in open_ and not public["is_test"]
         numbers, count = [attempt["number"] for attempt in attempts], public["attempt_count"]
         if numbers != [*range(max(1, count + 1 - MOST_ATTEMPTS), count + 1)]:
-            yield f"delivery {row.id} counts {count} attempts and tells of {len(attempts)}"
+            yield f"delivery {row.id} counts {count} attempts and lists {len(attempts)}"
         elif waits != (public["next_attempt_at"] is not None):
             yield f"delivery {row.id} is {public['status']}, its next attempt at {public['next_attempt_at']}"
         elif public["status"] == "delivered" and (not attempts or attempts[-1]["error"] is not None):
-            yield f"delivery {row.id} is delivered, and its last attempt was none"
+            yield f"delivery {row.id} is delivered, but its last attempt failed"
         else:
             yield ""
 
 
 LAWS = (
     Law("Every project counts its orders", _orders_counted),
-    Law("Every project's revenue is what was paid less what was refunded", _revenue),
-    Law("Active subscribers are subscribers, and subscribers are customers", _subscribers),
+    Law("Every project's revenue is its payments less its refunds", _revenue),
+    Law("Every active subscriber is a subscriber, and every subscriber a customer", _subscribers),
     Law("Every project counts its plans", _plans_counted),
     Law("The items of an order add up to its total", _items_add_up, seeds_only=True),
     Law("Every order's plan belongs to its project", _plan_of_project),
-    Law("A paid PIX has an end-to-end id, an expired order ended when its code did", _payments),
-    Law("Every status has been reached by moves that exist", _reachable),
-    Law("Every PIX code can be read and asks for the order's total", _codes),
+    Law("Every paid PIX order has an end-to-end id, and every order expires when its payment does", _payments),
+    Law("Every status can be reached by moves of the lifecycle", _reachable),
+    Law("Every PIX code is valid and has the order's total", _codes),
     Law("Every document is valid", _documents, of_files=False),
     Law("Area code, postal code and CPF agree with the state", _places, seeds_only=True),
-    Law("No stored record or reply holds a secret", _no_secrets, of_files=False),
-    Law("Maps of strings hold nothing but strings", _strings_only),
-    Law("Every event has one delivery for each webhook that wants it", _one_log_each, of_files=False),
-    Law("Ids are unique, and nothing is older than its creation or younger than now", _times),
-    Law("Every record keeps the contract", _contract),
-    Law("The period of an active subscription contains now, where its project is active", _period_runs),
-    Law("No subscription that is over has an order that can be paid", _ended_without_bills),
-    Law("No order is pending past its end", _pending_in_time),
-    Law("No customer has two running subscriptions of one plan", _one_each),
-    Law("No trial and no grace lasts longer than it should, where its project is active", _moved_on),
-    Law("Nothing is bought before its plan and its buyer are there", _after_its_plan),
-    Law("A delivery tells of the newest of the attempts that it counts", _attempts_listed),
+    Law("No stored record or reply contains a secret", _no_secrets, of_files=False),
+    Law("Maps of strings contain only strings", _strings_only),
+    Law("Every event has one delivery for each webhook that subscribes to it", _one_log_each, of_files=False),
+    Law("Ids are unique, and no record was changed before its creation or in the future", _times),
+    Law("Every record matches the contract", _contract),
+    Law("In an active project, the period of every active subscription includes now", _period_runs),
+    Law("No ended subscription has an order that can be paid", _ended_without_bills),
+    Law("No order is pending after its expiry", _pending_in_time),
+    Law("No customer has two running subscriptions of the same plan", _one_each),
+    Law("In an active project, no trial and no grace period lasts too long", _moved_on),
+    Law("No order is older than its plan or its customer", _after_its_plan),
+    Law("Every delivery lists its newest attempts", _attempts_listed),
 )

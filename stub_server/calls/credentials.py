@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
 _KEYS = ("sk_", "pk_")  # API keys begin so
-_API_KEY_HEADER = "X-API-Key is not read here. "
+_API_KEY_HEADER = "X-API-Key is not supported. "
 _LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
@@ -140,7 +140,7 @@ class Tokens:
             or not all(isinstance(claims.get(name), str) for name in ("sandbox", "sub", "merchant_id", "scope"))
             or not (is_uuid(claims["sub"]) and is_uuid(claims["merchant_id"]))
         ):
-            raise bad_credentials("The token lacks claims that this sandbox gives its own.")
+            raise bad_credentials("The token lacks claims that tokens of this sandbox have.")
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
         caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
@@ -174,7 +174,7 @@ class Gate:
         store = call.sandbox.stores.get(caller.merchant_id)
         if store is None:
             raise bad_credentials(
-                "This sandbox has no such merchant, or has none any more.",
+                "The merchant of the token does not exist in this sandbox, or no longer exists.",
                 advice="POST /_sandbox/tokens creates one with a token.",
             )
         call.store = store
@@ -224,7 +224,7 @@ class Gate:
     def _key_caller(self, call: Call, token: str, scheme: str | None) -> Caller:
         sandbox, is_public = call.sandbox, token.startswith("pk_")
         if is_public and scheme != "publicBearer" and not self.lenient:
-            raise bad_credentials("A public key only identifies; use the private key or a token here.")
+            raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
         key = _key_in(sandbox, token)
         if key is not None and scheme == "jwt" and not is_public:
             raise Forbidden(
@@ -280,7 +280,7 @@ def _not_bearer(kind: str, token: str) -> str:
     if kind == "bearer":
         return "The Authorization header has nothing after Bearer. "
     if kind == "basic":
-        return "Basic authentication is not known here. "
+        return "Basic authentication is not supported. "
     if kind and not token:
         return "The Authorization header has a credential without the word Bearer before it. "
     return "The Authorization header does not begin with Bearer. "

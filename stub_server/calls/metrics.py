@@ -80,7 +80,7 @@ class _Collector:
         yield latencies
         resident = len(sandboxes.sandboxes())
         known = resident if sandboxes.residence is None else sandboxes.residence.known
-        yield Gauge("stub_sandboxes_known", "Sandboxes that there are.", known)
+        yield Gauge("stub_sandboxes_known", "Existing sandboxes.", known)
         yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", resident)
         steps = sandboxes.default.log.budget.steps
         yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)

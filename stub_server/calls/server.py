@@ -81,7 +81,7 @@ class Waiting:
 
 
 def _too_many(most: int, whose: str) -> Limited:
-    return Limited(f"{most} requests{whose} wait already, the most at once.", headers={"Retry-After": "1"})
+    return Limited(f"{most} requests{whose} are already waiting, which is the maximum.", headers={"Retry-After": "1"})
 
 
 class Closing(Event):

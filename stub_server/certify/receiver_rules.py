@@ -136,7 +136,7 @@ def _is_refused(outcome: AttemptOutcome) -> bool:
 async def accepts(session: Session) -> Finding:
     mark = session.mark()
     outcome = await session.send(session.first)
-    sent = f"{session.samples.type}, signed as it should be"
+    sent = f"{session.samples.type}, with a valid signature"
     if outcome.error == "timeout":  # which is another rule's
         return Finding(NOT_APPLICABLE, sent, _described(outcome))
     if outcome.error is None:
@@ -146,7 +146,8 @@ async def accepts(session: Session) -> Finding:
 
 @rule(
     f"Every answer comes within {ANSWER_TIME:.0f} seconds",
-    "Verify, store the event, answer, and do the work afterwards: what is not answered in time is sent again.",
+    "Verify, store the event, answer, and do the work afterwards: a delivery that is not answered in time is sent "
+    "again.",
 )
 async def in_time(session: Session) -> Finding:
     sent = "every delivery of this run"
@@ -158,9 +159,9 @@ async def in_time(session: Session) -> Finding:
 
 
 @rule(
-    "A delivery that comes again has no second effect",
-    "Store the webhook-id of each delivery that you have processed, and answer 2xx to one that you know without "
-    "processing it again: after a lost answer the sender repeats a delivery that you have had.",
+    "A repeated delivery has no second effect",
+    "Store the webhook-id of each delivery that you process. Answer 2xx to a delivery whose id is stored, without "
+    "processing it again: if an answer is lost, the sender repeats the delivery.",
 )
 async def duplicate(session: Session) -> Finding:
     mark = session.mark()
@@ -176,16 +177,17 @@ async def duplicate(session: Session) -> Finding:
 
 
 @rule(
-    "A delivery that comes twice at the same moment has one effect",
-    "Claim the webhook-id in one operation that can succeed once, such as an insert under a unique key, before "
-    "the work: looking it up first leaves a gap.",
+    "A delivery that arrives twice at the same moment has one effect",
+    "Before the work, claim the webhook-id in one operation that succeeds only once, such as an insert with a unique "
+    "key. To look it up first leaves a gap.",
 )
 async def simultaneous(session: Session) -> Finding:
-    sent, received = f"a delivery {TWICE} times at the same moment; {ROUNDS} deliveries so", ""
+    sent, received = f"{ROUNDS} deliveries, each {TWICE} times at the same moment", ""
     if session.knows_duplicates is None:
-        return Finding(UNKNOWN, "nothing", "whether the receiver knows duplicates could not be seen")
+        return Finding(UNKNOWN, "nothing", "it could not be seen whether the receiver recognises duplicates")
     if not session.knows_duplicates:
-        return Finding(NOT_APPLICABLE, "nothing", "the receiver knows no duplicates even one after the other")
+        received = "the receiver does not recognise duplicates that are sent one after the other"
+        return Finding(NOT_APPLICABLE, "nothing", received)
     for _ in range(ROUNDS):
         mark = session.mark()
         try:
@@ -204,13 +206,13 @@ async def simultaneous(session: Session) -> Finding:
 
 
 @rule(
-    "A delivery that broke off is accepted when it comes again",
-    "Claim a webhook-id when the whole body has come and is verified, not when its request begins, and release it "
-    "when the work fails.",
+    "An interrupted delivery is accepted when it is sent again",
+    "Claim a webhook-id only when the whole body has arrived and is verified, not when its request begins, and "
+    "release it when the work fails.",
 )
 async def interrupted(session: Session) -> Finding:
     sample = session.next()
-    sent = "half of a delivery, then the connection was closed; then the whole of it under the same webhook-id"
+    sent = "half of a delivery, then the connection was closed; then the whole delivery, under the same webhook-id"
     try:
         await session.send_half(sample)
     except Failed as error:
@@ -249,24 +251,23 @@ async def timestamp(session: Session) -> Finding:
     mark = session.mark()
     old = await session.send(session.next(), ago=HOUR)
     done = await session.calls_since(mark)
-    sent = "a delivery that was signed well, an hour ago"
+    sent = "a delivery with a valid signature that is an hour old"
     return Finding(_result(_is_refused(old) and not done), sent, f"{_described(old)}; {_calls(done)}")
 
 
 @rule(
-    "One good signature of several is enough",
+    "One valid signature of several is enough",
     "webhook-signature is a list, separated by spaces: accept when one of them matches. After a key was "
     "regenerated the old and the new one both sign.",
 )
 async def key_rotation(session: Session) -> Finding:
     outcome = await session.send(session.next(), keys=session.both_keys())
-    return _accepted("a delivery with two signatures, the second one good", outcome)
+    return _accepted("a delivery with two signatures, the second one valid", outcome)
 
 
 @rule(
     "The signature is verified over the raw body",
-    "Compute the signature over the raw body, before any parser has read it: JSON that is written again has other "
-    "bytes.",
+    "Compute the signature over the raw body, before it is parsed: JSON that is serialized again has other bytes.",
 )
 async def raw_body(session: Session) -> Finding:
     sample = session.next()
@@ -276,8 +277,8 @@ async def raw_body(session: Session) -> Finding:
 
 @rule(
     "A delivery that is days late is accepted",
-    "Compare webhook-timestamp, which is the time of this attempt, with your clock, and not the payload's timestamp, "
-    "which is the time of the event: retries go on for three days.",
+    "Compare your clock with webhook-timestamp, the time of this attempt, and not with the payload's timestamp, the "
+    "time of the event: a delivery is retried for three days.",
 )
 async def late(session: Session) -> Finding:
     outcome = await session.send(session.samples.late(session.now))
@@ -285,9 +286,9 @@ async def late(session: Session) -> Finding:
 
 
 @rule(
-    "Events may come in another order",
-    "No order is promised. Answer 2xx to an event that is older than one you have had, and read the record from the "
-    "API where its present state matters.",
+    "Events out of order are accepted",
+    "Events may arrive in any order. Answer 2xx to an event that is older than one that you have processed, and read "
+    "the record from the API where its present state matters.",
 )
 async def order(session: Session) -> Finding:
     newer = session.next()

@@ -18,7 +18,7 @@ Rule = dict[str, Any]
 def faults() -> None:
     """List, add and delete fault rules of a sandbox.
 
-    Exit code 1 when the sandbox refuses, 2 when it cannot be asked.
+    Exit code 1 if the sandbox refuses, 2 if no sandbox answers.
     """
 
 
@@ -30,7 +30,7 @@ def list_rules(target: Target) -> None:
     target.show(found, "\n".join(map(_line, found["faults"])) or "There is no fault rule.")
 
 
-@faults.command("add", context_settings=SETTINGS)
+@faults.command("add", context_settings=SETTINGS, short_help="Add a fault rule.")
 @click.argument("rule")
 @asks_sandbox
 def add_rule(target: Target, rule: str) -> None:
@@ -40,7 +40,7 @@ def add_rule(target: Target, rule: str) -> None:
     target.show(made, _line(made["fault"]))
 
 
-@faults.command("delete", context_settings=SETTINGS)
+@faults.command("delete", context_settings=SETTINGS, short_help="Delete one rule, or all.")
 @click.argument("ident", metavar="ID", required=False)
 @click.option("--all", "everything", is_flag=True, help="Delete every rule.")
 @asks_sandbox

@@ -43,7 +43,7 @@ def token(
 ) -> None:
     """Print a token of the seeded merchant, for a server on loopback or one whose --jwt-secret is given.
 
-    Its scopes are those of the contract, with the overlays that the server was started with.
+    The scopes are those of the contract: give the overlays that the server was started with.
     """
     from ..calls.credentials import Tokens
     from ..kernel.clock import wall_seconds
@@ -71,16 +71,21 @@ def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
         raise Unusable(str(error)) from None
     unknown = next((scope for scope in scopes if scope not in known), None)
     if unknown is not None:
-        raise Unusable(f"{unknown!r} is no scope of the contract. Its scopes are {', '.join(known)}.")
+        raise Unusable(f"{unknown!r} is not a scope of the contract. Its scopes are {', '.join(known)}.")
 
 
 @click.command(short_help="Write files for a tool, such as pytest.")
-@click.argument("tool", type=click.Choice(sorted(TOOLS)))
+@click.argument("tool", metavar="TOOL", type=click.Choice(sorted(TOOLS)))
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."))
 def init(tool: str, folder: Path) -> None:
-    """Write first tests, settings or a workflow for TOOL to FOLDER. Each file says in its first lines how to use it.
+    """Write first tests, settings or a workflow for TOOL to FOLDER.
 
-    No file is overwritten. One that has the same content already is left as it is.
+    \b
+    TOOL is one of compose, github-actions, playwright, pytest, schemathesis
+    and vitest.
+
+    The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
+    stays as it is.
     """
     from ..app import data_dir
 
@@ -106,7 +111,7 @@ def init(tool: str, folder: Path) -> None:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
 
 
-@verb(short_help="Check against OpenAPI 3.0.")
+@verb(short_help="Check the contract against OpenAPI 3.0.")
 @of_overlays
 def check(overlays: tuple[Path, ...]) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
@@ -161,7 +166,7 @@ def check(overlays: tuple[Path, ...]) -> None:
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
 
 
-@verb(short_help="List what the source does not say.")
+@verb(short_help="List what the source document does not say.")
 @of_overlays
 @click.option("--all", "every_field", is_flag=True, help="List every field, not only their number.")
 @json_option

@@ -69,7 +69,7 @@ class BaseUrl(click.ParamType[str]):
         except ValueError:
             good = False
         if not good or parts.fragment or (parts.query and not self._with_query):
-            self.fail(f"{value!r} is not an address such as https://sandbox.example.com.", param, ctx)
+            self.fail(f"{value!r} is not an address, such as https://sandbox.example.com.", param, ctx)
         return str(value)
 
 

@@ -27,7 +27,7 @@ def _change_order(target: Target, order: str, change: str, body: dict[str, Any])
     target.control(text, "POST", f"/orders/{quote(order, safe='')}/{change}", json=body)
 
 
-@verb()
+@verb(short_help="Pay an order in full.")
 @click.argument("order")
 @asks_sandbox
 def pay(target: Target, order: str) -> None:
@@ -35,7 +35,7 @@ def pay(target: Target, order: str) -> None:
     _change_order(target, order, "pay", {})
 
 
-@verb()
+@verb(short_help="Expire an unpaid order.")
 @click.argument("order")
 @asks_sandbox
 def expire(target: Target, order: str) -> None:
@@ -43,7 +43,7 @@ def expire(target: Target, order: str) -> None:
     _change_order(target, order, "expire", {})
 
 
-@verb()
+@verb(short_help="Fail the payment of an order.")
 @click.argument("order")
 @click.option("--code", metavar="CODE", help="The reason, such as insufficient_funds.")
 @asks_sandbox
@@ -52,7 +52,7 @@ def fail(target: Target, order: str, code: str | None) -> None:
     _change_order(target, order, "fail", given(code=code))
 
 
-@verb()
+@verb(short_help="Refund an order, or a part of it.")
 @click.argument("order")
 @click.option("--amount", type=float, metavar="REAIS", help="Refund this part.")
 @asks_sandbox
@@ -61,9 +61,9 @@ def refund(target: Target, order: str, amount: float | None) -> None:
     _change_order(target, order, "refund", given(amount=amount))
 
 
-@verb()
+@verb(short_help="Dispute a payment, or resolve a dispute.")
 @click.argument("order")
-@click.option("--amount", type=float, metavar="REAIS", help="A part of what was paid.")
+@click.option("--amount", type=float, metavar="REAIS", help="Dispute this part of the payment.")
 @click.option("--reason", metavar="TEXT", help="Why, such as fraud.")
 @click.option("--outcome", type=click.Choice(["won", "lost"]), help="Resolve the dispute that is open.")
 @asks_sandbox
@@ -78,7 +78,7 @@ def dispute(target: Target, order: str, amount: float | None, reason: str | None
         _change_order(target, order, "dispute/resolve", {"outcome": outcome})
 
 
-@verb()
+@verb(short_help="Show or advance the clock of a sandbox.")
 @click.argument("what", nargs=-1, metavar="[advance 30d]")
 @asks_sandbox
 def clock(target: Target, what: tuple[str, ...]) -> None:
@@ -105,7 +105,7 @@ def _span(text: str) -> dict[str, Any]:
     if parts and "".join(number + unit for number, unit in parts) == text:
         return {_UNITS[unit]: int(number) for number, unit in parts}
     if not text[:4].isdigit():
-        raise click.UsageError(f"{text} is no span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, and no date-time.")
+        raise click.UsageError(f"{text} is not a span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, nor a date-time.")
     return {"to": text}
 
 
@@ -142,7 +142,7 @@ def orders(target: Target, status: str | None) -> None:
     target.show(answer, table(rows, empty="No matching orders."))
 
 
-@verb()
+@verb(short_help="List the newest events of a sandbox, or send one.")
 @click.argument("what", nargs=-1, metavar="[trigger TYPE]")
 @asks_sandbox
 def events(target: Target, what: tuple[str, ...]) -> None:
@@ -171,7 +171,7 @@ def health(target: Target) -> None:
     target.control(text, "GET", "/health")
 
 
-@verb()
+@verb(short_help="Wait until a server is ready.")
 @click.argument("url", type=BaseUrl(), required=False)
 @click.option(
     "--timeout", type=float, default=30.0, metavar="SECONDS", help="Give up after this time, with exit code 2."

@@ -23,7 +23,7 @@ _SHOWN = {"passed": "passed", "failed": "FAILED", "not_applicable": "n/a", "unkn
 Event = dict[str, Any]
 
 
-@verb()
+@verb(short_help="Test a receiver of webhooks.")
 @click.argument("url", type=BaseUrl(with_query=True))
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
@@ -31,8 +31,9 @@ Event = dict[str, Any]
 def certify(target: Target, url: str, signing_key: str | None, event_type: str | None) -> None:
     """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule.
 
-    The server sends it difficult deliveries and watches its calls to the API of the sandbox. These calls change the
-    sandbox, and nobody else should use it for these seconds: choose a separate one with --sandbox.
+    The server sends difficult deliveries to the receiver, and watches the calls that the receiver makes to the API of
+    the sandbox. These calls change the sandbox, and nobody else should use it meanwhile: choose a separate sandbox
+    with --sandbox.
     """
     from .running_server import Away, Refused
 
@@ -90,7 +91,7 @@ def _certificate_text(report: dict[str, Any]) -> str:
     return "\n".join(map(printable, lines))
 
 
-@verb()
+@verb(short_help="Forward the events of a sandbox to a receiver.")
 @click.option("--forward-to", type=BaseUrl(with_query=True), help="The receiver that gets every event.")
 @click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
 @click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
@@ -98,15 +99,15 @@ def _certificate_text(report: dict[str, Any]) -> str:
 def listen(target: Target, forward_to: str | None, events: str, show: bool) -> None:
     """Forward the events of a sandbox to a receiver, signed with a key that is printed, until interrupted.
 
-    It needs no webhook. While the server or the receiver is down it waits; no event is lost or sent twice. Exit code 1
-    if the receiver rejected an event, or if there is no such sandbox.
+    No webhook is needed. While the server or the receiver is down, the command waits; no event is lost or sent twice.
+    Exit code 1 if the receiver rejected an event, or if there is no such sandbox.
     """
     import signal
 
     from .running_server import Away, Refused
 
     if forward_to is None and not show:
-        raise click.UsageError("Say where events go, --forward-to URL, or show them with --print.")
+        raise click.UsageError("Give --forward-to URL to forward the events, or --print to show them.")
     patterns = tuple(part.strip() for part in events.split(",") if part.strip())
     if not patterns:
         raise click.UsageError("--events names no type.")
@@ -184,7 +185,7 @@ class _Listener:
                 page = await self._server.control("GET", "/events/feed", params=query)
             except Away:
                 if not is_away:
-                    _notice("The server is away; it is tried again every second.")
+                    _notice("The server does not answer. Trying again every second.")
                 is_away = True
                 await asyncio.sleep(_PAUSE)
                 continue
@@ -235,7 +236,7 @@ class _Listener:
                     _notice("The receiver is back.")
                 return outcome.status, outcome.error, outcome.duration_ms
             if not is_away:
-                _notice(f"Nobody answers at {to} ({outcome.error}); it is tried again every second.")
+                _notice(f"No answer from {to} ({outcome.error}). Trying again every second.")
             is_away = True
             await asyncio.sleep(_PAUSE)
 

@@ -42,7 +42,7 @@ _SKIPPED = {
 Request = Mapping[str, Any]
 
 
-@verb()
+@verb(short_help="Send a recording again, and compare the answers.")
 @click.argument("file", type=EXISTING_OR_STDIN)
 @overlay_option("OpenAPI Overlay of the recording's server; repeatable.")
 @click.option(

@@ -59,15 +59,15 @@ def _filters(command: F) -> F:
     return command
 
 
-@click.group(context_settings=SETTINGS)
+@click.group(context_settings=SETTINGS, short_help="List, show, verify and delete requests.")
 def requests() -> None:
     """List, show, export, verify and delete the requests that a sandbox received.
 
-    Exit code 1 if the sandbox refuses or an expectation does not hold, 2 if no sandbox answers.
+    Exit code 1 if the sandbox refuses or an expectation fails, 2 if no sandbox answers.
     """
 
 
-@requests.command("list", context_settings=SETTINGS)
+@requests.command("list", context_settings=SETTINGS, short_help="List requests, newest first.")
 @_filters
 @click.option("--limit", type=Number(1), default=20, help="Maximum number of requests.")
 @asks_sandbox
@@ -93,7 +93,7 @@ def list_requests(target: Target, limit: int, **filters: Any) -> None:
     target.show(answer, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
 
 
-@requests.command("show", context_settings=SETTINGS)
+@requests.command("show", context_settings=SETTINGS, short_help="Show a request and its answer.")
 @click.argument("ident", metavar="ID|last")
 @asks_sandbox
 def show_request(target: Target, ident: str) -> None:
@@ -107,7 +107,7 @@ def show_request(target: Target, ident: str) -> None:
     target.show(found, _request_text(found["request"], target.flags))
 
 
-@requests.command("har", context_settings=SETTINGS)
+@requests.command("har", context_settings=SETTINGS, short_help="Write requests to a HAR file.")
 @output_option("har")
 @_filters
 @asks_sandbox
@@ -121,14 +121,14 @@ def export_har(target: Target, output: Path | None, **filters: Any) -> None:
         target.show({"sandbox": target.sandbox, "file": str(to), "bytes": len(file)}, text)
 
 
-@requests.command("verify", context_settings=SETTINGS)
+@requests.command("verify", context_settings=SETTINGS, short_help="Check the requests against an expectation.")
 @click.argument("expected", metavar="JSON|@FILE|-")
 @asks_sandbox
 def verify_requests(target: Target, expected: str) -> None:
     """Check the requests against an expectation, as POST /_sandbox/requests/verify takes it.
 
-    Such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a file or - for
-    standard input. Exit code 1 when it does not hold, with the requests that come nearest, or when it names an
+    Give JSON such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a
+    file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
     operation or a method that does not exist.
     """
     body = _read(expected)
@@ -158,14 +158,14 @@ def clear_requests(target: Target) -> None:
     target.show({"deleted": "all"}, "Every request is deleted.")
 
 
-@verb()
+@verb(short_help="Say why a request was refused, and what would succeed.")
 @click.argument("ident", metavar="ID|last")
 @asks_sandbox
 def explain(target: Target, ident: str) -> None:
-    """Say why a request was refused, and print the nearest one that succeeds, to be pasted.
+    """Say why a request was refused, and print the nearest request that succeeds, ready to paste.
 
-    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 when there is no such request, or none
-    that succeeds; 2 when the sandbox cannot be asked.
+    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no such request, or none
+    that succeeds; 2 if no sandbox answers.
     """
     answer = _one(target, ident, _PAGE, lambda request: (request["status"] or 0) >= 400)
     if answer is None:
@@ -211,7 +211,9 @@ def _read(expected: str) -> Body:
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise click.UsageError("The expectation is no JSON object. Give one, @FILE with one, or - for standard input.")
+        raise click.UsageError(
+            "The expectation is not a JSON object. Give JSON, @FILE for JSON in a file, or - for standard input."
+        )
     return body
 
 

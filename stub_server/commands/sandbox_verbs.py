@@ -29,7 +29,7 @@ from .options import (
 )  # fmt: skip
 
 
-@verb()
+@verb(short_help="List the sandboxes of a server, or delete one.")
 @click.argument("name", required=False, metavar="[GLOB]")
 @click.option("--delete", is_flag=True, help="Delete the sandbox with this name.")
 @asks_server
@@ -37,7 +37,7 @@ def sandboxes(target: Target, name: str | None, delete: bool) -> None:
     """List the sandboxes of a running server, newest first, or delete one. GLOB filters by name."""
     if delete:
         if name is None:
-            raise click.UsageError("Say which sandbox, by its name.")
+            raise click.UsageError("Give the NAME of the sandbox.")
         path = f"/sandboxes/{quote(name, safe='')}"
         target._replace(sandbox=name).ask(lambda running: running.control("DELETE", path))
         target.show({"deleted": name}, f"{name} is deleted.")
@@ -51,7 +51,7 @@ worlds = copy(sandboxes)  # the name until version 0.1, for two releases more
 worlds.name, worlds.hidden = "worlds", True
 
 
-@verb()
+@verb(short_help="Copy a sandbox to a new one.")
 @click.argument("name", required=False)
 @click.option("--step", type=Number(0), help="Copy the state after this step, not the present one.")
 @click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks.")
@@ -72,7 +72,7 @@ def fork(target: Target, name: str | None, step: int | None, deliver: bool, ttl_
     target.control(text, "POST", f"/sandboxes/{quote(target.sandbox, safe='')}/fork", json=body)
 
 
-@verb()
+@verb(short_help="Save, list, restore or delete a state of a sandbox.")
 @click.argument("name", required=False)
 @click.option("--description", metavar="TEXT", help="Text to show in the list.")
 @click.option("--restore", is_flag=True, help="Restore the state that NAME has.")
@@ -90,7 +90,7 @@ def snapshot(target: Target, name: str | None, description: str | None, restore:
         raise click.UsageError("--description, --restore and --delete exclude each other.")
     if name is None:
         if restore or delete or description is not None:
-            raise click.UsageError("Say which snapshot, by NAME.")
+            raise click.UsageError("Give the NAME of the snapshot.")
         found = target.ask(lambda running: running.every("/snapshots", "snapshots"))
         rows = [(s["name"], s["step"], s["now"], s["records"], s["description"]) for s in found["snapshots"]]
         target.show(found, table(rows, "NAME STEP NOW RECORDS DESCRIPTION", "The sandbox has no snapshot."))
@@ -119,7 +119,7 @@ def rewind(target: Target, to_step: int | None, to_request: str | None, instant:
 
     body = given(to_step=to_step, to_request=to_request, to=instant)
     if len(body) != 1:
-        raise click.UsageError("Say where to by one of --to-step, --to-request and --to.")
+        raise click.UsageError("Give one of --to-step, --to-request and --to.")
     target.control(text, "POST", "/rewind", json=body)
 
 
@@ -132,7 +132,7 @@ def _restored(target: Target, answer: Any) -> str:
 # -- files
 
 
-@verb()
+@verb(short_help="Write a sandbox to a file.")
 @output_option("sandbox")
 @click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored.")
 @click.option("--requests", is_flag=True, help="With the requests of the journal, as `record` does.")
@@ -149,7 +149,7 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
     target.show(answer, f"{to} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}.")
 
 
-@verb()
+@verb(short_help="Write the requests of a sandbox to a recording.")
 @output_option("stub")
 @click.option("--no-secrets", is_flag=True, help="Without signing keys and the replies saved before.")
 @asks_sandbox
@@ -184,7 +184,7 @@ def _download(target: Target, to: Path, **query: bool) -> bytes:
     return file
 
 
-@verb("import")
+@verb("import", short_help="Replace a sandbox by the one in a file.")
 @click.argument("file", type=EXISTING_OR_STDIN)
 @click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
 @click.option("--drop-unfit", is_flag=True, help="Leave out records that do not fit the contract, and the history.")

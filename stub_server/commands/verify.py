@@ -35,7 +35,9 @@ _HOST = "127.0.0.1"
 _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request waiting
 
 
-@click.command(context_settings={"show_default": True})
+@click.command(
+    context_settings={"show_default": True}, short_help="Compare a backend with the contract and the sandbox."
+)
 @click.argument("url", type=BaseUrl(), required=False)
 @click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
 @click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
@@ -45,7 +47,11 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
 @click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, metavar="SECONDS",
               help="Time for the run; cleaning up may take 20 s more.")  # fmt: skip
 @click.option("--settle", type=click.FloatRange(0, 60), default=2.0, metavar="SECONDS",
+<<<<<<< HEAD
               help="Time within which a read must show a change.")  # fmt: skip
+=======
+              help="Time after which a read must show a change.")  # fmt: skip
+>>>>>>> prose
 @click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
               help="Share of the reachable statuses that must be seen; below it, the exit code is 3.")  # fmt: skip
 @click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests.")
@@ -85,7 +91,12 @@ def verify(
 ) -> None:
     """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
 
+<<<<<<< HEAD
     Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
+=======
+    The command only reads, unless --write is given. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less
+    than --coverage.
+>>>>>>> prose
     """
     from ..verify.forms.programs import overlay
     from ..verify.outcome import forms_of, known, of_recorded, save, written
@@ -192,7 +203,7 @@ def _ask(host: str) -> None:
         raise Unusable("The names differ. Nothing was sent.")
 
 
-@click.command(context_settings={"show_default": True})
+@click.command(context_settings={"show_default": True}, short_help="Pass requests to a backend, and judge its answers.")
 @click.argument("url", type=BaseUrl())
 @click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
 @of_overlays
@@ -204,8 +215,13 @@ def proxy(
 ) -> None:
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
+<<<<<<< HEAD
     Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and printed as one line.
     Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the newest exchanges, also as ?format=har.
+=======
+    Point a client or a test at the port. Each exchange is passed on unchanged and judged afterwards, with a line on the
+    terminal. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the exchanges, also as ?format=har.
+>>>>>>> prose
     """
     import asyncio
 

@@ -152,7 +152,7 @@ def create_record(name: str, ident: str) -> Response | tuple[str, int]:
     try:
         body = orjson.loads(text)
     except ValueError as error:
-        return _new(name, operation, text, f"This is no JSON: {error}."), 422
+        return _new(name, operation, text, f"This is not valid JSON: {error}."), 422
     reply = g.client.change(operation.method, operation.path, body)
     if reply.is_refused:
         return _new(name, operation, text, Refused(reply).message, reply.request_id), Refused(reply).status
@@ -188,7 +188,7 @@ def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
     try:
         body = orjson.loads(text)
     except ValueError as error:
-        return _shown(name, ident, text, f"This is no JSON: {error}.")
+        return _shown(name, ident, text, f"This is not valid JSON: {error}.")
     path = operation.path.replace(f"{{{resource.parameter}}}", quote(ident, safe=""))
     reply = g.client.change(operation.method, path, body)
     if reply.is_refused:
@@ -411,9 +411,9 @@ def _reason(resource: Resource, operation: Operation, state: str, inspected: dic
     own = [move for move in moves if move.control == control]  # others are what it brings about beside
     states = dict.fromkeys(move.from_ for move in own or moves)
     if states and state not in states:
-        return f"Only when it is {' or '.join(states)}; it is {state}."
+        return f"Possible when it is {' or '.join(states)}; it is {state}."
     if own and inspected is not None and control not in inspected["allowed"]:
-        return "Not any more."
+        return "No longer possible."
     return None
 
 

@@ -73,7 +73,7 @@ def make_fault_of_json() -> Response | tuple[str, int]:
     try:
         body = orjson.loads(request.form.get("body", ""))
     except ValueError as error:
-        return _page(request.form, f"This is no JSON: {error}."), 422
+        return _page(request.form, f"This is not valid JSON: {error}."), 422
     return _make(body, request.form)
 
 

@@ -30,7 +30,7 @@ def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippe
     url = base_url + quote(asked.path, safe="/:@!$&'()*+,;=~-._") + (f"?{asked.query}" if asked.query else "")
     shell = command(asked.method, asked.path, asked.query, asked.headers, asked.body, base_url, has_admin_key=needs_key)
     return [
-        Snippet("curl", shell or "A shell takes no body like this one."),
+        Snippet("curl", shell or "A shell command cannot contain this body."),
         Snippet("Python", "\n".join(_python(asked, url, needs_key=needs_key))),
         Snippet("TypeScript", "\n".join(_typescript(asked, url, needs_key=needs_key))),
     ]

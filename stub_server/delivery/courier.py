@@ -179,7 +179,7 @@ class Courier:
         try:
             seconds = self._take_stock(sandbox, outbox)
         except Exception:
-            log.exception("defect in what is due in sandbox %s; it is looked at again", sandbox.name)
+            log.exception("defect in a job of sandbox %s; it is tried again", sandbox.name)
             seconds = AFTER_DEFECT
         if seconds is not None:
             outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._on_alarm, outbox)

@@ -101,7 +101,7 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
     if project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
         if project["status"] == "archived":
-            message += " An archived project sells no more."
+            message += " An archived project accepts no orders."
             raise Conflict.at("projectId", message, "project_not_active")
         advice = f"Activate it: POST /v2/projects/{project['id']}/activate."
         raise Conflict.at("projectId", message, "project_not_active", advice=advice)

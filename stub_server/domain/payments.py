@@ -46,7 +46,7 @@ def check_payable(
             message += ' A boleto can be paid with {"late": true} for 30 days after it expired.'
         raise Conflict.at("status", message, "order_not_payable")
     if amount is not None and amount != cents(public["totalAmount"]):
-        message = f"The payment is {text(amount)}, the order {text(cents(public['totalAmount']))}."
+        message = f"The payment is {text(amount)}, but the total is {text(cents(public['totalAmount']))}."
         raise Conflict.at("amount", message, "order_not_payable")
     if paid_at is not None and not date_time_ms(public["createdAt"]) <= paid_at <= now:
         message = f"paid_at must be between {public['createdAt']} and {iso(now)}."
@@ -94,7 +94,7 @@ def check_refundable(public: Body, hidden: Body, amount: int | None, now: int, l
     """
     refundable = lifecycle.sets["refundable"]
     if public["status"] not in refundable:
-        way = "" if path(lifecycle, public["status"], "refunded") else " It never will be."
+        way = "" if path(lifecycle, public["status"], "refunded") else " It can no longer be paid."
         message = f"The order is {public['status']}; only a {either(refundable)} one can be refunded.{way}"
         raise Conflict.at("status", message, "order_not_refundable")
     if now > hidden["paid_at"] + REFUND_WINDOW:

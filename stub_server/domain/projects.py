@@ -120,7 +120,7 @@ def check_unused(running: int, pending: int) -> None:
     """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted."""
     counts = ((running, "running subscription"), (pending, "pending order"))
     if holders := [counted(number, noun) for number, noun in counts if number]:
-        advice = "To sell it no more, update its status to inactive."
+        advice = "To stop selling it, set its status to inactive."
         raise Conflict(f"The plan has {' and '.join(holders)}.", advice=advice, code="plan_in_use")
 
 

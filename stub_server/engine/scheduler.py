@@ -118,9 +118,9 @@ def check_not_advancing(sandbox: Sandbox) -> None:
     if sandbox.is_advancing:
         raise Conflict(
             "The clock is still advancing, because it waits for receivers of webhooks.",
-            advice="Send this again in a few seconds, or wait for it: POST /_sandbox/webhooks/drain, or `wait_seconds` "
-            "of the call that advances it. "
-            "GET /_sandbox/clock says when it is complete, and POST /_sandbox/reset ends it.",
+            advice="Send this again in a few seconds, or wait with POST /_sandbox/webhooks/drain or with "
+            "`wait_seconds` of the call that advances it. "
+            "GET /_sandbox/clock shows when it is complete, and POST /_sandbox/reset ends it.",
             code="clock_advancing",
             headers={"Retry-After": "4"},  # an attempt takes no longer
         )

@@ -60,7 +60,7 @@ def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, st
             return Verdict(None, "header_missing", f"The header {name} is missing.")
     sent = headers["webhook-timestamp"]
     if not (sent.isascii() and sent.isdigit() and len(sent) <= 12):
-        return Verdict(None, "timestamp_invalid", "webhook-timestamp holds no seconds since 1970.")
+        return Verdict(None, "timestamp_invalid", "webhook-timestamp is not a number of seconds since 1970.")
     timestamp = int(sent)
     if abs(now - timestamp) > TOLERANCE:
         reason, side = ("too_old", "behind") if timestamp < now else ("too_new", "ahead of")
@@ -68,7 +68,7 @@ def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, st
         return Verdict(None, reason, text)
     given = [part.encode() for part in headers["webhook-signature"].split(" ")[:_MOST_SIGNATURES] if part[:3] == "v1,"]
     if not given:
-        return Verdict(None, "signature_malformed", "webhook-signature holds no signature of the form v1,<base64>.")
+        return Verdict(None, "signature_malformed", "webhook-signature has no signature of the form v1,<base64>.")
     compared = 0
     for signer, key in keys:
         expected = sign(key, headers["webhook-id"], timestamp, body).encode()
@@ -76,7 +76,7 @@ def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, st
             return Verdict(signer)
         compared += 1
     if not compared:
-        return Verdict(None, "no_webhooks", "This sandbox has no webhooks, so no key to verify with.")
+        return Verdict(None, "no_webhooks", "This sandbox has no webhooks, so there is no key to verify with.")
     return Verdict(
-        None, "no_key_matches", f"No key of this sandbox's webhooks ({compared} tried) gives this signature."
+        None, "no_key_matches", f"The signature matches no key of this sandbox's webhooks ({compared} tried)."
     )

@@ -61,7 +61,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "merchant_not_found": Kind(REFERENCE, "A public key finds its merchant while it is active."),
         "sandbox_not_found": Kind(REFERENCE, "A path below /s/ names a sandbox that exists."),
         # what the rules allow
-        "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", records.free_value),
+        "duplicate_document": Kind(RULE, "A document belongs to one customer of a merchant.", records.free_value),
         "duplicate_name": Kind(
             RULE, "Projects of a merchant, and plans of a project, differ in name.", records.free_value
         ),
@@ -70,12 +70,12 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "document_type_conflict": Kind(
             RULE, "document_type and type agree with the document.", records.agreeing_type
         ),
-        "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", records.later_expiry),
+        "api_key_expired": Kind(RULE, "An expired API key cannot be active.", records.later_expiry),
         "invalid_state_transition": Kind(RULE, _STATE, records.possible_move),
         "project_not_active": Kind(RULE, "Only an active project takes orders.", records.active_project),
         "project_archived": Kind(RULE, "An archived project cannot be changed.", records.another_record),
         "project_has_activity": Kind(
-            RULE, "A project with paid or open orders or running subscriptions is archived, not deleted."
+            RULE, "A project with paid or open orders or running subscriptions cannot be deleted, only archived."
         ),
         "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", records.changed_plan),
         "plan_sold_out": Kind(RULE, "A plan has at most max_subscribers subscribers.", records.changed_plan),
@@ -83,17 +83,17 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             RULE, "Where amounts are strict, the items of an order add up to its total.", records.total_of_items
         ),
         "plan_in_use": Kind(
-            RULE, "A plan with subscribers keeps its interval; one with open orders too is not deleted.",
+            RULE, "A plan with subscribers keeps its interval. With subscribers or open orders it cannot be deleted.",
             records.kept_members,
         ),
         "payment_method_not_allowed": Kind(
             RULE, "An order is paid by one of its plan's payment_methods.", records.changed_plan
         ),
         "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", None, False),
-        "webhook_deleted": Kind(RULE, "A delivery is sent only while its webhook exists."),
+        "webhook_deleted": Kind(RULE, "A delivery is sent only if its webhook exists."),
         "log_not_retryable": Kind(RULE, "A cancelled delivery is not sent again."),
         "idempotency_key_reused": Kind(RULE, "An Idempotency-Key belongs to one request.", records.another_key),
-        "step_not_kept": Kind(RULE, "Only a step or an instant whose state is stored can be asked for."),
+        "step_not_kept": Kind(RULE, "Only a state that is stored can be read or restored."),
         "idempotency_in_progress": Kind(RULE, "One request at a time is processed with an Idempotency-Key."),
         # what the control surface does to orders
         "order_already_paid": Kind(RULE, "An order can be paid once.", records.payable_order),
@@ -116,7 +116,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is not stored.", None, False),
         "uri_too_long": Kind(CONTRACT, "A target has less than 64 KiB. A longer one is not stored.", None, False),
         "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are not stored.", None, False),
-        "not_implemented": Kind(RULE, "The operation, method or transfer coding is not known here.", None, False),
+        "not_implemented": Kind(RULE, "The operation, method or transfer coding is not supported.", None, False),
         "http_version_not_supported": Kind(CONTRACT, "Requests are HTTP/1.1 or HTTP/1.0.", None, False),
         "sandbox_unavailable": Kind(RULE, "A broken sandbox serves no requests until it is reset.", None, False),
         "store_unavailable": Kind(RULE, "The store cannot be written: its disk may be full.", None, False),

@@ -56,7 +56,7 @@ def _items(s: Situation, name: str) -> Iterator[Attempt]:
 
     kept = [ident for ident in s.attempt.member(name) if exists(ident)]
     kept = kept or [row.id for row in s.newest(table, **equal)[:1]]
-    yield s.attempt.with_member([name], kept, "Of these, the records exist.")
+    yield s.attempt.with_member([name], kept, "These records exist.")
 
 
 def _projects(s: Situation) -> Iterator[Attempt]:
@@ -149,7 +149,7 @@ def possible_move(s: Situation) -> Iterator[Attempt]:
     is_now = project.public["status"]
     between = way(lifecycle, is_now, str(wanted))[1:-1]
     if between:
-        yield from s.after(f"From {is_now} it needs several moves.", *_moves(s, project, between[-1]))
+        yield from s.after(f"Reaching it from {is_now} takes several moves.", *_moves(s, project, between[-1]))
     if sent is not None:
         yield s.attempt.with_member(["status"], is_now, "The status stays as it is.")
 
@@ -263,7 +263,7 @@ def agreeing_type(s: Situation) -> Iterator[Attempt]:
 def later_expiry(s: Situation) -> Iterator[Attempt]:
     """An API key is switched on with an end that is still to come."""
     until = iso(s.copy.clock.now + _YEAR)
-    yield s.attempt.with_member(["expires_at"], until, "The key has expired: it needs a later end to be active.")
+    yield s.attempt.with_member(["expires_at"], until, "The key has expired. An active key needs a later expiry.")
 
 
 def free_value(s: Situation) -> Iterator[Attempt]:

@@ -28,8 +28,8 @@ LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one
 MOST_VALUES = 100_000  # of a line: five of the largest bodies
 DEEPEST = 48  # levels: a request has at most 32, and a line adds at most 10
 _PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are read at once; and those that are kept in memory
-_NOTE = "Holds signing keys and saved replies: whoever has this file can sign as this sandbox does."
-_NO_SECRETS = "Holds no keys and no saved replies: whoever imports it gets keys of his own."
+_NOTE = "Contains signing keys and saved replies: anyone who has this file can sign as this sandbox does."
+_NO_SECRETS = "Contains no keys and no saved replies: an import creates new keys."
 
 
 class BadFile(ValueError):
@@ -61,7 +61,7 @@ def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secr
             if len(line) > LONGEST_LINE:
                 raise BadFile("too_large", f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line.")
             if size > MOST_BYTES:
-                raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the most that a file may have.")
+                raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the maximum of a file.")
             count += 1
             seal.update(line)
             seal.update(b"\n")
@@ -85,7 +85,7 @@ def unpack(
     `check` validates a line against its schema; `expected` are the formats that may be read. Raises BadFile.
     """
     if data[:2] != b"\x1f\x8b":
-        raise BadFile("foreign", "This is no file of a sandbox: it is not packed with gzip.")
+        raise BadFile("foreign", "This is not a sandbox file: it is not packed with gzip.")
     seal, count, is_first = sha256(), 0, True
     for line in _lines(data):
         kind, body = _parsed(line, is_first)
@@ -98,7 +98,7 @@ def unpack(
             count = -1
             continue
         if count < 0:
-            raise _damaged("something follows its end")
+            raise _damaged("it has data after its end")
         is_first, count = False, count + 1
         seal.update(line)
         seal.update(b"\n")
@@ -118,10 +118,10 @@ def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
     format_ = _FORMER.get(named, named) if isinstance(named, str) else None
     is_ours = format_ in expected
     if format_ == FORMAT and not is_ours:
-        raise BadFile("foreign", "This file holds a sandbox and no requests: `stub-server import` reads it.")
+        raise BadFile("foreign", "This file contains a sandbox and no requests: `stub-server import` reads it.")
     version = body.get("version") if is_ours else None
     if not isinstance(version, int):
-        raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")
+        raise BadFile("foreign", "This is not a sandbox file: its first line does not say so.")
     if version > VERSION:
         raise BadFile(
             "newer",
@@ -141,7 +141,7 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
         raise _damaged(f"a line is nested deeper than {DEEPEST} levels")
     if not isinstance(value, dict) or len(value) != 1:
         if is_first:
-            raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")
+            raise BadFile("foreign", "This is not a sandbox file: its first line does not say so.")
         raise _damaged("a line is not a JSON object of one member")
     kind, body = next(iter(value.items()))
     return _FORMER.get(kind, kind), body
@@ -159,9 +159,9 @@ def _lines(data: bytes | bytearray) -> Iterator[bytes]:
             raise _damaged(f"a line is longer than {LONGEST_LINE >> 20} MiB")
         yield from lines
     if not unpacker.eof:
-        raise _damaged("it breaks off")
+        raise _damaged("it is truncated")
     if rest or unpacker.unused_data:
-        raise _damaged("something follows its end")
+        raise _damaged("it has data after its end")
 
 
 def _pieces(data: bytes | bytearray, unpacker: Any) -> Iterator[bytes]:
@@ -169,7 +169,7 @@ def _pieces(data: bytes | bytearray, unpacker: Any) -> Iterator[bytes]:
     try:
         for start in range(0, len(data), _PIECE):
             if unpacker.eof:
-                raise _damaged("something follows its end")
+                raise _damaged("it has data after its end")
             yield unpacker.decompress(whole[start : start + _PIECE], _UNPACKED)
             while unpacker.unconsumed_tail:
                 yield unpacker.decompress(unpacker.unconsumed_tail, _UNPACKED)

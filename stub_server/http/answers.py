@@ -61,7 +61,7 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
 
 def not_allowed(method: str, allow: str) -> NotAllowed:
     """405 for a path that has other methods."""
-    return NotAllowed(f"This path answers {allow}, not {method[:20]}.", headers={"Allow": allow})
+    return NotAllowed(f"This path supports {allow}, not {method[:20]}.", headers={"Allow": allow})
 
 
 def options(allow: str) -> Answer:

@@ -50,19 +50,19 @@ _TYPES = MappingProxyType(
     }
 )
 _BEGINS_WELL = re.compile(r"https?://[^\s\0/]").match
-_WEB = "is no web address: begin with http:// or https://, and encode spaces."
+_WEB = "is not a web address. Begin with http:// or https://, and encode spaces."
 _FORMATS = MappingProxyType(
     {
         "uri": _WEB,
-        "email": "is no e-mail address, such as marina@example.com.",
-        "date-time": "is no date-time with an offset, such as 2026-11-20T14:32:05Z.",
+        "email": "is not an e-mail address, such as marina@example.com.",
+        "date-time": "is not a date-time with an offset, such as 2026-11-20T14:32:05Z.",
         "ip-network": "is neither an address nor a network, such as 203.0.113.7 or 203.0.113.0/24.",
     }
 )
 _PATTERNS = MappingProxyType(
     {
-        UUID: "is no UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
-        r"^[^\u0000]*$": "holds the character NUL (U+0000). Leave it out.",
+        UUID: "is not a UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
+        r"^[^\u0000]*$": "contains the character NUL (U+0000). Leave it out.",
         "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
     }
 )
@@ -134,8 +134,8 @@ def document_advice(value: object, unchecked: str) -> str:
         if len(digits) < length and digits.isdigit() and kind_of(digits.zfill(length)) == kind:
             return f"A {kind.upper()} has {length} digits; leading zeros may have been lost: {digits.zfill(length)}."
     return (
-        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; of digits alone "
-        "with document_type passport)."
+        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; one of "
+        "digits only needs document_type passport)."
     )
 
 

@@ -109,7 +109,9 @@ def chosen(sandbox: Sandbox) -> Chosen:
     journal, log = sandbox.journal, sandbox.log
     if not journal.keeps_bodies:
         raise not_stored(
-            "The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests", "query"
+            "The journal of this server stores no bodies (--journal 0), so nothing can be recorded.",
+            "requests",
+            "query",
         )
     every = list(journal)
     begun = next((n for n in range(len(every), 0, -1) if _is_replacement(every[n - 1])), 0)
@@ -123,12 +125,15 @@ def chosen(sandbox: Sandbox) -> Chosen:
             found.append(trace)
     left_out = len(ordered) - len(found)
     if left_out and not found:
-        message = "The state before the requests that are kept is not kept any more: start with a larger --history."
+        message = "The state before the stored requests is no longer stored. Start the server with a larger --history."
         raise not_stored(message, "requests", "query")
     found.reverse()
     begun = recording_start(_asked(trace) for trace in found)
     if begun and begun == len(found):
-        message = "The newest request went back to a snapshot or request that is not kept: send others, then record."
+        message = (
+            "The newest request went back to a snapshot or request that is no longer stored. "
+            "Send further requests, then record."
+        )
         raise not_stored(message, "requests", "query")
     found, left_out = found[begun:], left_out + begun
     start = found[0].before if found else log.number

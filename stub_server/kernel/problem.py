@@ -122,7 +122,7 @@ def broken(name: str) -> Unavailable:
 
 def gone() -> Unavailable:
     """503 where the sandbox of a request was reset, deleted, or left to another server meanwhile."""
-    message = "The sandbox is another one by now, or gone, and this request has changed nothing. Send it again."
+    message = "The sandbox was replaced or deleted meanwhile, and this request has changed nothing. Send it again."
     return Unavailable(message, headers={"Retry-After": "0"})
 
 

@@ -27,7 +27,7 @@ from .store import Batch, Head, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
-_GONE = "the sandbox is no more, or another server has it"
+_GONE = "the sandbox no longer exists, or another server has it"
 R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
 log = logging.getLogger("stub_server")

@@ -23,7 +23,7 @@ def folded(name: str) -> str:
 def too_many(most: int, who: str) -> Conflict:
     """409 where there are as many sandboxes as a server or a store keeps."""
     message = (
-        f"There are {most} sandboxes, the most that a {who} keeps. DELETE /_sandbox/sandboxes/NAME deletes one; those "
+        f"There are {most} sandboxes, the maximum of a {who}. DELETE /_sandbox/sandboxes/NAME deletes one; those "
         "that are created with ttl_seconds expire."
     )
     return Conflict.at("name", message, "too_many_sandboxes")

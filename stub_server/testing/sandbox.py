@@ -442,7 +442,7 @@ def _id_of(order: Json | str) -> str:
     if isinstance(order, str):
         return order
     if not isinstance(order, Mapping) or "id" not in order:
-        raise Refused(f"This is no order, as it has no id: {_short(order)}")
+        raise Refused(f"This is not an order, as it has no id: {_short(order)}")
     return str(order["id"])
 
 

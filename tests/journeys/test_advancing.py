@@ -156,7 +156,7 @@ def test_a_call_waits_only_so_long_and_the_rest_goes_on(
         refused(answer, 409, "clock_advancing")
         assert "4" == answer.headers["Retry-After"]
         told = answer.json()["message"]
-        assert all(way in told for way in ("/drain", "`wait_seconds`", "/_sandbox/clock says", "/_sandbox/reset"))
+        assert all(way in told for way in ("/drain", "`wait_seconds`", "/_sandbox/clock shows", "/_sandbox/reset"))
     assert "expired" == api.get("/v2/orders?limit=1").json()["orders"][0]["status"]
     assert not drain(control, wait_seconds=0)["complete"]
     receiver.hold.set()

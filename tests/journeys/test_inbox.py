@@ -116,9 +116,9 @@ def without(name: str) -> Callable[[Json], Json]:
         (
             lambda headers: headers | {"webhook_signature": "v1,abc"},
             "no_key_matches",
-            "No key of this sandbox's webhooks",
+            "no key of this sandbox's webhooks",
         ),
-        (lambda headers: headers | {"webhook_id": "evt_2"}, "no_key_matches", "No key of this sandbox's webhooks"),
+        (lambda headers: headers | {"webhook_id": "evt_2"}, "no_key_matches", "no key of this sandbox's webhooks"),
     ],
 )
 def test_what_is_not_signed_well_says_why(

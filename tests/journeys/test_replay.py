@@ -66,7 +66,7 @@ def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_custom
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda file: file[:-20], "The file is damaged: it breaks off."),
+        (lambda file: file[:-20], "The file is damaged: it is truncated."),
         (lambda file: gzip.compress(b'{"hello": 1}\n'), "its first line does not say so"),
         (lambda file: b"PK", "it is not packed with gzip"),
         (lambda file: changed(file, "request", lambda line: line.pop("caller")), "The file is damaged: request"),

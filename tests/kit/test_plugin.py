@@ -1,5 +1,6 @@
 """The plugin in a run of its own, as a user has it: nothing to import, nothing to write but a test."""
 
+import os
 import re
 import subprocess
 import sys
@@ -112,7 +113,8 @@ def run(folder: Path, test: str, *flags: str, ini: str = "") -> subprocess.Compl
     (folder / "test_it.py").write_text(test)
     (folder / "pytest.ini").write_text(f"[pytest]\n{ini}")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", *flags]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    env = {name: value for name, value in os.environ.items() if name not in ("CI", "BUILD_NUMBER")}  # it says more there
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
 def test_three_lines_are_a_test(tmp_path: Path) -> None:
@@ -156,14 +158,12 @@ def test_misuse_is_said_in_a_sentence(tmp_path: Path) -> None:
     for sentence in (
         '@pytest.mark.sandbox takes keywords, such as scenario="empty"',
         "webhook_schedule, and no senario.",
-        'now: "yesterday" is no date-time',
+        'now: "yesterday" is not a date-time',
         "There is no such event. Did you mean order.paid?",
-        'This is no order, as it has no id: {"detail": "refused"}',
+        'This is not an order, as it has no id: {"detail": "refused"}',
     ):
         assert sentence in ended.stdout
-    assert 3 == len(
-        re.findall(r"^E .*No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout, re.MULTILINE)
-    )
+    assert 3 == len(re.findall(r"No sandbox answers at .*: \[Errno 111\] Connection refused\.", ended.stdout))
     assert "stub_server/testing" not in ended.stdout
 
 

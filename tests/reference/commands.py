@@ -36,8 +36,8 @@ def verbs() -> str:
     shared = [option for option in _options(main.commands["pay"]) if option.opts[0] in _COMMON]
     return page(
         "Commands",
-        """Every command of `stub-server`, as its `--help` prints it. `stub` is the same command. Without a command it
-        serves. [Exit codes](../ci.md#exit-codes) are the same for all commands.""",
+        """Every command of `stub-server`, as its `--help` prints it. `stub` is the same command. Without a command,
+        `serve` runs. [Exit codes](../ci.md#exit-codes) are the same for all commands.""",
         "## Options of commands that ask a server",
         _table(shared, main.commands["pay"]),
         *(text for name, each in main.commands.items() if not each.hidden for text in _verb(each, name)),
@@ -52,7 +52,7 @@ def _verb(command: click.Command, *path: str) -> Iterator[str]:
     own = [option for option in options if not (has_common and option.opts[0] in _COMMON)]
     yield f"## {name}"
     yield code(" ".join((name, *command.collect_usage_pieces(context))))
-    yield "\n\n".join(map(line, (command.help or "").split("\n\n")))
+    yield "\n\n".join(map(line, (command.help or "").replace("\b\n", "").split("\n\n")))
     if command is serve:
         yield "Its options are the [settings](settings.md)."
     else:

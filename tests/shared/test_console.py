@@ -28,4 +28,4 @@ def test_pages_forms_and_streams_are_those_of_the_holder(pair: Pair) -> None:
             assert 200 == stream.status_code
             assert next(stream.iter_text()).startswith("retry:")
         cleared = console.send(console.open("/console/requests"), "Forget all")
-        assert "Forget all requests : done." in cleared.text
+        assert "Delete all requests : done." in cleared.text

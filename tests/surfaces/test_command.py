@@ -227,7 +227,7 @@ def test_more_connections_than_the_machine_allows_are_said_plainly(monkeypatch: 
 def test_a_token_has_scopes_of_the_contract_alone(tmp_path: Path) -> None:
     """Whoever mistypes one is told all that there are, with those of his overlays."""
     said = refused("token", "--scope", "orders:read", "--scope", "order:write")
-    assert "'order:write' is no scope of the contract. Its scopes are *, analytics:read, analytics:*, " in said
+    assert "'order:write' is not a scope of the contract. Its scopes are *, analytics:read, analytics:*, " in said
     assert "orders:write, orders:*, " in said
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text(

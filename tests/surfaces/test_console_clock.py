@@ -94,7 +94,7 @@ def test_a_move_leads_to_what_it_did(console: Console, control: httpx2.Client, m
 def test_an_empty_sandbox_says_what_to_do(console: Console, control: httpx2.Client) -> None:
     assert 200 == control.post("/reset", json={"scenario": "empty"}).status_code
     page = console.open("/console/clock")
-    assert "Nothing waits for the clock" in page.text
+    assert "No job is scheduled" in page.text
     assert not [form for form in page.forms if "To the next due" in form.label]
     assert "No events yet" in console.open("/console/events").text
     assert "No webhooks yet" in console.open("/console/webhooks").text

@@ -77,7 +77,7 @@ def test_what_is_not_allowed_now_is_greyed_with_the_reason(
     order = make_order()
     path = f"/console/data/orders/{order['id']}"
     page = console.open(path)
-    assert "Refund Only when it is paid; it is pending." in page.text
+    assert "Refund Possible when it is paid; it is pending." in page.text
     assert not [form for form in page.forms if "Refund" in form.label]
     control.post(f"/orders/{order['id']}/pay")
     refused = console.send(page, "Expire")
@@ -96,7 +96,7 @@ def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_c
     saved = console.send(page, "Save", body=json.dumps(body | {"name": "Outra"}))
     assert "Update a customer : done." in saved.text
     assert "Outra" == api.get(f"/v2/customers/{made['id']}").json()["customer"]["name"]
-    for text, why in (('{"name": 1}', "name"), ("{", "This is no JSON"), ("[]", "")):
+    for text, why in (('{"name": 1}', "name"), ("{", "This is not valid JSON"), ("[]", "")):
         wrong = console.send(page, "Save", body=text)
         assert (422, text) == (wrong.status, wrong.form("Save").values["body"])
         assert "It was refused" in wrong.text

@@ -25,7 +25,7 @@ def test_presets_are_added_switched_and_removed(console: Console, control: httpx
     page = console.open(PAGE)
     assert "Nothing fails on purpose" in page.text
     page = console.send(page, "Add", **chosen(page, "Add", preset="outage"))
-    assert "Make a fault rule : done." in page.text
+    assert "Create a fault rule : done." in page.text
     assert 503 == api.get("/v2/orders").status_code
     page = console.open(PAGE)
     assert "Outage acts every request always" in page.text

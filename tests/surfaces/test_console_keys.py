@@ -15,7 +15,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
 def token_of(console: Console, *scopes: str, **values: str) -> Page:
     """The page after a token of these scopes was made."""
     page = console.open(PAGE)
-    form = page.form("Make a token")
+    form = page.form("Issue a token")
     data = {"token": form.values["token"], "scopes": list(scopes), **values}
     address = urljoin(page.url, form.action)
     return Page(console.http.post(address, data=data, headers={"Origin": console.origin}))
@@ -72,7 +72,7 @@ def test_what_is_refused_is_said(console: Console) -> None:
 
 
 def test_a_form_of_another_origin_makes_no_token(console: Console) -> None:
-    token = console.open(PAGE).form("Make a token").values["token"]
+    token = console.open(PAGE).form("Issue a token").values["token"]
     headers = {"Origin": "https://evil.example"}
     answer = console.http.post(f"{console.base}{PAGE}/token", data={"token": token, "scopes": "*"}, headers=headers)
     assert 403 == answer.status_code

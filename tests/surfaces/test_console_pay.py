@@ -143,7 +143,7 @@ def test_ten_wrong_ids_are_enough(payer: Console, make_order: Maker, monkeypatch
     for number in range(10):
         wrong = "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55" if number % 2 else f"<b>{number}"
         page = payer.open(f"/pay/{wrong}")
-        assert (404, True) == (page.status, "There is no order here" in page.text)
+        assert (404, True) == (page.status, "Order not found" in page.text)
     refused = payer.open(f"/pay/{order['id']}")
     assert 429 == refused.status
     assert 1 <= int(refused.response.headers["retry-after"]) <= 60

@@ -142,7 +142,7 @@ def test_a_dropped_connection_is_said_so(console: Console, api: httpx2.Client, c
 def test_clearing_the_list_is_an_action(console: Console, api: httpx2.Client, control: httpx2.Client) -> None:
     api.get("/v2/orders")
     done = console.send(console.open("/console/requests"), "Forget all")
-    assert "Forget all requests : done." in done.text
+    assert "Delete all requests : done." in done.text
     assert "No requests yet" in done.text
     assert [] == control.get("/requests").json()["requests"]
 

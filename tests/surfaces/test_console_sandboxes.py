@@ -58,13 +58,13 @@ def test_it_makes_forks_and_deletes_sandboxes(console: Console, live: Live, sand
     """What cannot be is refused in words."""
     names = [f"{sandbox_name}-{each}" for each in ("made", "fork")]
     try:
-        page = console.send(console.open(PAGE), "Make a sandbox", name=names[0], scenario="empty", seed="7")
-        assert "Make a sandbox : done." in page.text
+        page = console.send(console.open(PAGE), "Create a sandbox", name=names[0], scenario="empty", seed="7")
+        assert "Create a sandbox : done." in page.text
         assert f"Its address is {live.url}/s/{names[0]}" in page.text
         assert f"{names[0]} {live.url}/s/{names[0]} Copy" in page.text
-        page = console.send(page, "Make a sandbox", name=names[0])
+        page = console.send(page, "Create a sandbox", name=names[0])
         assert "was refused with 409" in page.text
-        page = console.send(page, "Make a sandbox", seed="many")
+        page = console.send(page, "Create a sandbox", seed="many")
         assert "was refused with 422" in page.text
         page = send(console, page, "Fork", of=names[0])
         assert f"fork of {names[0]}" in page.text
@@ -100,7 +100,7 @@ def test_a_snapshot_is_taken_restored_and_deleted(console: Console, api: httpx2.
     page = console.open(PAGE)
     assert "None yet." in page.text
     page = console.send(page, "Take a snapshot", name="before", description=HOSTILE)
-    assert "Make a snapshot : done." in page.text
+    assert "Create a snapshot : done." in page.text
     assert HOSTILE in page.text
     assert "<script>alert" not in page.response.text
     before = orders(api)
@@ -195,9 +195,9 @@ def test_a_control_key_shows_its_own_alone(visit: Visit, guarded: Live, admin: h
     page = console.open(PAGE)
     assert 403 == page.status
     page = console.send(page, "Open the console", key=key)
-    assert "This key opens one sandbox." in page.text
+    assert "Your key is for one sandbox." in page.text
     assert not [form for form in page.forms if "Import" in form.label or "Fork" in form.label]
-    assert "Make a snapshot : done." in console.send(page, "Take a snapshot", name="mine").text
+    assert "Create a snapshot : done." in console.send(page, "Take a snapshot", name="mine").text
     headers = {"Origin": console.origin}
     token = page.form("Take a snapshot").values["token"]
     sent = {"token": token, "file": "x" * 1_100_000}

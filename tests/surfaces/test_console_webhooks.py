@@ -34,7 +34,7 @@ def code_of(page: Page, holds: str) -> str:
 def hook(console: Console) -> Page:
     """The page that shows the key of a new webhook to the inbox `shop`."""
     page = console.send(console.open("/console/inboxes/shop"), "Send all events here")
-    assert "Its signing key, shown this once" in page.text
+    assert "Its signing key, which is not shown again" in page.text
     return page
 
 
@@ -63,7 +63,7 @@ def test_events_name_their_causes_and_lead_to_them(
     request = next(link for link in one.links if "/console/requests/req_" in link)
     assert "Create a customer" in console.follow(one, request).text
     assert "created customer" in one.text
-    assert "No webhook listened to it" in one.text
+    assert "No webhook subscribed to it" in one.text
 
 
 def test_an_event_is_raised_by_hand(console: Console, control: httpx2.Client, make_customer: Maker) -> None:
@@ -131,7 +131,7 @@ def test_a_delivery_that_failed_is_sent_again(
 ) -> None:
     """From the list: why it failed, its attempts, the signature taken apart, and one more attempt that succeeds."""
     inbox = console.open("/console/inboxes/shop")
-    answered = console.send(inbox, "Answer so", status="503", times="1", retry_after="120")
+    answered = console.send(inbox, "Set the answer", status="503", times="1", retry_after="120")
     assert "1 more time" in answered.text
     console.send(console.open("/console/events"), "Raise it", type="order.paid")
     (message,) = delivered(control)
@@ -234,13 +234,13 @@ def test_an_inbox_shows_what_arrived_and_why_it_is_not_verified(
 
 def test_what_an_inbox_answers_is_said_in_a_form(console: Console, control: httpx2.Client) -> None:
     page = console.open("/console/inboxes/shop")
-    told = console.send(page, "Answer so", status="503", delay_ms="10", times="2", retry_after="120")
+    told = console.send(page, "Set the answer", status="503", delay_ms="10", times="2", retry_after="120")
     (box,) = control.get("/inbox").json()["inboxes"]
     expected = {"status": 503, "delay_ms": 10, "headers": [{"name": "Retry-After", "value": "120"}], "times": 2}
     assert expected == box["answer"]
     assert "Retry-After: 120" in told.text
     for wrong in ({"status": "99"}, {"status": "x"}, {"times": "0"}, {"delay_ms": "9" * 30}, {"retry_after": "\u00e9"}):
-        assert "was refused with 422" in console.send(page, "Answer so", **wrong).text, wrong
+        assert "was refused with 422" in console.send(page, "Set the answer", **wrong).text, wrong
 
 
 def test_what_there_is_not_is_no_defect(console: Console, credentials: Json) -> None:

@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_used_exits_1_with_the_reasons(
     file, data = tmp_path / "bad.sandbox", exported(control)
     file.write_bytes(data[:-9])
     said = run("import", str(file), *to)
-    assert (1, "Error: The file is damaged: it breaks off.\n") == (said.exit_code, said.stderr)
+    assert (1, "Error: The file is damaged: it is truncated.\n") == (said.exit_code, said.stderr)
     found = lines(data)
     for name, (_, body) in zip(
         "ab", [line for line in found if line[0] == "record" and line[1]["table"] == "plans"], strict=False

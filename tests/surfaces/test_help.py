@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main
+from stub_server.commands.offline_verbs import TOOLS
 
 SERVER = "--server --admin-key --json"
 SANDBOX = f"{SERVER} --sandbox --control-key"
@@ -31,7 +32,7 @@ TAKES = {
     "fork": f"[NAME] --step --deliver --ttl --sandbox {SERVER}",
     "health": SANDBOX,
     "import": f"FILE --deliver --drop-unfit --sandbox {SERVER}",
-    "init": "{compose|github-actions|playwright|pytest|schemathesis|vitest} [FOLDER]",
+    "init": "TOOL [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": f"--status {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
@@ -82,3 +83,8 @@ def test_the_help_of_a_command_names_what_it_takes(command: str) -> None:
     assert all(word in usage for word in arguments), usage
     described = re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: [^ ].*?)?(?:\n?  +)(\S.*)", text, re.MULTILINE)
     assert {*TAKES[command].split(), "--help"} - {*arguments} == {flag for flag, _ in described}
+
+
+def test_no_name_of_a_tool_is_broken_over_lines() -> None:
+    said = CliRunner().invoke(main, ["init", "--help"], terminal_width=80)
+    assert [] == [tool for tool in TOOLS if tool not in said.stdout]

@@ -39,7 +39,7 @@ STATEFUL = {
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
 NAME = re.compile(r'<code class="name"><span>([^<]*)</span>([^<]+)</code>(\s*<strong class="required">)?')
 COMMAND = re.compile(r'<pre id="curl"[^>]*>(.*?)</pre>', re.DOTALL)
-BLANK = re.compile(r"in place of <code>")
+BLANK = re.compile(r"Replace <code>")
 OVERLAY = """\
 overlay: 1.0.0
 info: { title: What a page shows, version: "1" }

@@ -27,7 +27,7 @@ def large(door: Door, headers: list[Header]) -> Answer:
 
 
 def weak(door: Door, headers: list[Header]) -> Answer:
-    """An API key where only a JWT serves."""
+    """An API key where a JWT is required."""
     made = door.send("POST", "/api-keys", {"name": "Fraca", "scopes": ["orders:read"]}).json()["api_key"]
     return door.ask("GET", "/v2/customers", headers=headers, token=made["private_key"])
 

@@ -508,7 +508,7 @@ def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
         assert (1, True) == (shown["step"], shown["frozen"])
         assert file == exported(control, history=True)
     (tmp_path / "bug.sandbox").write_bytes(file[:-20])
-    with pytest.raises(BadFile, match="it breaks off"):
+    with pytest.raises(BadFile, match="it is truncated"):
         create_app(replace(FROZEN, restore=tmp_path / "bug.sandbox"))
     found = lines(file)
     found[3][1]["public"]["surprise"] = 1

@@ -129,12 +129,12 @@ def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
         (("rewind",), "one of --to-step, --to-request and --to"),
         (("rewind", "--to-step", "1", "--to", "2026-01-01T00:00:00Z"), "one of --to-step, --to-request and --to"),
         (("rewind", "--to-step", "-1"), "--to-step"),
-        (("snapshot", "--restore"), "by NAME"),
-        (("snapshot", "--description", "x"), "by NAME"),
+        (("snapshot", "--restore"), "NAME of the snapshot"),
+        (("snapshot", "--description", "x"), "NAME of the snapshot"),
         (("snapshot", "a", "--restore", "--delete"), "exclude each other"),
         (("fork", "--ttl", "0"), "--ttl"),
         (("sandboxes", "--sandbox", "a"), "No such option"),
-        (("sandboxes", "--delete"), "Say which sandbox"),
+        (("sandboxes", "--delete"), "Give the NAME of the sandbox"),
     ):
         found = run(*args, *(to[:2] if args[0] == "sandboxes" else to))
         assert (2, True) == (found.exit_code, said in found.output), (args, found.output)

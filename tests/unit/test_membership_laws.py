@@ -13,10 +13,10 @@ from ..support.worlds import drafted, world
 
 pytestmark = pytest.mark.check
 
-PERIOD = "The period of an active subscription contains now, where its project is active"
-BILL = "No subscription that is over has an order that can be paid"
-PENDING = "No order is pending past its end"
-ONE = "No customer has two running subscriptions of one plan"
+PERIOD = "In an active project, the period of every active subscription includes now"
+BILL = "No ended subscription has an order that can be paid"
+PENDING = "No order is pending after its expiry"
+ONE = "No customer has two running subscriptions of the same plan"
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def get_health(call: Call) -> Reply:
 def get_readiness(call: Call) -> Reply:
     """200 when the server takes changes. Raises Unavailable while its store cannot be written, and once it stops."""
     if call.server.closing.is_announced:
-        raise Unavailable("The server stops.", advice="Send requests to another one.", code="server_stopping")
+        raise Unavailable("The server is stopping.", advice="Send requests to another one.", code="server_stopping")
     persistence = call.server.sandboxes.persistence
     if persistence.failure is not None:
         raise again(persistence.failure)

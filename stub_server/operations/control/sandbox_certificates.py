@@ -50,7 +50,7 @@ def _check_room(running: set[str], name: str) -> None:
     if name in running:
         message = f"A receiver is being certified in the sandbox {name}. Wait for its report, or use another sandbox."
     elif len(running) >= AT_ONCE:
-        message = f"{AT_ONCE} receivers are being certified, the most at a time. Try again in half a minute."
+        message = f"{AT_ONCE} receivers are being certified, which is the maximum. Try again in half a minute."
     else:
         return
     raise Conflict.at("sandbox", message, "certification_running", where="path")

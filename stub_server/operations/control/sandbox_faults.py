@@ -23,12 +23,12 @@ def list_faults(call: Call, query: Body) -> Reply:
 def create_fault(call: Call, body: Body) -> Reply:
     """201 with the rule; it applies from the next request on."""
     if "then" not in body and "preset" not in body:
-        raise _contradiction("then", "Say what happens, or name a preset.")
+        raise _contradiction("then", "Send then or a preset.")
     delay = body.get("then", {}).get("delay_ms")
     if isinstance(delay, dict) and delay["min"] > delay["max"]:
         raise _contradiction("then.delay_ms", "Send a min that is not larger than max.")
     if "delay" in body.get("then", {}) and delay is None:
-        raise _contradiction("then.delay", "Say how long: send delay_ms too.")
+        raise _contradiction("then.delay", "Send delay_ms too.")
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING:
             raise _contradiction(f"then.headers.{name[:60]}", "A rule cannot set this header. Leave it out.")
@@ -36,7 +36,7 @@ def create_fault(call: Call, body: Body) -> Reply:
         fault = call.sandbox.faults.add(body, call.now)
     except ValueError as error:
         raise _contradiction(
-            "match.body", f"{error} is no path: write it like $.customer.email or $.items[0].price."
+            "match.body", f"{error} is not a path. Write it like $.customer.email or $.items[0].price."
         ) from None
     return reply.value({"fault": _shown(fault)}, 201).located(f"{call.prefix}/_sandbox/faults/{fault.id}")
 

@@ -68,7 +68,7 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
     """200 with what is written, under the sandbox's name. Raises Limited, Conflict."""
     server = call.server
     if len(server.downloads) >= MOST_DOWNLOADS:
-        message = f"{MOST_DOWNLOADS} files are being sent, the most at once. Send this again in 5 seconds."
+        message = f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5 seconds."
         raise Limited(message, headers={"Retry-After": "5"})
     download = Download(server.downloads)
     try:

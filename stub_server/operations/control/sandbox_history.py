@@ -27,7 +27,7 @@ def list_steps(call: Call, query: Body) -> Reply:
 def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Reply:
     """200 with a page of the versions of a record, of any merchant of the sandbox."""
     if resource not in call.store.tables:
-        raise NotFound("There is no such kind of record.", advice="GET /_sandbox/steps names those that there are.")
+        raise NotFound("There is no such kind of record.", advice="GET /_sandbox/steps names the kinds that exist.")
     tables = (store.tables[resource] for store in call.sandbox.stores.values())
     present = next(filter(None, (table.find(ident) for table in tables)), None)
     found = versions(call.sandbox.log, resource, ident, present)

@@ -33,7 +33,7 @@ async def follow_sandbox(call: Call) -> Reply:
     """200 with a stream that ends with the sandbox or the server."""
     server = call.server
     if len(server.followers) >= MOST_READERS:
-        message = f"{MOST_READERS} readers follow sandboxes of this server, the most at once. Close one first."
+        message = f"{MOST_READERS} readers are already connected to this server, which is the maximum. Close one first."
         raise Limited(message, headers={"Retry-After": "5"})
     entry = server.sandboxes.entry(call.sandbox.name)
     given = call.headers.get(b"last-event-id")
