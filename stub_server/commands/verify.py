@@ -47,11 +47,7 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
 @click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, metavar="SECONDS",
               help="Time for the run; cleaning up may take 20 s more.")  # fmt: skip
 @click.option("--settle", type=click.FloatRange(0, 60), default=2.0, metavar="SECONDS",
-<<<<<<< HEAD
               help="Time within which a read must show a change.")  # fmt: skip
-=======
-              help="Time after which a read must show a change.")  # fmt: skip
->>>>>>> prose
 @click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
               help="Share of the reachable statuses that must be seen; below it, the exit code is 3.")  # fmt: skip
 @click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests.")
@@ -91,12 +87,7 @@ def verify(
 ) -> None:
     """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
 
-<<<<<<< HEAD
     Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
-=======
-    The command only reads, unless --write is given. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less
-    than --coverage.
->>>>>>> prose
     """
     from ..verify.forms.programs import overlay
     from ..verify.outcome import forms_of, known, of_recorded, save, written
@@ -215,13 +206,8 @@ def proxy(
 ) -> None:
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
-<<<<<<< HEAD
     Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and printed as one line.
     Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the newest exchanges, also as ?format=har.
-=======
-    Point a client or a test at the port. Each exchange is passed on unchanged and judged afterwards, with a line on the
-    terminal. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the exchanges, also as ?format=har.
->>>>>>> prose
     """
     import asyncio
 
