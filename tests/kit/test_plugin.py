@@ -113,7 +113,8 @@ def run(folder: Path, test: str, *flags: str, ini: str = "") -> subprocess.Compl
     (folder / "test_it.py").write_text(test)
     (folder / "pytest.ini").write_text(f"[pytest]\n{ini}")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", *flags]
-    env = {name: value for name, value in os.environ.items() if name not in ("CI", "BUILD_NUMBER")}  # it says more there
+    # pytest repeats messages where these are set.
+    env = {name: value for name, value in os.environ.items() if name not in ("CI", "BUILD_NUMBER")}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
