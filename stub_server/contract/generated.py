@@ -147,13 +147,13 @@ def insert_names(document: dict[str, Json], names: Names, before: dict[str, Json
         if SOURCE in found and schema.get("enum") == (known.get(SOURCE) or None):
             _write(schema, found[SOURCE])
     choices = {} if before is None else _choices(before)
-    for name, choice in _choices(document).items():
+    for name, payload in _choices(document).items():
         schema = document["components"]["schemas"][name]
         written = {key: schema[key] for key in ("oneOf", "discriminator") if key in schema}
         if written == choices.get(name, {}):
             for key in written:
                 del schema[key]
-            schema.update(choice)
+            schema.update(payload)
 
 
 def _named(document: dict[str, Json], names: Names) -> list[tuple[At, dict[str, Json], dict[str, list[str]]]]:
@@ -180,8 +180,8 @@ def _choices(document: dict[str, Json]) -> dict[str, Json]:
         return {}
     mapping = payloads(document)
     one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
-    choice = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
-    return {name: choice for name, schema in document["components"]["schemas"].items() if PAYLOADS in schema}
+    payload = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
+    return {name: payload for name, schema in document["components"]["schemas"].items() if PAYLOADS in schema}
 
 
 def _write(schema: dict[str, Json], enum: list[str]) -> None:

@@ -7,10 +7,10 @@ moves less than a megabyte: some microseconds.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from ..kernel.record import Row
+from ..kernel.record import Body, Row
 from .tables import TableSpec
 
 MOST_VIEWS = 16  # of a table, between two writes to it
@@ -68,11 +68,31 @@ class Indexes:
         self._pairs = [[positions[name] for name in pair.split("+")] for pair in spec.pairs]
         self._nothing: Values = [None] * (len(positions) + len(rules))
 
+    def fill(self, rows: Iterable[Row]) -> None:
+        """Index records, in any order, where there are none yet: faster than one by one, as all is sorted at the end."""
+        indexes = [*self.buckets.values()]
+        sorts = [(self.sorts[name], extract) for name, extract in self.spec.sorts.items()]
+        texts = [(self.texts[name], extract) for name, extract in self.spec.search.items()]
+        for record, public, hidden in rows:
+            key, values = record.key, self._values(public, hidden)
+            self.order.append(key)
+            for index, value in zip(indexes, values, strict=False):
+                if value is not None:
+                    index.setdefault(value, []).append(key)
+            self._count(self._nothing, values)
+            for pairs, extract in sorts:
+                pairs.append((extract(public, hidden), key))
+            for found, extract in texts:
+                found[key] = extract(public, hidden)
+        for each in ([self.order], self.sorts.values(), *(index.values() for index in indexes)):
+            for keys in each:
+                keys.sort()
+
     def replace(self, key: int, old: Row | None, new: Row | None) -> None:
         """Replace a record's version by the next one; None where there is none."""
         self.views.clear()
-        was = self._nothing if old is None else self._values(old)
-        now = self._nothing if new is None else self._values(new)
+        was = self._nothing if old is None else self._values(old.public, old.hidden)
+        now = self._nothing if new is None else self._values(new.public, new.hidden)
         if old is None:
             add(self.order, key)
         elif new is None:
@@ -101,8 +121,7 @@ class Indexes:
             else:
                 self.texts[name][key] = extract(new.public, new.hidden)
 
-    def _values(self, row: Row) -> Values:
-        _, public, hidden = row
+    def _values(self, public: Body, hidden: Body) -> Values:
         values: list[Any] = [extract(public, hidden) for extract in self._extracts]
         for first, second in self._pairs:
             a, b = values[first], values[second]

@@ -88,8 +88,7 @@ class Table:
 
     def _indexed(self, spec: TableSpec) -> Indexes:
         made = Indexes(spec)
-        for key, record in self.rows.items():
-            made.replace(key, None, self.parse(record))
+        made.fill(map(self.parse, self.rows.values()))
         return made
 
     # -- reading
@@ -254,11 +253,14 @@ class Table:
     def end_bulk(self) -> None:
         """Check the records against the contract, and index them."""
         self._indexes = Indexes(self.spec)
-        for key, record in self.rows.items():
+        self._indexes.fill(self._checked())
+        self._recent = None
+
+    def _checked(self) -> Iterator[Row]:
+        for record in self.rows.values():
             row = self.parse(record)
             self.check(row.public)
-            self._indexes.replace(key, None, row)
-        self._recent = None
+            yield row
 
     # -- a ring, which drops its oldest records for new ones
 
