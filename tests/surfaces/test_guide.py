@@ -66,7 +66,7 @@ def has_anchor(address: str, texts: dict[str, str]) -> bool:
         ("blocked by CORS", "/guide/api#call-it-from-a-browser-cors"),
         ("sort and filter a list", "/guide/api#read-a-list-page-sort-filter"),
         ("idempotency key", "/guide/api#repeat-a-request-safely-idempotency-key"),
-        ("pay an order", "/guide/payments#pay-fail-expire-or-refund-an-order"),
+        ("refund an order", "/guide/payments#fail-expire-or-refund-an-order"),
         ("card declined", "/guide/payments#make-a-card-or-a-payment-fail"),
         ("chargeback", "/guide/payments#dispute-a-payment"),
         ("fail_immediately", "/guide/reference/magic-values"),
@@ -103,6 +103,41 @@ def has_anchor(address: str, texts: dict[str, str]) -> bool:
 def test_a_search_finds_what_is_asked_for(reader: httpx2.Client, query: str, answer: str) -> None:
     """Among the first five results, as whoever asks would see it."""
     assert answer in results(reader, query)[:5]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("which scopes exist", "/guide/reference/scopes"),
+        ("list of scopes", "/guide/reference/scopes"),
+        ("which events exist", "/guide/reference/events"),
+        ("list of events", "/guide/reference/events"),
+        ("422 refused what would have worked", "/guide/journal#why-was-a-request-refused"),
+        ("why was my request refused", "/guide/journal#why-was-a-request-refused"),
+        ("next month's renewal", "/guide/payments#see-next-months-renewal-today"),
+        ("pay an order", "/guide/payments#pay-a-pix-order"),
+        ("pay pix order", "/guide/payments#pay-a-pix-order"),
+        ("undo", "/guide/time#go-back"),
+        ("generate typescript types", "/guide/typescript#generate-types"),
+        ("pytest-xdist one server", "/guide/ci#a-sandbox-for-each-worker"),
+        ("verify webhook signature php", "/guide/partners#3-receive-webhooks"),
+        ("how do I get a token for my frontend", "/guide/api#get-a-token"),
+        ("How often is a failed delivery tried again?", "/guide/webhooks#retries-duplicates-and-order"),
+        ("login", "/guide/api#get-a-token"),
+        ("production", "/guide/partners#5-go-live-in-production"),
+        ("go live", "/guide/partners#5-go-live-in-production"),
+        ("CPF makes payment fail", "/guide/reference/magic-values#no-cpf-card-number-or-amount-makes-a-payment-fail"),
+        ("cors", "/guide/api#call-it-from-a-browser-cors"),
+    ],
+)
+def test_a_question_is_answered_at_once(reader: httpx2.Client, question: str, answer: str) -> None:
+    """Among the first two results: its common words outweigh no title, and pages that only lead to others come last."""
+    assert answer in results(reader, question)[:2]
+
+
+def test_a_word_is_not_another_that_begins_with_it(reader: httpx2.Client) -> None:
+    assert not any(path.startswith("/guide/overlays") for path in results(reader, "cors"))
+    assert results(reader, "how do i")  # nothing else is left
 
 
 def test_case_accents_and_endings_do_not_count(reader: httpx2.Client) -> None:
