@@ -170,6 +170,14 @@ def test_a_sandbox_of_its_own_has_the_guide_and_creates_nothing(reader: httpx2.C
     assert 404 == reader.get("/_sandbox/sandboxes/guide-reader").status_code
 
 
+def test_pasted_commands_call_the_server_and_the_sandbox_of_the_page(reader: httpx2.Client, live: Live) -> None:
+    assert f"$ api={live.url}\n" in reader.get("/guide/payments").text
+    of_a_sandbox = "/s/guide-reader/guide"
+    assert f"$ api={live.url}/s/guide-reader\n" in reader.get(f"{of_a_sandbox}/payments").text
+    assert f"{live.url}/s/worker-3<" in reader.get(f"{of_a_sandbox}/ci").text
+    assert "http://127.0.0.1:4600" in reader.get("/guide/reference/commands").text  # the default of an option
+
+
 def test_the_front_page_and_the_console_lead_to_the_guide(reader: httpx2.Client) -> None:
     assert 'href="guide"' in reader.get("/").text
     assert 'href="../guide"' in reader.get("/console/requests").text
