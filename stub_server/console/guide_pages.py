@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from flask import Blueprint, Response, render_template, request, send_from_directory
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from ..guide.guide import Page
 from .pages import GUIDE
 from .shell import contracts
 
 _LONGEST = 200  # characters of a query
+_EXAMPLE = "http://127.0.0.1:4600"
+"""The server's address in the files of the guide."""
+_FIXED = ("reference/", "deploy/")
+"""Pages where that address is not the server's own: a default, or an example of the contract."""
 
 guide = Blueprint("guide", __name__, url_prefix=GUIDE)
 
@@ -23,12 +28,21 @@ def show(address: str) -> tuple[str, int]:
     text = render_template(
         "guide.html",
         page=page,
-        html=None if page is None else Markup(page.html),  # noqa: S704 - made of our own files, with HTML escaped
+        html=None if page is None else _html(page),
         query=query,
         results=[(result, Markup(result.excerpt)) for result in known.search(query)] if query else [],  # noqa: S704
         contents=known.contents,
     )
     return text, 404 if page is None else 200
+
+
+def _html(page: Page) -> Markup:
+    """A page whose commands call this server, and this sandbox."""
+    server, html = contracts().url, page.html
+    if not page.address.startswith(_FIXED):
+        html = html.replace(f"{_EXAMPLE}/s/", str(escape(f"{server}/s/")))
+        html = html.replace(_EXAMPLE, str(escape(server + request.script_root)))
+    return Markup(html)  # noqa: S704 - made of our own files, with HTML escaped
 
 
 @guide.get("/pictures/<name>")

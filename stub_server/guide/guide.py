@@ -5,6 +5,7 @@ Nothing is read before the first page is asked for; then every page is rendered,
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from functools import cached_property, partial
@@ -25,7 +26,16 @@ _BESIDE = {
     "fixtures/scenarios/README.md": "scenarios",
 }
 """Files elsewhere that pages refer to, with their addresses."""
-_TASKS = 1.5  # how much more a page of a task counts in a search than a reference
+_FACTORS = dict.fromkeys((_INDEX, "README.md", "docs/architecture.md", "CHANGELOG.md"), 0.3)
+"""How much less than a reference a page counts in a search: it leads to others, or is about the sandbox itself."""
+_TASKS = 1.5  # how much more a page of a task counts
+_ASKING = re.compile(
+    "a|about|an|and|are|be|can|could|do|does|exists?|for|from|get|has|have|how|i|if|in|into|is|it|list|many|me|my"
+    "|of|often|on|one|or|our|should|so|that|the|their|there|this|to|was|we|were|what|when|where|which|who|why|will|with"
+    "|would|you|your",
+    re.IGNORECASE,
+).fullmatch
+"""Words of questions, which a search leaves out."""
 _PICTURES = "docs/pictures/"
 _MOST = 20  # results
 _WORDS = 24  # words of an excerpt
@@ -121,16 +131,24 @@ class Guide:
     def search(self, query: str) -> list[Result]:
         """The sections that have a word of the query, best first: the one that it names, then those about it.
 
-        Case, accents and endings of words do not count.
+        Case, accents, endings and words of questions do not count. A word that no section has may be the beginning of
+        one.
         """
-        words = " OR ".join('"{}"{}'.format(w.replace('"', '""'), "*" * (len(w) > 2)) for w in query.split())
+        every = [re.sub(r"(\Ws)?\W*$", "", word) for word in query.split()]
+        words = [word for word in every if not _ASKING(word)] or every
         with self._lock:
             rows = self._index.execute(
                 "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE sections MATCH ?"
-                " ORDER BY heading = ? COLLATE NOCASE DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
-                (_FROM, _TO, _WORDS, words, query, _MOST),
+                " ORDER BY heading COLLATE NOCASE IN (?, ?) DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
+                (_FROM, _TO, _WORDS, " OR ".join(map(self._term, words)), query, " ".join(words), _MOST),
             ).fetchall()
         return [Result(path, page, heading, _marked(excerpt)) for path, page, heading, excerpt in rows]
+
+    def _term(self, word: str) -> str:
+        """A word as FTS5 asks for it."""
+        term = '"{}"'.format(word.replace('"', '""'))
+        is_known = self._index.execute("SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)).fetchone()
+        return term if is_known or len(word) < 3 else f"{term}*"
 
     @cached_property
     def _index(self) -> sqlite3.Connection:
@@ -144,7 +162,7 @@ class Guide:
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, float]]:
         for name, address in self._addresses.items():
-            page, factor = self.pages[address], _TASKS if dirname(name) == "docs" and name != _INDEX else 1.0
+            page, factor = self.pages[address], _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0)
             for part in filter(lambda part: part.text, page.sections):
                 path = f"/guide{address and '/'}{address}" + (f"#{part.anchor}" if part.level > 1 else "")
                 yield path, page.title, part.heading, part.text, factor

@@ -24,7 +24,7 @@ def events() -> str:
     for name in API.events:
         kinds.setdefault(name.partition(".")[0], []).append(name)
     return page(
-        "Events and their payloads",
+        "Events",
         """A [webhook](../webhooks.md) subscribes to an event, such as `order.paid`, or to all of a kind, such as
         `order.*`. A delivery is a POST of such a payload, whose `data` contains the record under the name of its kind.
         Below, one payload of each kind is shown in full.""",
@@ -86,6 +86,8 @@ def magic_values() -> str:
             ("Word", "Effect", "`payment`"),
             ((code(word), _effect(outcome), code(behaviours.get(word, ""))) for word, outcome in MAGIC.items()),
         ),
+        "## No CPF, card number or amount makes a payment fail",
+        "Only the e-mail address decides, or the customer's behaviour.",
     )
 
 

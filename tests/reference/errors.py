@@ -18,6 +18,15 @@ from .writing import codes, json_block, page, table
 
 TEXTS: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("errors.yaml").read_text(encoding="utf-8"))
 _MANY = 6  # operations are named, of more their number
+_OF_REPORTS = """\
+## verification_failed
+
+Status 409. Too few or too many requests match, or the expectation names an operation that does not exist. The answer is
+the report of `verifyRequests`, which has no `error` and no `message`.
+
+**What to do:** Read `nearest`, the requests that match best, each with its differences, and `unknown`, the names that
+do not exist. [Was a request sent?](../journal.md#was-a-request-sent-and-how-often) describes expectations.
+"""
 
 
 def refusals() -> str:
@@ -37,6 +46,7 @@ def refusals() -> str:
             ((f"[`{name}`](#{name})", ", ".join(map(str, statuses[name])), each["do"]) for name, each in TEXTS.items()),
         ),
         *(_section(name, statuses[name], examples.get(name)) for name in TEXTS),
+        _OF_REPORTS,
     )
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from stub_server.cli import main
 from stub_server.commands.verify import verify
+from stub_server.domain.orders import DEFAULT_FAILURE, FAILURES
 from stub_server.verify.findings import CLASSES
 
 from ..support.contract import document
@@ -108,6 +109,15 @@ def test_the_page_of_verify_names_every_option_and_class() -> None:
     told = [name for row in rows for name in re.findall(r"--[a-z-]+", row)]
     assert [option.opts[0] for option in verify.params if isinstance(option, click.Option)] == told
     assert [*CLASSES] == re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.MULTILINE)
+
+
+def test_the_page_of_payments_names_the_failures_of_each_method() -> None:
+    page = (ROOT / "docs" / "payments.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (`.+`) \|$", page, re.MULTILINE)
+    named = {method: re.findall(r"\w+", codes) for method, codes in rows if method in DEFAULT_FAILURE}
+    assert DEFAULT_FAILURE == {method: codes[0] for method, codes in named.items()}
+    for method, codes in named.items():
+        assert {code for code, (_, methods) in FAILURES.items() if method in methods} == {*codes}
 
 
 def test_the_overlay_of_the_docs_fits_the_contract(tmp_path: Path) -> None:

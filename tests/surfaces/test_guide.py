@@ -66,7 +66,7 @@ def has_anchor(address: str, texts: dict[str, str]) -> bool:
         ("blocked by CORS", "/guide/api#call-it-from-a-browser-cors"),
         ("sort and filter a list", "/guide/api#read-a-list-page-sort-filter"),
         ("idempotency key", "/guide/api#repeat-a-request-safely-idempotency-key"),
-        ("pay an order", "/guide/payments#pay-fail-expire-or-refund-an-order"),
+        ("refund an order", "/guide/payments#fail-expire-or-refund-an-order"),
         ("card declined", "/guide/payments#make-a-card-or-a-payment-fail"),
         ("chargeback", "/guide/payments#dispute-a-payment"),
         ("fail_immediately", "/guide/reference/magic-values"),
@@ -105,6 +105,41 @@ def test_a_search_finds_what_is_asked_for(reader: httpx2.Client, query: str, ans
     assert answer in results(reader, query)[:5]
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("which scopes exist", "/guide/reference/scopes"),
+        ("list of scopes", "/guide/reference/scopes"),
+        ("which events exist", "/guide/reference/events"),
+        ("list of events", "/guide/reference/events"),
+        ("422 refused what would have worked", "/guide/journal#why-was-a-request-refused"),
+        ("why was my request refused", "/guide/journal#why-was-a-request-refused"),
+        ("next month's renewal", "/guide/payments#see-next-months-renewal-today"),
+        ("pay an order", "/guide/payments#pay-a-pix-order"),
+        ("pay pix order", "/guide/payments#pay-a-pix-order"),
+        ("undo", "/guide/time#go-back"),
+        ("generate typescript types", "/guide/typescript#generate-types"),
+        ("pytest-xdist one server", "/guide/ci#a-sandbox-for-each-worker"),
+        ("verify webhook signature php", "/guide/partners#3-receive-webhooks"),
+        ("how do I get a token for my frontend", "/guide/api#get-a-token"),
+        ("How often is a failed delivery tried again?", "/guide/webhooks#retries-duplicates-and-order"),
+        ("login", "/guide/api#get-a-token"),
+        ("production", "/guide/partners#5-go-live-in-production"),
+        ("go live", "/guide/partners#5-go-live-in-production"),
+        ("CPF makes payment fail", "/guide/reference/magic-values#no-cpf-card-number-or-amount-makes-a-payment-fail"),
+        ("cors", "/guide/api#call-it-from-a-browser-cors"),
+    ],
+)
+def test_a_question_is_answered_at_once(reader: httpx2.Client, question: str, answer: str) -> None:
+    """Among the first two results: its common words outweigh no title, and pages that only lead to others come last."""
+    assert answer in results(reader, question)[:2]
+
+
+def test_a_word_is_not_another_that_begins_with_it(reader: httpx2.Client) -> None:
+    assert not any(path.startswith("/guide/overlays") for path in results(reader, "cors"))
+    assert results(reader, "how do i")  # nothing else is left
+
+
 def test_case_accents_and_endings_do_not_count(reader: httpx2.Client) -> None:
     assert results(reader, "webhook signature") == results(reader, "WÉBHOOKS Signatúre")
     assert results(reader, "idempot")[0] == "/guide/api#repeat-a-request-safely-idempotency-key"
@@ -133,6 +168,14 @@ def test_a_sandbox_of_its_own_has_the_guide_and_creates_nothing(reader: httpx2.C
     assert 200 == answer.status_code
     assert 'href="../../guide/api#handle-errors"' in answer.text
     assert 404 == reader.get("/_sandbox/sandboxes/guide-reader").status_code
+
+
+def test_pasted_commands_call_the_server_and_the_sandbox_of_the_page(reader: httpx2.Client, live: Live) -> None:
+    assert f"$ api={live.url}\n" in reader.get("/guide/payments").text
+    of_a_sandbox = "/s/guide-reader/guide"
+    assert f"$ api={live.url}/s/guide-reader\n" in reader.get(f"{of_a_sandbox}/payments").text
+    assert f"{live.url}/s/worker-3<" in reader.get(f"{of_a_sandbox}/ci").text
+    assert "http://127.0.0.1:4600" in reader.get("/guide/reference/commands").text  # the default of an option
 
 
 def test_the_front_page_and_the_console_lead_to_the_guide(reader: httpx2.Client) -> None:

@@ -1,6 +1,8 @@
 """The reference pages are those that `make docs` would write now, and leave nothing out."""
 
-from ..reference.contract import API
+import re
+
+from ..reference.contract import API, CONTROL
 from ..reference.errors import TEXTS
 from ..reference.pages import FOLDER, written
 
@@ -12,3 +14,11 @@ def test_the_reference_pages_are_up_to_date() -> None:
 
 def test_every_error_code_says_what_to_do() -> None:
     assert API.schema("ErrorCode")["enum"] == [*TEXTS]
+
+
+def test_every_code_of_an_operation_has_a_section() -> None:
+    """The page of an operation links to it."""
+    sections = re.findall("^## (.+)$", (FOLDER / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
+    operations = [*API.operations.values(), *CONTROL.operations.values()]
+    answers = [answer for operation in operations for answer in operation.responses.values()]
+    assert set() == {name for answer in answers for name in answer.codes} - {*sections}
