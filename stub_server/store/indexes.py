@@ -69,7 +69,7 @@ class Indexes:
         self._nothing: Values = [None] * (len(positions) + len(rules))
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Index records, in any order, where there are none yet: faster than one by one, as all is sorted at the end."""
+        """Index the first records, in any order: faster than one by one, as all is sorted at the end."""
         indexes = [*self.buckets.values()]
         sorts = [(self.sorts[name], extract) for name, extract in self.spec.sorts.items()]
         texts = [(self.texts[name], extract) for name, extract in self.spec.search.items()]
