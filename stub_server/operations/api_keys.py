@@ -8,7 +8,7 @@ from ..engine import resources
 from ..kernel.problem import NotFound
 from ..kernel.record import Body
 
-WARNING = "Store the private key now. It is not shown again."
+WARNING = "Store the private key now: it is shown this once and never again."
 
 
 def get_api_info(call: Call) -> Reply:
