@@ -218,7 +218,7 @@ def test_usage_is_recorded_for_every_merchant(inside: Inside, hooks: tuple[str, 
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.night) for seed in (1, 2))])
 def test_a_world_with_a_past_is_its_origin_and_its_steps(lived: Inside, hooks: tuple[str, ...], seed: int) -> None:
     """The same of a world that was seeded: with timers, usage, deliveries and lists that steps find there."""
     draw = random.Random(seed)

@@ -75,7 +75,8 @@ def test_every_file_names_the_release_that_is_needed() -> None:
     assert "schemathesis.readthedocs.io) 4.32.5 " in SECTION
 
 
-@pytest.mark.parametrize("examples", [10, pytest.param(100, marks=pytest.mark.night)])
+@pytest.mark.night
+@pytest.mark.parametrize("examples", [10, 100])
 def test_the_sample_passes_as_it_is(tmp_path: Path, examples: int) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text(
