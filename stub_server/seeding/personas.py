@@ -19,7 +19,7 @@ Purchase = tuple[Offer, int, Fate]  # what, when (ms), and what becomes of the o
 
 
 class Story:
-    """What a story is told with: the plans on sale, the best selling one first, and likely instants."""
+    """Chooses the plans and the instants of one persona's purchases. Plans on sale are sorted by sales, best first."""
 
     def __init__(self, offers: list[Offer], now: int, spec: PersonaSpec, rng: Random) -> None:
         self.now, self.spec, self.rng = now, spec, rng
