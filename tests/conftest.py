@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from hypothesis import HealthCheck, settings
 
 from stub_server import app
 from stub_server.settings import Settings
@@ -73,6 +74,9 @@ LONG = (
     "verify/test_harm.py",
 )
 TESTS = Path(__file__).parent
+# No example has to be fast: how long one takes says what else the machine does.
+settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 Serve = Callable[..., Live]
 _numbers = itertools.count(1)
 

@@ -7,6 +7,7 @@ moves less than a megabyte: some microseconds.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -69,22 +70,31 @@ class Indexes:
         self._nothing: Values = [None] * (len(positions) + len(rules))
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Index the first records, in any order: faster than one by one, as all is sorted at the end."""
-        indexes = [*self.buckets.values()]
+        """Index the first records, in any order: faster than one by one, as all is sorted and counted at the end."""
         sorts = [(self.sorts[name], extract) for name, extract in self.spec.sorts.items()]
         texts = [(self.texts[name], extract) for name, extract in self.spec.search.items()]
+        values = []
         for record, public, hidden in rows:
-            key, values = record.key, self._values(public, hidden)
-            self.order.append(key)
-            for index, value in zip(indexes, values, strict=False):
+            self.order.append(record.key)
+            values.append(self._values(public, hidden))
+            for pairs, extract in sorts:
+                pairs.append((extract(public, hidden), record.key))
+            for found, extract in texts:
+                found[record.key] = extract(public, hidden)
+        columns = list(zip(*values, strict=True)) or [()] * len(self._nothing)
+        for index, column in zip(self.buckets.values(), columns, strict=False):
+            for key, value in zip(self.order, column, strict=True):
                 if value is not None:
                     index.setdefault(value, []).append(key)
-            self._count(self._nothing, values)
-            for pairs, extract in sorts:
-                pairs.append((extract(public, hidden), key))
-            for found, extract in texts:
-                found[key] = extract(public, hidden)
-        for each in ([self.order], self.sorts.values(), *(index.values() for index in indexes)):
+        for name, group, member in self._sums:
+            for value, amount in zip(columns[group], columns[member], strict=True):
+                if value is not None and amount:
+                    _add(self.sums[name], value, amount)
+        for name, group, member in self._distinct:
+            for (value, one), number in Counter(zip(columns[group], columns[member], strict=True)).items():
+                if value is not None and one is not None:
+                    self.distinct[name].setdefault(value, {})[one] = number
+        for each in ([self.order], self.sorts.values(), *(index.values() for index in self.buckets.values())):
             for keys in each:
                 keys.sort()
 
@@ -105,8 +115,13 @@ class Indexes:
                         if not index[before]:
                             del index[before]
                     if after is not None:
-                        add(index.setdefault(after, []), key)
-            self._count(was, now)
+                        keys = index.get(after)
+                        if keys is None:
+                            index[after] = [key]
+                        else:
+                            add(keys, key)
+            self._count(now, 1)
+            self._count(was, -1)
         for name, extract in self.spec.sorts.items():
             first = None if old is None else extract(old.public, old.hidden)
             last = None if new is None else extract(new.public, new.hidden)
@@ -129,17 +144,16 @@ class Indexes:
         values += [member(public, hidden) for member in self._members]
         return values
 
-    def _count(self, was: Values, now: Values) -> None:
+    def _count(self, values: Values, sign: int) -> None:
+        """Add a record's values to what is counted, or take them away."""
         for name, group, member in self._sums:
-            if was[member] != now[member] or was[group] != now[group]:
-                _add(self.sums[name], now[group], now[member])
-                _add(self.sums[name], was[group], was[member], -1)
+            value, amount = values[group], values[member]
+            if value is not None and amount:
+                _add(self.sums[name], value, sign * amount)
         for name, group, member in self._distinct:
-            if was[member] != now[member] or was[group] != now[group]:
-                if now[member] is not None and now[group] is not None:
-                    _add(self.distinct[name].setdefault(now[group], {}), now[member], 1)
-                if was[member] is not None and was[group] is not None:
-                    _add(self.distinct[name][was[group]], was[member], -1)
+            value, one = values[group], values[member]
+            if value is not None and one is not None:
+                _add(self.distinct[name].setdefault(value, {}), one, sign)
 
     def keep(self, conditions: Conditions, sort: str | None, keys: Keys) -> Keys:
         """Keep a view until the next write; `keys` are in order."""
@@ -162,11 +176,10 @@ class Indexes:
         return twin
 
 
-def _add(totals: dict[Hashable, int], name: Hashable, amount: int | None, sign: int = 1) -> None:
+def _add(totals: dict[Hashable, int], name: Hashable, amount: int) -> None:
     """Add to a total; one that is zero is not stored."""
-    if name is not None and amount:
-        total = totals.get(name, 0) + sign * amount
-        if total:
-            totals[name] = total
-        else:
-            del totals[name]
+    total = totals.get(name, 0) + amount
+    if total:
+        totals[name] = total
+    else:
+        del totals[name]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import merge
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -37,6 +38,13 @@ def written(hidden: Body, member: str | None) -> tuple[bytes, bytes]:
     return encoded(hidden) if hidden else b"{}", shared
 
 
+def without(hidden: Body, defaults: Body) -> Body:
+    """A hidden part without the members that have their default."""
+    if not defaults:
+        return hidden
+    return {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
+
+
 def whole(table: str, record: Record) -> bytes:
     """The hidden part of a record as one JSON."""
     if table not in SHARED:
@@ -56,6 +64,34 @@ def parted(table: str, hidden: bytes, known: dict[bytes, bytes]) -> tuple[bytes,
     member, parsed = SHARED[table], orjson.loads(hidden)
     shared = parsed[member].encode()
     return written(parsed | {member: known.setdefault(shared, shared)}, member)
+
+
+class Unwritten(Record):
+    """A version in bulk mode: in the places of its bytes are its parts, which are written when somebody asks for them.
+
+    Mostly nobody does before the next version comes.
+    """
+
+    @property
+    def public(self) -> bytes:
+        """The bytes of the public part."""
+        return self.written.public
+
+    @property
+    def hidden(self) -> bytes:
+        """The bytes of the hidden part."""
+        return self.written.hidden
+
+    @property
+    def shared(self) -> bytes:
+        """Only records of a ring share a member, and those are written at once."""
+        return b""
+
+    @cached_property
+    def written(self) -> Record:
+        """The version as it is stored in the end."""
+        ident, key, version, public, hidden, defaults = cast("tuple[str, int, int, Body, Body, Body]", tuple(self))
+        return Record(ident, key, version, encoded(public), encoded(without(hidden, defaults)))
 
 
 class Table:
@@ -205,10 +241,10 @@ class Table:
             key, version = place(parse_iso(public[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
-        defaults = self._defaults
-        if defaults and before is not None:  # an opened record has them all, a new one need not name them
-            hidden = {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
-        return Record(ident, key, version, encoded(public), *written(hidden, self._shared_member))
+        defaults = {} if before is None else self._defaults  # an opened record has them all, a new one need not
+        if self._recent is not None and self.spec.ring is None:
+            return Unwritten(ident, key, version, public, hidden, defaults)  # type: ignore[arg-type]
+        return Record(ident, key, version, encoded(public), *written(without(hidden, defaults), self._shared_member))
 
     def replace(self, before: Row | None, after: Row | None) -> None:
         """Replace a version by the next one: a record without one before is new, one without one after is deleted."""
@@ -223,7 +259,7 @@ class Table:
             self.rows[key], self.keys[ident] = after.record, key
             if self._recent is not None:
                 if len(self._recent) == RECENT:
-                    self._recent.clear()
+                    self._write()
                 self._recent[key] = after
         for name, extract in self.spec.unique.items():
             old = None if before is None else extract(before.public, before.hidden)
@@ -251,9 +287,10 @@ class Table:
         self._recent, self._indexes = {}, None
 
     def end_bulk(self) -> None:
-        """Check the records against the contract, and index them."""
+        """Write the records, check them against the contract, and index them."""
         self._indexes = Indexes(self.spec)
         self._indexes.fill(self._checked())
+        self._write()
         self._recent = None
 
     def _checked(self) -> Iterator[Row]:
@@ -261,6 +298,14 @@ class Table:
             row = self.parse(record)
             self.check(row.public)
             yield row
+
+    def _write(self) -> None:
+        """Write the newest versions, which are not parsed any more."""
+        for key in self._recent or ():
+            record = self.rows.get(key)
+            if isinstance(record, Unwritten):
+                self.rows[key] = record.written
+        self._recent = {}
 
     # -- a ring, which drops its oldest records for new ones
 
