@@ -120,8 +120,10 @@ class Indexes:
                             index[after] = [key]
                         else:
                             add(keys, key)
-            self._count(now, 1)
-            self._count(was, -1)
+            if new is not None:
+                self._count(now, 1)
+            if old is not None:
+                self._count(was, -1)
         for name, extract in self.spec.sorts.items():
             first = None if old is None else extract(old.public, old.hidden)
             last = None if new is None else extract(new.public, new.hidden)
