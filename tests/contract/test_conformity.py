@@ -14,6 +14,7 @@ from stub_server.contract.source import ContractError
 
 from ..support.contract import OPENAPI, document, read_once
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, UNEMITTED, copied, overlay, removed, updated
+from ..support.short import some
 
 ORDER = "$.components.schemas.Order"
 LAST = len(document().lifecycles["Order"].moves)
@@ -241,7 +242,7 @@ def without_line(told: str) -> str:
     return re.sub(r"\.yaml:[0-9]+: ", ".yaml: ", told)
 
 
-@pytest.mark.parametrize("what", FITTING)
+@pytest.mark.parametrize("what", some(6, FITTING))
 def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> None:
     judge(overlay(tmp_path, FITTING[what]), by=extensions.check)
 
@@ -260,7 +261,7 @@ def test_an_event_that_nothing_raises_is_found(tmp_path: Path, what: str, event:
     assert answer.output.startswith(expected), answer.output
 
 
-@pytest.mark.parametrize("what", UNFIT)
+@pytest.mark.parametrize("what", some(12, UNFIT))
 def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, what: str) -> None:
     actions, expected = UNFIT[what]
     file = overlay(tmp_path, actions)
@@ -360,7 +361,7 @@ STOPPED = {
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("what", some(8, BROKEN))
 def test_a_law_that_an_overlay_breaks_is_found(tmp_path: Path, what: str) -> None:
     """With file, line, JSONPath and reason."""
     actions, expected = BROKEN[what]

@@ -14,6 +14,7 @@ from ..conftest import Serve
 from ..support.estate import client, token
 from ..support.make import customer_body, make_plan, make_project
 from ..support.overlays import copied, overlay, removed, updated
+from ..support.short import some
 
 pytestmark = pytest.mark.check
 
@@ -201,7 +202,7 @@ STOPPED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", STOPPED)
+@pytest.mark.parametrize("what", some(8, STOPPED))
 def test_what_cannot_be_followed_stops_the_start_with_file_line_and_reason(tmp_path: Path, what: str) -> None:
     actions, reason = STOPPED[what]
     file = overlay(tmp_path, actions)

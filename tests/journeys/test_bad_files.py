@@ -22,6 +22,7 @@ from ..support.live import FROZEN, Live
 from ..support.make import created, customer_body
 from ..support.overlays import overlay, shortened
 from ..support.refusal import says
+from ..support.short import some
 
 pytestmark = pytest.mark.check
 
@@ -194,7 +195,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", PLACES)
+@pytest.mark.parametrize("what", some(12, PLACES))
 def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Client, file: bytes, what: str) -> None:
     spoil, place = PLACES[what]
     answer = control.post("/import", content=spoil(file), headers=HEADERS)
@@ -318,7 +319,7 @@ def file(live: Live) -> Iterator[bytes]:
     live.forget(name)
 
 
-@pytest.mark.parametrize("what", SPOILT)
+@pytest.mark.parametrize("what", some(12, SPOILT))
 def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
     control: httpx2.Client, file: bytes, what: str
 ) -> None:
@@ -335,7 +336,10 @@ def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
 OWN_KEY = "an unknown table"  # of the first record, which stays
 
 
-@pytest.mark.parametrize("what", [what for what, (kind, _) in SPOILT.items() if kind == "unfit" and what != OWN_KEY])
+UNFIT = [what for what, (kind, _) in SPOILT.items() if kind == "unfit" and what != OWN_KEY]
+
+
+@pytest.mark.parametrize("what", some(6, UNFIT))
 def test_what_does_not_fit_is_left_out_until_all_laws_hold(control: httpx2.Client, file: bytes, what: str) -> None:
     answer = control.post("/import?drop_unfit=true", content=SPOILT[what][1](file), headers=HEADERS)
     assert 200 == answer.status_code, answer.text

@@ -1,10 +1,23 @@
-"""The short run, `pytest --short`: what is marked `check` is left out, and each parametrized test keeps eight cases."""
+"""Fewer cases: `pytest --short` leaves out what is marked `check`, and keeps eight cases of each parametrized test."""
 
+from collections.abc import Iterable
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
 KEPT = 8
+
+
+def some(kept: int, cases: Iterable[Any]) -> list[Any]:
+    """Cases of which every so manieth is kept and the others are left to the night: each takes a second or more."""
+    every = list(cases)
+    chosen = {number * len(every) // kept for number in range(kept)}
+    return [case if number in chosen else _at_night(case) for number, case in enumerate(every)]
+
+
+def _at_night(case: Any) -> Any:
+    return pytest.param(*(case if type(case) is tuple else (case,)), marks=pytest.mark.night)
 
 
 def split(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:

@@ -51,6 +51,7 @@ def test_the_command_as_it_is_typed_passes_without_a_file_and_is_refused_nowhere
     assert [] == [name for name in names if not reach.valid.get(name)]
 
 
+@pytest.mark.night
 def test_a_repository_that_has_only_the_written_files_passes(tmp_path: Path) -> None:
     """Every scenario that was asked for is run: none ends the phase.
 

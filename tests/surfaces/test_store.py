@@ -38,6 +38,7 @@ from ..support.overlays import overlay, shortened
 from ..support.processes import PATIENCE, ROOT, Process
 from ..support.receiver import receiving
 from ..support.refusal import says
+from ..support.short import some
 
 pytestmark = pytest.mark.check
 
@@ -360,27 +361,27 @@ def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> N
     assert letter == (tmp_path / "store" / name).read_text()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "update chunks set body = substr(body, 1, 100) || x'00' || substr(body, 102)",
-        "update chunks set body = substr(body, 1, 100)",
-        "delete from chunks",
-        "delete from state_chunks",
-        "delete from states",
-        "delete from sandboxes",
-        "delete from settings",
-        "delete from settings where name = 'secret'",
-        "delete from settings where name = 'format'",
-        "delete from settings where name = 'commits'",
-        "update sandboxes set name = null",
-        "update sandboxes set parent = 'somebody'",
-        "update sandboxes set parent = cast(x'ff' as text)",
-        "drop table states",
-        "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'chain', '`') where name = 'states'",
-        "pragma writable_schema=on; update sqlite_master set name = cast(x'ff' as text) where name like '%tials_1'",
-    ],
-)
+DAMAGES = [
+    "update chunks set body = substr(body, 1, 100) || x'00' || substr(body, 102)",
+    "update chunks set body = substr(body, 1, 100)",
+    "delete from chunks",
+    "delete from state_chunks",
+    "delete from states",
+    "delete from sandboxes",
+    "delete from settings",
+    "delete from settings where name = 'secret'",
+    "delete from settings where name = 'format'",
+    "delete from settings where name = 'commits'",
+    "update sandboxes set name = null",
+    "update sandboxes set parent = 'somebody'",
+    "update sandboxes set parent = cast(x'ff' as text)",
+    "drop table states",
+    "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'chain', '`') where name = 'states'",
+    "pragma writable_schema=on; update sqlite_master set name = cast(x'ff' as text) where name like '%tials_1'",
+]
+
+
+@pytest.mark.parametrize("damage", some(5, DAMAGES))
 def test_what_is_damaged_stops_the_start(begun: Path, tmp_path: Path, damage: str) -> None:
     shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     changed(tmp_path, *damage.split("; "))

@@ -39,6 +39,7 @@ def test_a_mutant_is_found_and_named(name: str) -> None:
     assert [] == missed(outcome, [mutant], beside=1), outcome.output
 
 
+@pytest.mark.night
 def test_the_workflow_of_the_docs_leaves_the_files_that_it_uploads(tmp_path: Path) -> None:
     steps = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]["verify"]["steps"]
     installs, verifies = [step["run"] for step in steps if "run" in step]
