@@ -1,10 +1,11 @@
 """The report of assumptions: behaviour that the source document does not state, with schemas in words."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..kernel.record import Body
 from .document import JSON, Document, Operation
+from .schema import needed
 from .source import Json
 
 LIMITATIONS = (
@@ -179,24 +180,9 @@ def _value(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def _schemas_of(operation: Operation, document: Document) -> list[str]:
+def _schemas_of(operation: Operation, document: Document) -> Collection[str]:
     """The named schemas of an operation's request and successful responses, with those inside them."""
-    found: list[str] = []
     answers = (answer for status, answer in operation.responses.items() if status < 400)
-    pending: list[Json] = [parameter.schema for parameter in operation.parameters]
-    pending += [operation.body, *(schema for answer in answers for schema in answer.media.values())]
-    while pending:
-        for name in _references(pending.pop(0)):
-            if name not in found:
-                found.append(name)
-                pending.append(document.raw["components"]["schemas"][name])
-    return found
-
-
-def _references(node: Json) -> Iterator[str]:
-    if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):
-            yield node["$ref"].rpartition("/")[2]
-        node = [value for key, value in node.items() if not key.startswith("x-") and key != "example"]
-    for value in node if isinstance(node, list) else ():
-        yield from _references(value)
+    schemas = [parameter.schema for parameter in operation.parameters]
+    schemas += [operation.body or {}, *(schema for answer in answers for schema in answer.media.values())]
+    return needed(schemas, document.raw["components"]["schemas"])

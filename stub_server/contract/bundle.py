@@ -18,7 +18,7 @@ import orjson
 from .generated import Emitting, Names, emitting, insert_emitters, insert_names
 from .overlay import apply, last_touch
 from .shapes import check_shapes
-from .source import METHODS, ContractError, Json, Place, error_at, line_of, read, unescaped, value_at
+from .source import METHODS, ContractError, Json, Place, error_at, line_of, nodes, read, unescaped, value_at
 
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
@@ -133,29 +133,19 @@ def _take_names(document: dict[str, Json], names: Names) -> None:
                 operation["x-emits"] = names.emitted(operation["operationId"], operation["x-emits"])
 
 
-class _File:
-    """One file of the contract: its data and, where it is a component, the component's kind and name."""
-
-    def __init__(self, path: Path, data: Json, component: tuple[str, str] | None) -> None:
-        self.path, self.data, self.component = path, data, component
-
-
 class _Bundler:
     """Bundles one document: reads each file once and collects the components that it refers to."""
 
     def __init__(self, entry: Path, reader: Callable[[Path], Json]) -> None:
-        self.reader = reader
         self.entry = entry.resolve()
-        self.root = self.entry.parent
-        self.files: dict[Path, _File] = {}
-        self.targets: dict[tuple[Path, str], _File] = {}
+        self.read = cache(reader)
         self.components: dict[str, dict[str, Json]] = {}
 
     def document(self) -> dict[str, Json]:
-        entry = self._file(self.entry)
-        if not isinstance(entry.data, dict) or "paths" not in entry.data:
+        entry = self.read(self.entry)
+        if not isinstance(entry, dict) or "paths" not in entry:
             raise ContractError(f"{self.entry}: not an OpenAPI document (no paths)")
-        bundled: dict[str, Json] = self._walk(entry.data, entry)
+        bundled: dict[str, Json] = self._walk(entry, self.entry)
         components = bundled.setdefault("components", {})
         for kind in KINDS:
             if kind in self.components:
@@ -166,81 +156,43 @@ class _Bundler:
 
     def emitting(self) -> list[Emitting]:
         """The operations behind the entry file with the events that they name, without bundling the rest."""
-        entry = self._file(self.entry)
-        return [*emitting(self._pointed(item, entry)[0] for item in entry.data["paths"].values())]
+        items = self.read(self.entry)["paths"].values()
+        return [*emitting(self._pointed(item, self.entry)[0] for item in items)]
 
-    def _file(self, path: Path) -> _File:
-        if path not in self.files:
-            inside = path.relative_to(self.root).parts
-            is_component = len(inside) == 3 and inside[0] == "components" and inside[1] in KINDS
-            self.files[path] = _File(path, self.reader(path), (inside[1], path.stem) if is_component else None)
-        return self.files[path]
-
-    def _walk(self, node: Json, file: _File) -> Json:
+    def _walk(self, node: Json, file: Path) -> Json:
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 return self._follow(node, file)
             return {key: self._walk(value, file) for key, value in node.items()}
         return [self._walk(value, file) for value in node] if isinstance(node, list) else node
 
-    def _follow(self, node: dict[str, Json], file: _File) -> Json:
-        reference: str = node["$ref"]
-        if reference.startswith("#/components/securitySchemes/"):
-            return {"$ref": reference}
+    def _follow(self, node: dict[str, Json], file: Path) -> Json:
+        if node["$ref"].startswith("#/components/securitySchemes/"):
+            return {"$ref": node["$ref"]}
         value, target = self._pointed(node, file)
-        if target.component and value is target.data:
-            kind, component = target.component
-            known = self.components.setdefault(kind, {})
-            if component not in known:
-                known[component] = {}  # placeholder while a recursive schema refers to itself
-                known[component] = self._walk(target.data, target)
-            return {"$ref": f"#/components/{kind}/{component}"}
-        return self._walk(value, target)
+        parts = target.relative_to(self.entry.parent).parts
+        if len(parts) != 3 or parts[0] != "components" or parts[1] not in KINDS or value is not self.read(target):
+            return self._walk(value, target)
+        known = self.components.setdefault(parts[1], {})
+        if target.stem not in known:
+            known[target.stem] = {}  # placeholder while a recursive schema refers to itself
+            known[target.stem] = self._walk(value, target)
+        return {"$ref": f"#/components/{parts[1]}/{target.stem}"}
 
-    def _pointed(self, node: dict[str, Json], file: _File) -> tuple[Json, _File]:
+    def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path]:
         """The value that a reference leads to, and its file."""
         name, _, fragment = str(node["$ref"]).partition("#")
-        place = file.path.parent, name
-        if name and place not in self.targets:
-            self.targets[place] = self._target(name, node, file)
-        target = self.targets[place] if name else file
-        try:
-            return value_at(target.data, [step for step in unescaped(fragment) if step]), target
-        except KeyError:
-            raise ContractError(
-                f"{_where(node, file)}: {node['$ref']} leads to nothing in {target.path.name}"
-            ) from None
-
-    def _target(self, name: str, node: dict[str, Json], file: _File) -> _File:
-        path = (file.path.parent / name).resolve()
-        if not path.is_relative_to(self.root):
-            raise ContractError(f"{_where(node, file)}: {node['$ref']} leads out of {self.root.name}/")
-        try:
-            return self._file(path)
-        except ContractError as error:
-            if path.exists():
-                raise
-            raise ContractError(f"{_where(node, file)}: {node['$ref']} leads to no file") from error
-
-
-def _where(node: dict[str, Json], file: _File) -> str:
-    """File and line of a reference."""
-    return f"{file.path}:{line_of(file.path, [*(path_to(node, file.data) or ()), '$ref']) or '?'}"
+        target, folder = Path(os.path.normpath(file.parent / name)) if name else file, self.entry.parent
+        with suppress(KeyError):
+            if target.is_relative_to(folder) and target.is_file():
+                return value_at(self.read(target), [step for step in unescaped(fragment) if step]), target
+        line = line_of(file, [*(path_to(node, self.read(file)) or ()), "$ref"]) or "?"
+        raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
 
 
 def path_to(wanted: Json, data: Json) -> Place | None:
     """The keys that lead from data to one object in it. They are searched for an error, not kept while bundling."""
-    return next((at for at, node in _nodes(data) if node is wanted), None)
-
-
-def _nodes(data: Json) -> Iterator[tuple[Place, Json]]:
-    """Every object and list in data, with the keys that lead there."""
-    pending: list[tuple[Place, Json]] = [([], data)]
-    while pending:
-        at, node = pending.pop()
-        members = node.items() if isinstance(node, dict) else enumerate(node)
-        yield at, node
-        pending.extend(([*at, key], value) for key, value in members if isinstance(value, (dict, list)))
+    return next((at for at, node in nodes(data) if node is wanted), None)
 
 
 def _merge_parameters(item: dict[str, Json], shared: dict[str, Json]) -> None:
@@ -265,7 +217,7 @@ def _parameter_key(parameter: dict[str, Json], shared: dict[str, Json]) -> tuple
 def _check_references(document: dict[str, Json]) -> None:
     """Check that every reference of the document has a target; an overlay can break one."""
     good: set[str] = set()
-    for at, node in _nodes(document):
+    for at, node in nodes(document):
         reference = node.get("$ref") if isinstance(node, dict) else None
         if isinstance(reference, str) and reference not in good:
             fault = _fault(document, reference)

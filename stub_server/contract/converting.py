@@ -13,7 +13,7 @@ import orjson
 from ..kernel.record import has_more_values
 from .document import JSON, Document
 from .schema import MOST_EXPLAINED, Schemas, Validator
-from .source import Json
+from .source import Json, escaped
 
 MOST_FAULTS = 20  # of one value
 MOST_SEARCHED = 2_000  # values of what is searched for more than one fault: all are found before the first is returned
@@ -56,11 +56,8 @@ class Converter:
 
     def answer(self, method: str, path: str, status: int) -> Json | None:
         """The schema of an answer to a request; None where the contract describes none."""
-        steps = path.split("/")
-        found = [op for op in self._document.operations.values() if op.method == method and _is_at(op.path, steps)]
-        if not found:
-            return None
-        response = min(found, key=lambda op: op.path.count("{")).responses.get(status)
+        operation = self._document.routed(path)[0].get(method)
+        response = None if operation is None else operation.responses.get(status)
         return None if response is None else response.media.get(JSON)
 
     # -- values
@@ -145,12 +142,6 @@ class Converter:
         return [fault for error in errors for fault in _faults(error)]
 
 
-def _is_at(template: str, steps: Sequence[str]) -> bool:
-    """Whether a path, in steps, is one of a path of the contract."""
-    named = template.split("/")
-    return len(named) == len(steps) and all(n == s or n[:1] == "{" for n, s in zip(named, steps, strict=True))
-
-
 def _lost(value: Json, new: Json) -> int:
     return len(value.keys() - new.keys()) if isinstance(value, dict) else 0
 
@@ -167,5 +158,4 @@ def _faults(error: Any) -> Iterator[Fault]:
 
 
 def _pointer(steps: Sequence[str | int]) -> str:
-    escaped = ("*" if isinstance(step, int) else step.replace("~", "~0").replace("/", "~1") for step in steps)
-    return "".join(f"/{step}" for step in escaped)[:200]
+    return "".join(f"/{'*' if isinstance(step, int) else escaped(step)}" for step in steps)[:200]

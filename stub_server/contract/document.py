@@ -202,6 +202,25 @@ class Document:
         headers = {name: self.resolve(header) for name, header in raw.get("headers", {}).items()}
         return Response(int(code), media, headers, tuple(raw.get("x-codes", ())))
 
+    def routed(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
+        """The operations of a path by method, and the values of its parameters; of an unknown path there are none.
+
+        A literal segment wins over a parameter.
+        """
+        given = path.split("/")
+        found: dict[str, dict[str, Operation]] = {}
+        for operation in self.operations.values():
+            parts = operation.path.split("/")
+            if len(parts) == len(given) and all(
+                bool(value) if part.startswith("{") else part == value for part, value in zip(parts, given, strict=True)
+            ):
+                found.setdefault(operation.path, {})[operation.method] = operation
+        if not found:
+            return {}, {}
+        best = min(found, key=lambda path: [part.startswith("{") for part in path.split("/")])
+        pairs = zip(best.split("/"), given, strict=True)
+        return found[best], {part[1:-1]: value for part, value in pairs if part.startswith("{")}
+
     def schema(self, name: str) -> Json:
         """A named schema."""
         try:

@@ -13,7 +13,7 @@ The tables have the shapes of `extensions.yaml`: those of overlays are checked b
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .source import METHODS, ContractError, Json, json_path
+from .source import METHODS, ContractError, Json, json_path, nodes
 
 ALL = "*"
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
@@ -208,23 +208,10 @@ def _count(schema: dict[str, Json], names: list[str]) -> None:
 
 def marked_schemas(document: dict[str, Json]) -> Iterator[tuple[At, dict[str, Json]]]:
     """Every schema of the document that takes names from a table, with its place; examples hold none."""
-    pending: list[tuple[At, Json]] = [(("paths",), document["paths"])]
-    for kind in ("schemas", "parameters", "headers"):
-        pending.append((("components", kind), document["components"].get(kind)))
-    while pending:
-        at, node = pending.pop()
-        members: Iterable[tuple[str | int, Json]] = ()
-        if isinstance(node, dict):
-            members = node.items()
-            if (SOURCE in node or COUNTS in node) and len(at) > 2:
-                yield at, node
-        elif isinstance(node, list):
-            members = enumerate(node)
-        pending += [
-            ((*at, step), value)
-            for step, value in members
-            if isinstance(value, (dict, list)) and step not in ("example", "examples")
-        ]
+    components = {kind: document["components"].get(kind, {}) for kind in ("schemas", "parameters", "headers")}
+    for at, node in nodes({"paths": document["paths"], "components": components}, ("example", "examples")):
+        if isinstance(node, dict) and (SOURCE in node or COUNTS in node) and len(at) > 2:
+            yield tuple(at), node
 
 
 def with_path_examples(document: dict[str, Json]) -> dict[str, Json]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .source import MOST_NODES, ContractError, Json, line_of, read_user_file, unescaped, value_at
+from .source import MOST_NODES, ContractError, Json, line_of, nodes, read_user_file, unescaped, value_at
 
 
 def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
@@ -103,7 +103,7 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
         change = action["update"]
     else:
         raise ContractError("an action needs update, copy or remove")
-    room[0] -= len(places) * _size(change)
+    room[0] -= len(places) * sum(len(node) for _, node in nodes([change]))
     if room[0] < 0:
         raise ContractError(f"the actions write more than {MOST_NODES:,} values")
     for place in places:
@@ -118,19 +118,6 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
         else:
             value_at(document, place[:-1])[place[-1]] = merged
     return document
-
-
-def _size(value: Json) -> int:
-    """How many values a JSON value contains, itself included."""
-    count, pending = 0, [value]
-    while pending:
-        node = pending.pop()
-        count += 1
-        if isinstance(node, dict):
-            pending.extend(node.values())
-        elif isinstance(node, list):
-            pending.extend(node)
-    return count
 
 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:

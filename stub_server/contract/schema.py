@@ -8,7 +8,7 @@ import jsonschema_rs
 
 from ..kernel.record import has_more_values
 from .formats import STRICT, UUID, Format, Formats
-from .source import Json
+from .source import Json, nodes
 
 LONGEST_KEY = 64  # characters
 MOST_EXPLAINED = 20_000  # values of what an error is explained of: that copies them all, and blocks every request
@@ -91,10 +91,9 @@ class Schemas:
         """
         schemas = self._schemas(request)
         root = translate(schema, self._raw, open_objects=request and self._open)
-        needed: dict[str, Json] = {}
-        _collect(root, schemas, needed)
+        components = {"schemas": needed(root, schemas)}  # a validator contains only these
         formats = self._formats.requests if request else self._formats.responses
-        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": {"schemas": needed}}, formats, names=names)
+        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats, names=names)
 
     def component(self, name: str, *, request: bool = False) -> "Validator":
         """A validator for a named component."""
@@ -157,20 +156,17 @@ class Validator:
         return f"{where[:200]}: {error.message[:300]}"
 
 
-def _collect(node: Json, schemas: dict[str, Json], needed: dict[str, Json]) -> None:
-    """Collect the components that a schema refers to; a validator contains only these."""
-    if isinstance(node, dict):
-        reference = node.get("$ref")
-        if isinstance(reference, str):
-            name = reference.rpartition("/")[2]
-            if name not in needed:
-                needed[name] = schemas[name]
-                _collect(schemas[name], schemas, needed)
-        for value in node.values():
-            _collect(value, schemas, needed)
-    elif isinstance(node, list):
-        for value in node:
-            _collect(value, schemas, needed)
+def needed(schema: Json, named: Mapping[str, Json]) -> dict[str, Json]:
+    """The named schemas that a schema refers to, with those that these refer to."""
+    found: dict[str, Json] = {}
+    pending = [schema]
+    while pending:
+        for _, node in nodes(pending.pop()):
+            reference = node.get("$ref") if isinstance(node, dict) else None
+            if isinstance(reference, str) and (name := reference.rpartition("/")[2]) not in found:
+                found[name] = named[name]
+                pending.append(named[name])
+    return found
 
 
 def prune(value: Any, schema: Json, resolve: Any) -> Any:

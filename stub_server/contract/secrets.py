@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import orjson
 
 from .document import Document
-from .source import Json
+from .source import Json, nodes
 
 REDACTED = "[redacted]"
 LEFT_OUT = REDACTED.encode()
@@ -64,8 +64,9 @@ class Secrets:
     @cached_property
     def names(self) -> frozenset[str]:
         """Members that are secret wherever they occur, in lower case."""
-        marked = (member for document in self._documents for member in _marked(document.raw["components"]))
-        return _ALWAYS.union(marked)
+        found = (entry for document in self._documents for entry in nodes(document.raw["components"]))
+        marked = (at for at, node in found if isinstance(node, dict) and node.get(MARK) is True)
+        return _ALWAYS.union(str(at[-1]).lower() for at in marked if at[-2] == "properties")
 
     @cached_property
     def operations(self) -> frozenset[str]:
@@ -210,17 +211,6 @@ class _Walk:
         return value if value is None else REDACTED
 
 
-def _marked(node: Json) -> Iterator[str]:
-    """The members that are secrets themselves, wherever they occur in a document."""
-    if isinstance(node, dict):
-        properties = node.get("properties")
-        for name, member in properties.items() if isinstance(properties, dict) else ():
-            if isinstance(member, dict) and member.get(MARK) is True:
-                yield name.lower()
-    for member in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _marked(member)
-
-
 def _carriers(document: Document) -> Iterator[str]:
     """The operations from which a mark can be reached."""
     components = document.raw["components"].items()
@@ -232,16 +222,14 @@ def _carriers(document: Document) -> Iterator[str]:
     return (operation.id for operation in document.operations.values() if carrying & set(_found(operation.raw)))
 
 
-def _found(node: Json) -> Iterator[str]:
-    """The references in a node, and the mark if it has one."""
-    if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):
-            yield "/".join(node["$ref"].split("/")[:4])
-        if MARK in node:
-            yield MARK
-        node = [member for name, member in node.items() if name not in _NO_SCHEMAS]
-    for member in node if isinstance(node, list) else ():
-        yield from _found(member)
+def _found(part: Json) -> Iterator[str]:
+    """The references in a part of a contract, and the mark if it has one."""
+    for _, node in nodes(part, _NO_SCHEMAS):
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                yield "/".join(node["$ref"].split("/")[:4])
+            if MARK in node:
+                yield MARK
 
 
 # -- texts

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +225,23 @@ def value_at(node: Json, place: Sequence[str | int]) -> Json:
     return node
 
 
+def nodes(data: Json, without: Collection[str] = ()) -> Iterator[tuple[Place, Json]]:
+    """Every object and list in data, with the keys that lead there. `without` are keys of members that are left out."""
+    pending: list[tuple[Place, Json]] = [([], data)]
+    while pending:
+        at, node = pending.pop()
+        members = node.items() if isinstance(node, dict) else enumerate(node)
+        yield at, node
+        pending += [
+            ([*at, key], value) for key, value in members if isinstance(value, (dict, list)) and key not in without
+        ]
+
+
 def unescaped(pointer: str) -> list[str]:
     """The steps of a JSON Pointer."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def escaped(step: str | int) -> str:
+    """A step as a JSON Pointer has it."""
+    return str(step).replace("~", "~0").replace("/", "~1")
