@@ -25,8 +25,8 @@ from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .events.sender import Sender
+from .explain import live_examples
 from .explain.explaining import Explainer
-from .explain.live_examples import LiveExamples
 from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
 from .files.package import MOST_BYTES, BadFile
@@ -132,7 +132,7 @@ def _served(
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    rehearsal = Rehearsal(lambda: app.layer(Routing))
+    mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
         __version__,
         settings.url,
@@ -143,7 +143,7 @@ def _served(
         tokens,
         courier,
         abroad,
-        Explainer(document, schemas, control, compiled[CONTROL], rehearsal).explain,
+        Explainer(mender, control, compiled[CONTROL], rehearsal).explain,
         loopback=settings.loopback,
         behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
@@ -156,8 +156,8 @@ def _served(
     server.listeners.append(server.requests)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
-    examples = LiveExamples(document, Mender(document, schemas), rehearsal)
-    files = contract_pages(document.raw, control.raw, CONTROL, Viewers(gate, origins), examples.fill)
+    fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
+    files = contract_pages(document.raw, control.raw, CONTROL, Viewers(gate, origins), fill)
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
     contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
     sessions = Sessions()

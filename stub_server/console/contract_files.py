@@ -28,7 +28,7 @@ _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is 
 
 Key: TypeAlias = tuple[Hashable, ...]
 Fill: TypeAlias = Callable[..., Awaitable[None]]
-"""Puts the records of a sandbox into the examples of a contract: see `LiveExamples.fill`."""
+"""Puts the records of a sandbox into the examples of a contract: see `explain/live_examples.py`."""
 
 
 class Viewers:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import orjson
 
-from ..contract.document import JSON, Document, Operation
+from ..contract.document import JSON, Operation
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
 from ..kernel.clock import iso
@@ -136,31 +135,6 @@ def _short(value: Any) -> Any:
     return value if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-class Routed(NamedTuple):
-    """The operations of a path by method, and the values of its parameters."""
-
-    operations: dict[str, Operation]
-    values: dict[str, str]
-
-
-def routed(document: Document, path: str) -> Routed | None:
-    """The operations that a path has; a literal segment wins over a parameter. None for an unknown path."""
-    segments = path.split("/")
-    found = [operation for operation in document.operations.values() if _fits(operation.path.split("/"), segments)]
-    if not found:
-        return None
-    best = min((operation.path for operation in found), key=lambda path: [p.startswith("{") for p in path.split("/")])
-    pairs = zip(best.split("/"), segments, strict=True)
-    values = {part[1:-1]: given for part, given in pairs if part.startswith("{")}
-    return Routed({operation.method: operation for operation in found if operation.path == best}, values)
-
-
-def _fits(parts: list[str], segments: list[str]) -> bool:
-    return len(parts) == len(segments) and all(
-        bool(given) if part.startswith("{") else part == given for part, given in zip(parts, segments, strict=True)
-    )
-
-
 _LOOKED_AT = 50  # records of a table, the newest first
 TABLES = {
     "projectId": "projects",
@@ -181,7 +155,6 @@ class Situation:
     """One refusal on the way. `copy` is a copy of the sandbox after the calls before."""
 
     mender: Mender
-    document: Document
     rehearsal: Rehearsal
     copy: Sandbox
     merchant_id: str
@@ -198,21 +171,16 @@ class Situation:
         """The time of the sandbox, as a date-time."""
         return iso(self.copy.clock.now)
 
-    @cached_property
-    def routed(self) -> Routed:
-        """The operations of the path; none of an unknown path."""
-        return routed(self.document, self.attempt.question.path) or Routed({}, {})
+    def __post_init__(self) -> None:
+        self.document = self.mender.document
+        self.operations, self.values = self.document.routed(self.attempt.question.path)
+        """The operations of the path by method, and the values of its parameters; of an unknown path none."""
 
     @property
     def operation(self) -> Operation:
         """The operation that refused."""
         method = self.attempt.question.method
-        return self.routed.operations["GET" if method == "HEAD" else method]
-
-    @property
-    def values(self) -> dict[str, str]:
-        """The values of the path's parameters."""
-        return self.routed.values
+        return self.operations["GET" if method == "HEAD" else method]
 
     @property
     def field(self) -> str:

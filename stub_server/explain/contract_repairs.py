@@ -25,7 +25,7 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 def another_route(s: Situation) -> Iterator[Attempt]:
     """404: the most similar path. No other is tried: after "active" for "activate" would come "archive"."""
     asked = s.attempt.question
-    method, path = s.rehearsal.routing().nearest(asked.method, asked.path) or ("", "")
+    method, path = s.rehearsal.routing.nearest(asked.method, asked.path) or ("", "")
     if method == asked.method and "{" not in path and not path.startswith(CONTROL):
         yield s.attempt.asking({"path": "The API has no such path."}, path=path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -20,13 +20,13 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..http.inside import Question
 from ..kernel.record import Body
 from ..store.memory import Merchant
-from .attempt import BEFORE, TABLES, Attempt, Situation, changed, routed
+from .attempt import BEFORE, TABLES, Attempt, Situation, changed
 from .contract_repairs import example_of
 from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
 from .mending import ABSENT, Mender
 from .reasons import place_of, state_of
 from .rehearsal import Answer, Rehearsal
-from .search import Search, values_of
+from .search import Search
 
 _KEPT_HEADERS = ("content-type", "idempotency-key")
 _DROPPED_HEADERS = {
@@ -47,26 +47,14 @@ _UNKNOWN = Kind(RULE, "The message says what is asked for.", None, False)
 log = logging.getLogger("stub_server")
 
 
-class _Surface(NamedTuple):
-    """A contract whose requests are repaired, with its paths as they are sent, and its mender."""
-
-    document: Document
-    mender: Mender
-
-
 class Explainer:
     """One per server. It makes one explanation at a time; other requests are served in between."""
 
-    def __init__(
-        self, document: Document, schemas: Schemas, control: Document, controls: Schemas, rehearsal: Rehearsal
-    ) -> None:
-        """`document` and `control` are the two contracts, each with its schemas."""
-        self._rehearsal = rehearsal
+    def __init__(self, mender: Mender, control: Document, controls: Schemas, rehearsal: Rehearsal) -> None:
+        """`mender` is that of the API, `control` the other contract with its schemas."""
+        self._api, self._rehearsal, self._turn = mender, rehearsal, asyncio.Lock()
         paths = {CONTROL + path: item for path, item in control.raw["paths"].items() if _is_repaired(item)}
-        repaired = Document({**control.raw, "paths": paths})
-        self._api = _Surface(document, Mender(document, schemas))
-        self._control = _Surface(repaired, Mender(repaired, controls))
-        self._turn = asyncio.Lock()
+        self._control = Mender(Document({**control.raw, "paths": paths}), controls)  # paths as they are sent
 
     async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
         """The explanation of a refusal in the journal; None for a request that was accepted."""
@@ -78,20 +66,21 @@ class Explainer:
     async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
         code, refusal = trace.code or "", _refusal_of(trace)
         kind = KINDS.get(code, _UNKNOWN)
-        document, mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
+        mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
+        document = mender.document
         merchant = _merchant(sandbox, trace, document)
         token = server.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
         sent = _sent(trace, token)
         first = _first_attempt(sent, trace, document, keeps_bodies=sandbox.journal.keeps_bodies)
         answer = Answer(trace.status, b"", code, str(refusal.get("message", "")), tuple(refusal.get("details", ())))
         copy = self._rehearsal.copy_of(sandbox)
-        situation = Situation(mender, document, self._rehearsal, copy, merchant.id, first, answer)
-        operations = situation.routed.operations
+        situation = Situation(mender, self._rehearsal, copy, merchant.id, first, answer)
+        operations = situation.operations
         found, codes = None, [code]
         is_whole = not trace.path.endswith("…") and not trace.query.endswith("…".encode())
-        is_known = document is self._api.document or operations  # other requests to controls are not repaired
+        is_known = mender is self._api or operations  # other requests to controls are not repaired
         if (kind.is_listed or trace.simulated) and is_whole and is_known and not sandbox.is_broken:
-            search = Search(server, document, mender, self._rehearsal, merchant.id, values_of(trace.body))
+            search = Search(mender, self._rehearsal, merchant.id, sent)
             try:
                 found = await search.nearest(first, self._rehearsal.copy_of(sandbox))
             except Exception:  # the rest of the explanation is shown all the same
@@ -139,8 +128,7 @@ def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
     """The merchant of the caller; of an unknown caller, that of the record in the path."""
     if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
         return sandbox.stores[trace.caller.merchant_id].merchant
-    found = routed(document, _path_of(trace))
-    for name, ident in found.values.items() if found is not None else ():
+    for name, ident in document.routed(_path_of(trace))[1].items():
         for store in sandbox.stores.values():
             if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
                 return store.merchant
@@ -181,8 +169,7 @@ def _first_attempt(sent: Attempt, trace: Trace, document: Document, *, keeps_bod
         unknown = "it was refused before it was read"
     else:
         return sent
-    found = routed(document, sent.question.path)
-    operation = None if found is None else found.operations.get(trace.method)
+    operation = document.routed(sent.question.path)[0].get(trace.method)
     if operation is None or operation.body is None:
         return sent
     example = example_of(operation, document.resolve)

@@ -6,7 +6,6 @@ of the sandbox, whole. A request that the sandbox would refuse is repaired, or a
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from urllib.parse import urlencode
 import orjson
 
 from ..calls.call import Call
-from ..calls.server import Server
 from ..contract.document import JSON, Document
 from ..contract.source import METHODS, Json
 from ..engine.sandbox import Sandbox
@@ -27,7 +25,7 @@ from ..store.memory import Store
 from .attempt import TABLES, Attempt
 from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
-from .search import Search, values_of
+from .search import Search
 
 _MOST_TRIED = 32  # other records that a request is aimed at
 _SHARED = re.compile(r'"#/components/examples/([^"]+)"')
@@ -35,38 +33,34 @@ _VARIANTS = {"ApiKeyWithSecret": "ApiKey", "WebhookWithKey": "Webhook", "Webhook
 """Schemas of records that show more than the one of their table."""
 
 
-class LiveExamples:
-    """One per server. `document` is the API's contract, which its requests are rehearsed by."""
+async def fill(call: Call, raw: Json, *, mender: Mender, rehearsal: Rehearsal, is_control: bool) -> None:
+    """Fill a contract whose examples name ids of the sandbox. The control contract's requests are not rehearsed.
 
-    def __init__(self, document: Document, mender: Mender, rehearsal: Rehearsal) -> None:
-        self.document, self.mender, self.rehearsal = document, mender, rehearsal
-
-    async def fill(self, call: Call, raw: Json, *, is_control: bool) -> None:
-        """Fill a contract whose examples name ids of the sandbox. The control contract's requests are not rehearsed."""
-        server, sandbox = call.server, call.sandbox
-        copy = self.rehearsal.copy_of(sandbox)
-        headers = {"authorization": f"Bearer {server.ready_token(sandbox)}", "content-type": "application/json"}
-        filling = _Filling(self, server, copy, Document(raw), headers, call.prefix)
-        for path, item in raw["paths"].items():
-            for method in METHODS:
-                if method in item:
-                    await filling.operation(path, method.upper(), item[method], is_control=is_control)
-        for item in raw.get("x-webhooks", {}).values():
-            media = item["post"]["requestBody"]["content"][JSON]
-            if "example" in media:
-                media["example"] = filling.filled(media["schema"], media["example"], {})
-        shown = raw["components"].get("examples", {})
-        used = set(_SHARED.findall(orjson.dumps([raw["paths"], raw["components"].get("responses")]).decode()))
-        for name in shown.keys() - used:  # each operation has its own by now
-            del shown[name]
+    `mender` is that of the API.
+    """
+    copy = rehearsal.copy_of(call.sandbox)
+    headers = {"authorization": f"Bearer {call.server.ready_token(call.sandbox)}", "content-type": JSON}
+    filling = _Filling(mender, rehearsal, copy, Document(raw), headers, call.prefix)
+    for path, item in raw["paths"].items():
+        for method in METHODS:
+            if method in item:
+                await filling.operation(path, method.upper(), item[method], is_control=is_control)
+    for item in raw.get("x-webhooks", {}).values():
+        media = item["post"]["requestBody"]["content"][JSON]
+        if "example" in media:
+            media["example"] = filling.filled(media["schema"], media["example"], {})
+    shown = raw["components"].get("examples", {})
+    used = set(_SHARED.findall(orjson.dumps([raw["paths"], raw["components"].get("responses")]).decode()))
+    for name in shown.keys() - used:  # each operation has its own by now
+        del shown[name]
 
 
 @dataclass
 class _Filling:
     """One contract on its way."""
 
-    owner: LiveExamples
-    server: Server
+    mender: Mender
+    rehearsal: Rehearsal
     copy: Sandbox
     document: Document
     headers: dict[str, str]
@@ -131,8 +125,7 @@ class _Filling:
             path = path.replace(f"{{{parameter}}}", of["value"])
         for query in self._queries(raw, example["value"]):
             question = Question("GET", path, query, self.headers)
-            answer = await self.owner.rehearsal.ask(self.server, self.copy, question, self.prefix)
-            await asyncio.sleep(0)  # others are served between two requests
+            answer = await self.rehearsal.ask(self.copy, question, self.prefix)
             if answer.is_success:
                 example["value"] = orjson.loads(answer.body)
                 if _rows(example["value"]):
@@ -156,17 +149,13 @@ class _Filling:
     ) -> tuple[dict[str, str], Any] | None:
         """Ids in the path and a body with which a request succeeds alone; None where none were found."""
         attempt = self._attempt(path, method, values, body)
-        owner, merchant = self.owner, self.store.merchant.id
-        words = values_of(attempt.question.body)
-        search = Search(self.server, owner.document, owner.mender, owner.rehearsal, merchant, words)
-        found = await search.nearest(attempt, owner.rehearsal.copy_of(self.copy))
+        search = Search(self.mender, self.rehearsal, self.store.merchant.id, attempt)
+        found = await search.nearest(attempt, self.rehearsal.copy_of(self.copy))
         if found is not None and not found.before and found.question.path == attempt.question.path:
             return values, found.body
         for other, changed in islice(self._alternatives(values, body), _MOST_TRIED):
             question = self._attempt(path, method, other, changed).question
-            answer = await owner.rehearsal.ask(self.server, owner.rehearsal.copy_of(self.copy), question)
-            await asyncio.sleep(0)
-            if answer.is_success:
+            if (await self.rehearsal.ask(self.rehearsal.copy_of(self.copy), question)).is_success:
                 return other, changed
         return None
 

@@ -45,7 +45,7 @@ class Mender:
     """
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
-        self.resolve, self._schemas = document.resolve, schemas
+        self.document, self.resolve, self._schemas = document, document.resolve, schemas
         self._compiled: dict[bytes, Validator] = {}
 
     def accepts(self, schema: Json, value: Any) -> bool:

@@ -105,7 +105,7 @@ _STATES: dict[str, tuple[str, str, str | list[str]]] = {
 def state_of(s: Situation, code: str) -> Body | None:
     """The state behind a refusal, as it is now; None where no record's state is behind it."""
     if code == "method_not_allowed":
-        asked, operations = s.attempt.question, s.routed.operations
+        asked, operations = s.attempt.question, s.operations
         moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
         return _shown("Operation", asked.path, "method", asked.method, sorted(operations), moves)
     if code in ("not_found", "merchant_not_found"):

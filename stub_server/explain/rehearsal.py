@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, MutableMapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..calls.call import CALL, Call, Head
@@ -14,6 +16,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Sender, unanswered
 from ..faults.fault_rules import Faults
+from ..http.application import Application
 from ..http.inside import Question, scope_of
 from ..http.routing import Routing
 from ..kernel.problem import Detail, Refusal
@@ -39,10 +42,19 @@ class Answer(NamedTuple):
 class Rehearsal:
     """One per server."""
 
-    def __init__(self, routing: Callable[[], Routing]) -> None:
-        """`routing` returns the layer of the server at which requests enter."""
-        self.routing = routing
-        self._silent: Server | None = None
+    def __init__(self, app: Callable[[], Application]) -> None:
+        """`app` returns the application; it is complete when the first request has come."""
+        self._app = app
+
+    @cached_property
+    def server(self) -> Server:
+        """The server, from which nothing is sent."""
+        return silent(self._app().server)
+
+    @cached_property
+    def routing(self) -> Routing:
+        """The layer at which requests enter."""
+        return self._app().layer(Routing)
 
     def copy_of(self, sandbox: Sandbox) -> Sandbox:
         """A copy of a sandbox for rehearsals: it keeps no steps, and has no fault rules."""
@@ -52,10 +64,10 @@ class Rehearsal:
         twin.faults = Faults(sandbox.seed)
         return twin
 
-    async def ask(self, server: Server, copy: Sandbox, asked: Question, prefix: str = "") -> Answer:
+    async def ask(self, copy: Sandbox, asked: Question, prefix: str = "") -> Answer:
         """The answer of the API in a copy of a sandbox, after the jobs that are due in it. A defect answers 500.
 
-        `prefix` is that of the sandbox in the URLs of its answers.
+        Others are served between two answers. `prefix` is that of the sandbox in the URLs of its answers.
         """
 
         async def receive() -> MutableMapping[str, Any]:
@@ -64,16 +76,16 @@ class Rehearsal:
         async def send(message: MutableMapping[str, Any]) -> None:
             """Nothing is sent: the answer is left in the call."""
 
-        self._silent = self._silent or silent(server)
+        await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
         call = scope[CALL] = Call(
-            asked.method, asked.path, scope["query_string"], Head(dict(scope["headers"])), copy, self._silent
+            asked.method, asked.path, scope["query_string"], Head(dict(scope["headers"])), copy, self.server
         )
         call.client, call.prefix = _PEER, prefix
         call.begin()
         try:
             tick_through(copy)
-            await self.routing()(scope, receive, send)
+            await self.routing(scope, receive, send)
         except Refusal as refusal:
             return Answer(refusal.status, b"", refusal.code, str(refusal), refusal.details)
         except Exception:  # a defect, which the request itself has already logged

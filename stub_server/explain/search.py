@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
-from ..calls.server import Server
-from ..contract.document import Document, Lifecycle
+from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms, is_date_time
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, iso
@@ -27,19 +23,12 @@ _NO_END = "The request did not ask for an end."
 
 
 class Search:
-    """One search. `words` are the values of the refused body; `left` is how many attempts may still be made."""
+    """One search for the nearest of what was `sent`. `left` is how many attempts may still be made."""
 
-    def __init__(
-        self,
-        server: Server,
-        document: Document,
-        mender: Mender,
-        rehearsal: Rehearsal,
-        merchant: str,
-        words: frozenset[str],
-    ) -> None:
-        self._server, self._document, self._mender = server, document, mender
-        self._rehearsal, self._merchant, self._words = rehearsal, merchant, words
+    def __init__(self, mender: Mender, rehearsal: Rehearsal, merchant: str, sent: Attempt) -> None:
+        self._mender, self._rehearsal, self._merchant = mender, rehearsal, merchant
+        values = sent.body.values() if isinstance(sent.body, dict) else ()
+        self._words = frozenset(str(value).strip().lower()[:64] for value in values)
         self._seen: set[object] = set()
         self.left = MOST
         self.codes: dict[str, None] = {}  # codes of the refusals, in order
@@ -58,8 +47,7 @@ class Search:
             return None
         self._seen.add(mark)
         self.left -= 1
-        answer = await self._rehearsal.ask(self._server, copy, question)
-        await asyncio.sleep(0)  # others are served between two attempts
+        answer = await self._rehearsal.ask(copy, question)
         if answer.is_success:
             return attempt
         self.codes[answer.code or ""] = None
@@ -77,8 +65,7 @@ class Search:
         kind = KINDS.get(answer.code or "")
         if kind is None or kind.repair is None:
             return iter(())
-        situation = Situation(self._mender, self._document, self._rehearsal, copy, self._merchant, attempt, answer)
-        return kind.repair(situation)
+        return kind.repair(Situation(self._mender, self._rehearsal, copy, self._merchant, attempt, answer))
 
     async def _prepared(self, candidate: Attempt, attempt: Attempt, copy: Sandbox) -> Sandbox | None:
         """The sandbox after the calls that a candidate makes first; None where one of them is refused."""
@@ -88,21 +75,9 @@ class Search:
         below = self._rehearsal.copy_of(copy)
         for call, _ in further:
             self.left -= 1
-            answer = await self._rehearsal.ask(self._server, below, call)
-            await asyncio.sleep(0)
-            if not answer.is_success:
+            if not (await self._rehearsal.ask(below, call)).is_success:
                 return None
         return below
-
-
-def values_of(body: bytes | None) -> frozenset[str]:
-    """The values of a body's members as texts; none of a body that is not known or cannot be read."""
-    try:
-        sent = orjson.loads(body or b"")
-    except ValueError:
-        return frozenset()
-    values = sent.values() if isinstance(sent, dict) else ()
-    return frozenset(str(value).strip().lower()[:64] for value in values)
 
 
 def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecycle) -> Attempt:
