@@ -9,7 +9,7 @@ from itertools import takewhile
 from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..events.sender import Delivery, Route, Sender
+from ..events.sender import Delivery, Sender
 from ..kernel.clock import SECOND, wall_ms
 from .sample_events import Sample, Samples
 
@@ -33,9 +33,9 @@ class Target:
 class Session:
     """Sends to one receiver and watches the journal of one sandbox."""
 
-    def __init__(self, sandbox: Sandbox, target: Target, route: Route, samples: Samples) -> None:
+    def __init__(self, sandbox: Sandbox, target: Target, sender: Sender, samples: Samples) -> None:
         self.samples = samples
-        self._sandbox, self._target, self._route = sandbox, target, route
+        self._sandbox, self._target, self._sender = sandbox, target, sender
         self._quiet = _QUIET
         self.first = samples.next(self.now)
         self.answered = self.unanswered = 0
@@ -59,8 +59,7 @@ class Session:
         target, at = self._target, self.now - ago * SECOND
         keys, body = target.keys if keys is None else keys, body or sample.body
         delivery = Delivery(target.url, sample.event_id, body, target.headers, keys)
-        sender = Sender(self._route.version, local=self._route.local, wall=lambda: at)
-        outcome = await sender.attempt(delivery, ANSWER_TIME)
+        outcome = await self._sender.attempt(delivery, ANSWER_TIME, at=at)
         if outcome.status is not None:
             self.answered += 1
             self.slowest = max(self.slowest, outcome.duration_ms)
@@ -72,13 +71,13 @@ class Session:
         """Send half of a delivery and hang up. Raises Failed."""
         from ..events.raw import send_half  # not needed by a server that certifies nothing
 
-        await send_half(self._route, self._delivery(sample), self.now // SECOND, ANSWER_TIME)
+        await send_half(self._sender, self._delivery(sample), self.now // SECOND, ANSWER_TIME)
 
     async def send_together(self, sample: Sample, copies: int) -> list[int | None]:
         """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
         from ..events.raw import send_together
 
-        statuses = await send_together(self._route, self._delivery(sample), self.now // SECOND, copies, ANSWER_TIME)
+        statuses = await send_together(self._sender, self._delivery(sample), self.now // SECOND, copies, ANSWER_TIME)
         self.answered += sum(status is not None for status in statuses)
         return statuses
 

@@ -9,12 +9,9 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import BoundedSemaphore
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import httpcore2
@@ -24,6 +21,8 @@ from ..kernel.slices import BackgroundWorker
 from .sender import Delivery, Failed, Resolve, joined
 
 Address: TypeAlias = IPv4Address | IPv6Address
+Pool: TypeAlias = httpcore2.AsyncConnectionPool
+"""Connections, kept for the next deliveries on the same event loop."""
 
 IDLE_SECONDS = 3.0  # shorter than most servers wait, so that none closes a connection while it is used again
 KEPT = 128  # connections
@@ -31,7 +30,6 @@ KEPT_BYTES = 4096  # of an answer's body
 PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
 MOST_LOOKUPS = 256  # at once: each blocks a thread until the resolver answers
 _lookups = BoundedSemaphore(MOST_LOOKUPS)
-_PORTS = MappingProxyType({"http": 80, "https": 443})
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
 # Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
@@ -181,39 +179,18 @@ class Guard(httpcore2.AsyncNetworkBackend):
         return open_ones
 
 
-# -- connections
+# -- the exchange
 
 
-class Connections:
-    """The connections of one sender, kept for its next deliveries on the same event loop."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
-
-    @asynccontextmanager
-    async def to(self, scheme: str, *, keep: bool) -> AsyncIterator[httpcore2.AsyncConnectionPool]:
-        """The pool of a scheme; one that is not kept is closed at the end."""
-        if keep:
-            yield self._pools.setdefault(scheme, self._pool(scheme))
-        else:
-            async with self._pool(scheme) as pool:
-                yield pool
-
-    def _pool(self, scheme: str) -> httpcore2.AsyncConnectionPool:
-        return httpcore2.AsyncConnectionPool(
-            ssl_context=authorities() if scheme == "https" else None,
-            max_connections=None,
-            max_keepalive_connections=KEPT,
-            keepalive_expiry=IDLE_SECONDS,
-            network_backend=self._guard,
-        )
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        pools, self._pools = list(self._pools.values()), {}
-        for pool in pools:
-            await pool.aclose()
+def pool(guard: Guard) -> Pool:
+    """A pool without connections."""
+    return Pool(
+        ssl_context=authorities(),
+        max_connections=None,
+        max_keepalive_connections=KEPT,
+        keepalive_expiry=IDLE_SECONDS,
+        network_backend=guard,
+    )
 
 
 @cache
@@ -222,11 +199,7 @@ def authorities() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-# -- the exchange
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The part of an answer that is kept."""
 
     status: int
@@ -235,84 +208,56 @@ class Answer:
 
 
 async def post(
-    connections: Connections,
+    connections: Pool,
     delivery: Delivery,
     headers: list[tuple[str, str]],
     timeout: float,
     limits: set[asyncio.Timeout],
-    *,
-    keep: bool,
 ) -> Answer:
     """Post once and wait for the answer. While it waits, its time limit is in `limits`. Raises Failed.
 
     Where only the head of the answer comes in time, the head is the answer.
     """
-    answers: list[Answer] = []
+    answer = None
     try:
         async with asyncio.timeout(timeout) as limit:
             limits.add(limit)
             try:
-                await _exchange(connections, delivery, headers, answers, keep=keep)
+                async for answer in _answers(connections, delivery, headers):  # noqa: B007 - the newest one
+                    pass
             finally:
                 limits.discard(limit)
     except (TimeoutError, httpcore2.TimeoutException):
-        if not answers:
+        if answer is None:
             raise Failed("timeout") from None
     except _FAILURES as error:
-        if not answers:
+        if answer is None:
             raise Failed(_kind(error)) from error
-    return answers[-1]
+    assert answer is not None  # the first one has the head
+    return answer
 
 
-async def _exchange(
-    connections: Connections,
-    delivery: Delivery,
-    headers: list[tuple[str, str]],
-    answers: list[Answer],
-    *,
-    keep: bool,
-) -> None:
-    """Post; add the answer to `answers` when its head arrives, and again with each part of its body."""
-    target = _target(delivery.url)
-    sent = [("host", target.netloc), ("content-length", str(len(delivery.body))), *headers]
-    request = httpcore2.Request(
-        "POST",
-        target.url,
-        headers=[(name.encode(), value.encode()) for name, value in sent],
-        content=delivery.body,
-    )
-    async with connections.to(target.scheme, keep=keep) as pool:
-        response = await pool.handle_async_request(request)
-        received = b""
-        try:
-            answers.append(_answer(response, received))
-            async for part in response.aiter_stream():
-                received += part[: KEPT_BYTES - len(received)]
-                answers[-1] = _answer(response, received)
-                if len(received) >= KEPT_BYTES:
-                    break
-        finally:
-            await response.aclose()
-
-
-class _Target(NamedTuple):
-    """Where a URL leads."""
-
-    scheme: str
-    netloc: str
-    url: httpcore2.URL
-
-
-@lru_cache(maxsize=1024)
-def _target(address: str) -> _Target:
-    """Raises Failed and httpx2.InvalidURL for a URL that leads nowhere."""
-    url = httpx2.URL(address)
-    port = url.port if url.port is not None else _PORTS[url.scheme]
-    host = url.raw_host.decode("ascii")
-    if not host or not 0 < port < 65_536:
+async def _answers(connections: Pool, delivery: Delivery, headers: list[tuple[str, str]]) -> AsyncIterator[Answer]:
+    """Post; the answer when its head arrives, and again with each part of its body. Raises what httpcore2 raises."""
+    url = httpx2.URL(delivery.url)
+    if not url.host or not (url.port is None or 0 < url.port < 65_536):
         raise Failed("dns")
-    parsed = httpcore2.URL(scheme=url.scheme, host=host, port=port, target=url.raw_path)
-    return _Target(url.scheme, url.netloc.decode("ascii"), parsed)
+    target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+    sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
+    fields = [(name.encode(), value.encode()) for name, value in sent]
+    response = await connections.handle_async_request(
+        httpcore2.Request("POST", target, headers=fields, content=delivery.body)
+    )
+    received = b""
+    try:
+        yield _answer(response, received)
+        async for part in response.aiter_stream():
+            received += part[: KEPT_BYTES - len(received)]
+            yield _answer(response, received)
+            if len(received) >= KEPT_BYTES:
+                break
+    finally:
+        await response.aclose()
 
 
 def _kind(error: BaseException) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..domain.deliveries import AttemptOutcome
 from ..kernel.clock import SECOND, wall_ms
 from .signing import signatures, signed_headers
 
 if TYPE_CHECKING:
-    from .network import Connections
+    from .network import Pool
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 """Looks up the addresses of a host."""
@@ -42,13 +42,6 @@ class Delivery:
     keys: tuple[str, ...] = field(repr=False)
 
 
-class Route(NamedTuple):
-    """How deliveries leave this server, whose version it is. `local` allows this machine and private networks."""
-
-    version: str
-    local: bool
-
-
 Responder: TypeAlias = Callable[[Delivery, float, Limits], Awaitable[AttemptOutcome]]
 """Answers an attempt in place of its receiver: the delivery, the seconds it may take, and its limits."""
 
@@ -71,12 +64,11 @@ class Sender:
         *,
         local: bool,
         resolve: Resolve | None = None,
-        wall: Callable[[], int] = wall_ms,
         answer: Responder | None = None,
     ) -> None:
-        self._version, self._wall, self.local, self._resolve, self._answer = version, wall, local, resolve, answer
+        self.version, self.local, self._resolve, self._answer = version, local, resolve, answer
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._connections: Connections | None = None
+        self._kept: Pool | None = None
         self.results: Counter[str] = Counter()
 
     def open(self) -> None:
@@ -85,36 +77,40 @@ class Sender:
 
     async def aclose(self) -> None:
         """Close the connections that are kept, and keep none."""
-        self._loop = None
-        if self._connections is not None:
-            await self._connections.aclose()
+        kept, self._loop, self._kept = self._kept, None, None
+        if kept is not None:
+            await kept.aclose()
 
-    async def attempt(self, delivery: Delivery, timeout: float, limits: Limits = None) -> AttemptOutcome:
+    async def attempt(
+        self, delivery: Delivery, timeout: float, limits: Limits = None, at: int | None = None
+    ) -> AttemptOutcome:
         """Post once and wait for the answer. Redirects are not followed; failures of the other side are outcomes.
 
-        While it waits, its time limit is in `limits`, where the caller can bring it forward.
-        The timestamp is the machine's, whatever the sandbox clock shows: receivers reject one that is minutes off.
+        While it waits, its time limit is in `limits`, where the caller can bring it forward. The timestamp is `at`, or
+        the machine's, whatever the sandbox clock shows: receivers reject one that is minutes off.
         """
         if self._answer is not None:
             return await self._answer(delivery, timeout, limits)
-        from .network import Connections, Guard, post, resolve  # not needed by a server that sends nothing
+        from .network import Guard, pool, post, resolve  # not needed by a server that sends nothing
 
-        if self._connections is None:
-            self._connections = Connections(Guard(local=self.local, resolve=self._resolve or resolve))
+        connections = self._kept or pool(Guard(local=self.local, resolve=self._resolve or resolve))
         keep = self._loop is asyncio.get_running_loop()
-        now = self._wall()
+        if keep:
+            self._kept = connections
+        now = wall_ms() if at is None else at
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
-        headers = signed_headers(self._version, delivery.event_id, timestamp, signature, delivery.headers)
+        headers = signed_headers(self.version, delivery.event_id, timestamp, signature, delivery.headers)
         begun = perf_counter_ns()
         answer, error = None, None
         try:
-            answer = await post(
-                self._connections, delivery, headers, timeout, set() if limits is None else limits, keep=keep
-            )
+            answer = await post(connections, delivery, headers, timeout, set() if limits is None else limits)
             error = error_of(answer.status)
         except Failed as failed:
             error = failed.error
+        finally:
+            if not keep:
+                await connections.aclose()
         self.results[error or "delivered"] += 1
         return AttemptOutcome(
             status=answer.status if answer else None,

@@ -11,12 +11,12 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from stub_server.events.raw import send_half, send_together
-from stub_server.events.sender import Delivery, Failed, Route
+from stub_server.events.sender import Delivery, Failed, Sender
 
 from ..support.receiver import receiving
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-HERE, ELSEWHERE = Route("0", local=True), Route("0", local=False)
+HERE, ELSEWHERE = Sender("0", local=True), Sender("0", local=False)
 BODY = b'{"type":"order.paid"}'
 
 
@@ -25,14 +25,14 @@ def to(url: str) -> Delivery:
     return Delivery(url, "evt_1", BODY, (("x-loja", "matriz"),), (KEY,))
 
 
-def together(url: str, route: Route = HERE, timeout: float = 4.0) -> list[int | None]:
+def together(url: str, sender: Sender = HERE, timeout: float = 4.0) -> list[int | None]:
     """The answers to three copies."""
-    return asyncio.run(send_together(route, to(url), int(time.time()), 3, timeout))
+    return asyncio.run(send_together(sender, to(url), int(time.time()), 3, timeout))
 
 
-def half(url: str, route: Route = HERE, timeout: float = 4.0) -> None:
+def half(url: str, sender: Sender = HERE, timeout: float = 4.0) -> None:
     """Half of a delivery."""
-    asyncio.run(send_half(route, to(url), int(time.time()), timeout))
+    asyncio.run(send_half(sender, to(url), int(time.time()), timeout))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from ...certify.receiver import Session, Target
 from ...certify.receiver_rules import certify
 from ...certify.sample_events import Samples
 from ...domain.webhooks import listens, valid_keys
-from ...events.sender import Route
+from ...events.sender import Sender
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
 from ...store.memory import Store
@@ -36,10 +36,10 @@ async def _report(call: Call, store: Store, target: Target, event_type: str, pro
     _check_room(server.certifying, sandbox.name)
     entry = server.document.events[event_type]
     samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
-    route = Route(server.version, local=server.sender.local and not call.head.is_foreign)
+    sender = Sender(server.version, local=server.sender.local and not call.head.is_foreign)
     server.certifying.add(sandbox.name)
     try:
-        report = await certify(Session(sandbox, target, route, samples))
+        report = await certify(Session(sandbox, target, sender, samples))
     finally:
         server.certifying.discard(sandbox.name)
     return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
