@@ -81,15 +81,13 @@ def create_app(settings: Settings | None = None) -> Application:
         document = Document(bundle.load(folder / "openapi.yaml", settings.overlays, read_once))
         control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
         shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
-        extensions.check(document, settings.overlays, shipped)
-        compatibility.check(document, shipped, settings.overlays)
-        handlers = Handlers(document, OPERATIONS)
-        for operation in document.operations.values():
-            if (handler := handlers.function(operation)) is not None:
-                try:
+        with bundle.naming(settings.overlays, shipped.raw):
+            extensions.check(document)
+            compatibility.check(document, shipped)
+            handlers = Handlers(document, OPERATIONS)
+            for operation in document.operations.values():
+                if (handler := handlers.function(operation)) is not None:
                     check_fit(operation, handler)
-                except ContractError as error:
-                    raise bundle.name_overlays(settings.overlays, error, shipped.raw) from None
     known = formats(is_document_here, is_document_unchecked)
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
     store = None if settings.store is None else _opened(settings.store, settings)

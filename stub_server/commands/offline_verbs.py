@@ -133,8 +133,9 @@ def check(overlays: tuple[Path, ...]) -> None:
         document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
         control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
         shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml"))
-        extensions.check(document, overlays, shipped)
-        compatibility.check(document, shipped, overlays)
+        with bundle.naming(overlays, shipped.raw):
+            extensions.check(document)
+            compatibility.check(document, shipped)
         extensions.check(control)
         counts = {
             "operations": len(document.operations),

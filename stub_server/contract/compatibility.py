@@ -5,10 +5,8 @@ state, a set, the member that holds the state, or a unique key by which the serv
 what the server sends: values of requests, and its own, of which the examples of the shipped contract are samples.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
-from .bundle import naming
 from .document import JSON, Document, Operation
 from .formats import NO_FORMATS, READ
 from .generated import COUNTS, SOURCE
@@ -33,21 +31,20 @@ _STORED = {
 _DEEPEST = 12
 
 
-def check(document: Document, shipped: Document, overlays: Sequence[Path] = ()) -> None:
-    """Raises ContractError with the files of `overlays` and the JSONPath of what the server cannot do without."""
+def check(document: Document, shipped: Document) -> None:
+    """Raises ContractError with the JSONPath of what the server cannot do without."""
     comparison = _Comparison(document, shipped)
-    with naming(overlays, shipped.raw):
-        comparison.check_states()
-        comparison.check_unique()
-        comparison.check_payloads()
-        kept = [(old, new) for name, old in shipped.operations.items() if (new := document.operations.get(name))]
-        for old, new in kept:
-            comparison.check_answer(old, new)
-        comparison.check_echoes()
-        comparison.check_defaults()
-        for old, new in kept:
-            comparison.check_read(old, new)
-            comparison.check_examples(old, new)
+    comparison.check_states()
+    comparison.check_unique()
+    comparison.check_payloads()
+    kept = [(old, new) for name, old in shipped.operations.items() if (new := document.operations.get(name))]
+    for old, new in kept:
+        comparison.check_answer(old, new)
+    comparison.check_echoes()
+    comparison.check_defaults()
+    for old, new in kept:
+        comparison.check_read(old, new)
+        comparison.check_examples(old, new)
 
 
 def success_of(operation: Operation, shipped: Operation) -> int:

@@ -3,11 +3,10 @@
 `compatibility.py` compares it with the shipped contract, `lint.py` has what does not stop a start.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 
-from .bundle import naming, path_to
+from .bundle import path_to
 from .document import JSON, MERCHANT, Document, Lifecycle
 from .formats import NO_FORMATS
 from .generated import SOURCE, marked_schemas
@@ -16,32 +15,29 @@ from .shapes import check_shapes
 from .source import Json, Place, error_at
 
 
-def check(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
+def check(document: Document) -> None:
     """Check a contract against OpenAPI 3.0, and its tables against each other.
 
-    Raises ContractError with the files of `overlays` and the JSONPath of a fault; where `shipped`, the contract without
-    them, is known, with the file and line of the action that brought it.
+    Raises ContractError with the JSONPath of a fault; `bundle.naming` adds the files of overlays.
     """
-    with naming(overlays, None if shipped is None else shipped.raw):
-        _check_openapi(document)
-        check_shapes(document.raw)
-    check_tables(document, overlays, shipped)
+    _check_openapi(document)
+    check_shapes(document.raw)
+    check_tables(document)
 
 
-def check_tables(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
+def check_tables(document: Document) -> None:
     """Check that what the tables of a valid document name is there. Raises ContractError like `check`."""
-    with naming(overlays, None if shipped is None else shipped.raw):
-        _check_operations(document)
-        for lifecycle in document.lifecycles.values():
-            _check_states(document, lifecycle)
-            _check_moves(lifecycle)
-        _check_unique(document)
-        if "x-names-from" in document.raw:
-            return  # the events are described in another document
-        for name in document.events:
-            _check_payload(document, name)
-        _check_events(document)
-        _check_entries(document)
+    _check_operations(document)
+    for lifecycle in document.lifecycles.values():
+        _check_states(document, lifecycle)
+        _check_moves(lifecycle)
+    _check_unique(document)
+    if "x-names-from" in document.raw:
+        return  # the events are described in another document
+    for name in document.events:
+        _check_payload(document, name)
+    _check_events(document)
+    _check_entries(document)
 
 
 def _check_openapi(document: Document) -> None:

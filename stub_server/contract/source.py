@@ -1,8 +1,6 @@
 """Reads YAML and JSON files as plain data, those of users with limits, and finds the line of a value for messages."""
 
-import os
 import re
-import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,15 +59,12 @@ def read_user_file(path: Path) -> Json:
 def read_text(path: Path, name: str) -> str:
     """The text of a regular file of at most 10 MB; errors call it by `name`. Raises ContractError."""
     try:
-        # A plain open of a FIFO without a writer would block.
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ContractError(f"{name}: is not a regular file")
+        if path.exists() and not path.is_file():
+            raise ContractError(f"{name}: is not a regular file")
+        with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise ContractError(f"{name}: no such file") from None
-    except IsADirectoryError:
-        raise ContractError(f"{name}: is not a regular file") from None
     except OSError as error:
         raise ContractError(f"{name}: cannot be read: {error.strerror or error}") from None
     if len(data) > MOST_BYTES:
@@ -226,15 +221,16 @@ def value_at(node: Json, place: Sequence[str | int]) -> Json:
 
 
 def nodes(data: Json, without: Collection[str] = ()) -> Iterator[tuple[Place, Json]]:
-    """Every object and list in data, with the keys that lead there. `without` are keys of members that are left out."""
+    """Every object and list in data in their order, with the keys that lead there; none below the keys `without`."""
     pending: list[tuple[Place, Json]] = [([], data)]
     while pending:
         at, node = pending.pop()
         members = node.items() if isinstance(node, dict) else enumerate(node)
         yield at, node
-        pending += [
+        below = [
             ([*at, key], value) for key, value in members if isinstance(value, (dict, list)) and key not in without
         ]
+        pending += reversed(below)
 
 
 def unescaped(pointer: str) -> list[str]:

@@ -1,7 +1,7 @@
 """A corrected contract is held to its own tables and to the rules of the server, with file, JSONPath and reason."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -227,14 +227,12 @@ UNFIT = {
 }  # fmt: skip
 
 
-Check = Callable[[Document, Sequence[Path]], None]
-
-
-def judge(*files: Path, by: Check = extensions.check_tables) -> None:
+def judge(*files: Path, by: Callable[[Document], None] = extensions.check_tables) -> None:
     """What the start does with overlays, once they have left valid OpenAPI."""
     contract = Document(bundle.load(OPENAPI / "openapi.yaml", files, read_once))
-    by(contract, files)
-    compatibility.check(contract, document(), files)
+    with bundle.naming(files, document().raw):
+        by(contract)
+        compatibility.check(contract, document())
 
 
 def without_line(told: str) -> str:
