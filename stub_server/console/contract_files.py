@@ -14,11 +14,11 @@ import yaml
 
 from ..calls.call import CONTROL, Answer, Call
 from ..calls.credentials import Gate
-from ..contract.generated import with_path_examples
 from ..contract.source import Json
 from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
 from ..kernel.problem import Refusal
 from .examples import replacements, stand_ins
+from .path_examples import with_path_examples
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.

@@ -1,4 +1,4 @@
-"""The parts of a contract that are generated from its extension tables, and with path examples when it is served.
+"""The parts of a contract that are generated from its extension tables.
 
 | Mark | What is generated | From |
 |---|---|---|
@@ -11,9 +11,8 @@ The tables have the shapes of `extensions.yaml`: those of overlays are checked b
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from .source import METHODS, ContractError, Json, json_path, nodes
+from .source import ContractError, Json, json_path, nodes
 
 ALL = "*"
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
@@ -212,46 +211,3 @@ def marked_schemas(document: dict[str, Json]) -> Iterator[tuple[At, dict[str, Js
     for at, node in nodes({"paths": document["paths"], "components": components}, ("example", "examples")):
         if isinstance(node, dict) and (SOURCE in node or COUNTS in node) and len(at) > 2:
             yield tuple(at), node
-
-
-def with_path_examples(document: dict[str, Json]) -> dict[str, Json]:
-    """The document with path parameters that have an example for each example of the request or the answer.
-
-    Tools that send examples pair those of one name. The parameter's file holds one `example`, whatever the operation,
-    so shared parameters are written out.
-    """
-    shared = document["components"].get("parameters", {})
-    written_out = {name for name, parameter in shared.items() if _has_one_example(parameter)}
-    if not written_out:
-        return document
-    paths = {
-        path: {key: _with_examples(value, shared) if key in METHODS else value for key, value in item.items()}
-        for path, item in document["paths"].items()
-    }
-    others = {name: parameter for name, parameter in shared.items() if name not in written_out}
-    return {**document, "paths": paths, "components": {**document["components"], "parameters": others}}
-
-
-def _with_examples(operation: dict[str, Any], shared: dict[str, Json]) -> dict[str, Any]:
-    if "parameters" not in operation:
-        return operation
-    answers = [answer for status, answer in operation["responses"].items() if str(status).startswith("2")]
-    names = _examples(operation.get("requestBody", {})) or [name for answer in answers for name in _examples(answer)]
-    parameters = []
-    for parameter in operation["parameters"]:
-        whole = shared.get(str(parameter.get("$ref", "")).rpartition("/")[2], parameter)
-        if _has_one_example(whole):
-            parameter = whole
-            if names:
-                parameter = {key: value for key, value in whole.items() if key != "example"}
-                parameter["examples"] = {name: {"value": whole["example"]} for name in names}
-        parameters.append(parameter)
-    return {**operation, "parameters": parameters}
-
-
-def _has_one_example(parameter: dict[str, Json]) -> bool:
-    return parameter.get("in") == "path" and "example" in parameter
-
-
-def _examples(message: dict[str, Json]) -> list[str]:
-    return [name for media in message.get("content", {}).values() for name in media.get("examples", {})]

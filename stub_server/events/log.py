@@ -104,11 +104,8 @@ class EventLog:
 
     def retract(self, count: int, forgotten: Sequence[Event]) -> None:
         """Remove the newest events, and restore those that were dropped to make room."""
-        for _ in range(min(count, len(self._events))):  # of very many at once, the first were dropped
-            self._bytes -= self._events.pop().size
-        self._events.extendleft(reversed(forgotten))
-        self._bytes += sum([event.size for event in forgotten])
-        self.raised -= count
+        newest = tuple(islice(reversed(self._events), count))  # of very many at once, the first were dropped
+        self.exchange(Ends(oldest_after=tuple(forgotten), newest_before=newest), self.raised - count)
 
     def exchange(self, ends: Ends, raised: int) -> None:
         """Replace the events by those of another time, which differ at the ends; so many had been raised then."""

@@ -18,7 +18,7 @@ import httpcore2
 import httpx2
 
 from ..kernel.slices import BackgroundWorker
-from .sender import Delivery, Failed, Resolve, joined
+from .sender import Delivery, Failed, joined
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Pool: TypeAlias = httpcore2.AsyncConnectionPool
@@ -144,10 +144,9 @@ class Guard(httpcore2.AsyncNetworkBackend):
     A name is resolved once, and the address that was checked is connected to: the name cannot change in between.
     """
 
-    def __init__(self, *, local: bool, resolve: Resolve = resolve) -> None:
+    def __init__(self, *, local: bool) -> None:
         """`local` allows this machine and private networks."""
-        self._local, self._resolve = local, resolve
-        self._backend = httpcore2.AnyIOBackend()
+        self._local, self._backend = local, httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
@@ -168,7 +167,7 @@ class Guard(httpcore2.AsyncNetworkBackend):
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            found = await self._resolve(host, port)
+            found = await resolve(host, port)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(str(error)) from error
         except (OSError, ValueError, OverflowError) as error:
@@ -182,14 +181,14 @@ class Guard(httpcore2.AsyncNetworkBackend):
 # -- the exchange
 
 
-def pool(guard: Guard) -> Pool:
-    """A pool without connections."""
+def new_pool(*, local: bool) -> Pool:
+    """A pool without connections; `local` allows this machine and private networks."""
     return Pool(
         ssl_context=authorities(),
         max_connections=None,
         max_keepalive_connections=KEPT,
         keepalive_expiry=IDLE_SECONDS,
-        network_backend=guard,
+        network_backend=Guard(local=local),
     )
 
 

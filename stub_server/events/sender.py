@@ -15,8 +15,6 @@ from .signing import signatures, signed_headers
 if TYPE_CHECKING:
     from .network import Pool
 
-Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
-"""Looks up the addresses of a host."""
 Limits: TypeAlias = set[asyncio.Timeout] | None
 """The time limits of what is under way, where the caller can bring them forward."""
 KEPT_HEADERS = 100
@@ -63,10 +61,9 @@ class Sender:
         version: str,
         *,
         local: bool,
-        resolve: Resolve | None = None,
         answer: Responder | None = None,
     ) -> None:
-        self.version, self.local, self._resolve, self._answer = version, local, resolve, answer
+        self.version, self.local, self._answer = version, local, answer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._kept: Pool | None = None
         self.results: Counter[str] = Counter()
@@ -91,9 +88,9 @@ class Sender:
         """
         if self._answer is not None:
             return await self._answer(delivery, timeout, limits)
-        from .network import Guard, pool, post, resolve  # not needed by a server that sends nothing
+        from .network import new_pool, post  # not needed by a server that sends nothing
 
-        connections = self._kept or pool(Guard(local=self.local, resolve=self._resolve or resolve))
+        connections = self._kept or new_pool(local=self.local)
         keep = self._loop is asyncio.get_running_loop()
         if keep:
             self._kept = connections

@@ -18,7 +18,7 @@ import orjson
 
 from ..calls.call import Call
 from ..contract.document import JSON, Document
-from ..contract.source import METHODS, Json
+from ..contract.source import METHODS, Json, nodes
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
 from ..store.memory import Store
@@ -119,7 +119,8 @@ class _Filling:
     async def _read(self, path: str, raw: Json, ids: dict[str, Json], example: Json) -> None:
         """Replace an example by the answer of the sandbox."""
         for parameter, of in ids.items():
-            fixed = _holding(example["value"], of["value"])
+            inside = (node for _, node in nodes([example["value"]]) if isinstance(node, dict))
+            fixed = next((node for node in inside if node.get("id") == of["value"]), None)
             if fixed is not None and parameter in TABLES:
                 of["value"] = self._chosen(TABLES[parameter], fixed) or of["value"]
             path = path.replace(f"{{{parameter}}}", of["value"])
@@ -215,14 +216,6 @@ class _Filling:
     def _newest(self, table: str) -> Iterator[str]:
         rows = self.store.tables[table]
         return (rows.rows[key].id for key in reversed(rows.order))
-
-
-def _holding(value: Any, ident: str) -> Any:
-    """The object with an id in an answer."""
-    if isinstance(value, dict) and value.get("id") == ident:
-        return value
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((found for item in inside if (found := _holding(item, ident)) is not None), None)
 
 
 def _rows(value: Any) -> list[Any]:

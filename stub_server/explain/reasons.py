@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ..contract.document import Document, Operation
-from ..contract.source import METHODS, Json
+from ..contract.source import METHODS, Json, escaped
 from ..kernel.record import Body, Row
 from ..kernel.text import nearest
 from .attempt import TABLES, Situation
@@ -25,7 +25,7 @@ _OF_CREDENTIALS = ("missing_credentials", "invalid_token", "token_expired", "jwt
 def place_of(document: Document, operation: Operation, refusal: Answer) -> Body | None:
     """The pointer and excerpt that a refusal of the contract or of the credential is about; None without one."""
     code, details = refusal.code, refusal.details
-    item = f"#/paths/{_escaped(operation.path)}"
+    item = f"#/paths/{escaped(operation.path)}"
     base = f"{item}/{operation.method.lower()}"
     if code == "method_not_allowed":
         methods = sorted(name.upper() for name in document.raw["paths"][operation.path] if name in METHODS)
@@ -57,7 +57,7 @@ def _in_body(document: Document, schema: Json, base: str, field: str) -> Body | 
         if index and "items" in node:
             step, inner = "items", node["items"]
         elif name in node.get("properties", {}):
-            step, inner = f"properties/{_escaped(name)}", node["properties"][name]
+            step, inner = f"properties/{escaped(name)}", node["properties"][name]
         elif name and isinstance(rest, dict):
             step, inner = "additionalProperties", rest
         else:
@@ -77,10 +77,6 @@ def _excerpt(pointer: str, node: Any) -> Body:
             node["properties"] = list(node["properties"])
     text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
     return {"pointer": pointer, "excerpt": text if len(text) <= _LONGEST_EXCERPT else text[:_LONGEST_EXCERPT] + "…"}
-
-
-def _escaped(step: str) -> str:
-    return step.replace("~", "~0").replace("/", "~1")
 
 
 # By error code: the resource, its field, and the set of its lifecycle, or the values, that a rule asks for.
@@ -115,7 +111,7 @@ def state_of(s: Situation, code: str) -> Body | None:
     if code not in _STATES:
         return None
     resource, field, needed = _STATES[code]
-    row = {"Project": project_of, "Plan": plan_of}.get(resource, _target)(s)
+    row = project_of(s) if resource == "Project" else plan_of(s) if resource == "Plan" else s.target
     if row is None:
         return None
     lifecycle = s.copy.rules.lifecycles.get(resource)
@@ -123,10 +119,6 @@ def state_of(s: Situation, code: str) -> Body | None:
         needed = list(lifecycle.sets[needed]) if lifecycle is not None else []
     is_state = lifecycle is not None and lifecycle.field == field
     return _shown(resource, row.id, field, row.public[field], needed, _exits(s, resource, row) if is_state else [])
-
-
-def _target(s: Situation) -> Row | None:
-    return s.target
 
 
 def _impossible_move(s: Situation) -> Body | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
-from typing import Any
 
 import orjson
 
 from ..calls.credentials import Tokens
+from ..contract.source import nodes
 from ..engine.sandbox import Sandbox
 from ..files.recording import private_key
 from ..kernel.clock import EARLIEST_START, LATEST_START
@@ -83,20 +84,10 @@ class Callers:
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""
         if b'"private_key"' in answer:
-            try:
-                self._walk(orjson.loads(answer))
-            except ValueError:
-                return
-
-    def _walk(self, node: Any) -> None:
-        if isinstance(node, dict):
-            if isinstance(node.get("private_key"), str) and isinstance(node.get("id"), str):
-                self._made[node["id"]] = node["private_key"]
-            for member in node.values():
-                self._walk(member)
-        elif isinstance(node, list):
-            for item in node:
-                self._walk(item)
+            with suppress(ValueError):
+                for _, node in nodes([orjson.loads(answer)]):
+                    if isinstance(node, dict) and isinstance(node.get("private_key"), str) and "id" in node:
+                        self._made[node["id"]] = node["private_key"]
 
 
 def _public_key(sandbox: Sandbox, ident: str) -> str:

@@ -106,14 +106,15 @@ def test_a_connection_that_cannot_be_used_again_is_not(answer: bytes) -> None:
     assert 2 == server.connections
 
 
-def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked() -> None:
+def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kept connection goes on to the address that was checked; a new one is checked anew, and blocked."""
     meant = ["127.0.0.1"]
 
     async def resolve(host: str, port: int) -> list[str]:
         return list(meant)
 
-    server, sender = Server(), Sender("1", local=True, resolve=resolve)
+    monkeypatch.setattr(network, "resolve", resolve)
+    server, sender = Server(), Sender("1", local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
@@ -138,7 +139,8 @@ def test_only_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> N
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    server, sender = Server(), Sender("1", local=True, resolve=resolve)
+    monkeypatch.setattr(network, "resolve", resolve)
+    server, sender = Server(), Sender("1", local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
@@ -180,13 +182,14 @@ def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLConte
     return serving
 
 
-def test_a_certificate_is_checked_for_the_name(certificate: ssl.SSLContext) -> None:
+def test_a_certificate_is_checked_for_the_name(certificate: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though an address is connected to; and a connection of one name is not used for another at that address."""
 
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    server, sender = Server(), Sender("1", local=True, resolve=resolve)
+    monkeypatch.setattr(network, "resolve", resolve)
+    server, sender = Server(), Sender("1", local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()

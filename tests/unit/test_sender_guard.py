@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stub_server.domain.deliveries import AttemptOutcome
+from stub_server.events import network
 from stub_server.events.network import allowed
 from stub_server.events.sender import Delivery, Sender, error_of
 from stub_server.events.signing import new_key, sign
@@ -32,9 +33,11 @@ def attempt(
     async def pinned(host: str, port: int) -> list[str]:
         return to or []
 
-    sender = Sender("1.2.3", local=local) if to is None else Sender("1.2.3", local=local, resolve=pinned)
     delivery = Delivery(url, "evt_1", BODY, (("X-Loja", header),) if header else (), (KEY,))
-    return asyncio.run(sender.attempt(delivery, timeout))
+    with pytest.MonkeyPatch.context() as patch:
+        if to is not None:
+            patch.setattr(network, "resolve", pinned)
+        return asyncio.run(Sender("1.2.3", local=local).attempt(delivery, timeout))
 
 
 @pytest.mark.parametrize(
