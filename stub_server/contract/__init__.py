@@ -1,7 +1,7 @@
 """The contract: reads, bundles, checks and compiles the OpenAPI documents, and converts data of other contracts to it.
 
 Imports `kernel` alone. Begin with `bundle.py`, which makes one document of files and overlays, and `document.py`, the
-typed view of it that other rooms use. `shapes.py` checks the extension tables of an overlay, and `generated.py` writes
-enums and lists from them. `extensions.py`, `compatibility.py` and `lint.py` check the result, `schema.py` compiles it,
-and `secrets.py` removes from messages what it marks as secret.
+typed view of it that other rooms use. `generated.py` writes enums and lists from its extension tables.
+`extensions.py`, `compatibility.py` and `lint.py` check the result, `schema.py` compiles it, and `secrets.py` removes
+from messages what it marks as secret.
 """

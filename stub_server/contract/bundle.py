@@ -15,10 +15,10 @@ from typing import Any
 
 import orjson
 
+from .extensions import check_shapes
 from .generated import Emitting, Names, emitting, insert_emitters, insert_names
 from .overlay import apply, last_touch
-from .shapes import check_shapes
-from .source import METHODS, ContractError, Json, Place, error_at, line_of, nodes, read, unescaped, value_at
+from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
 
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
@@ -188,11 +188,6 @@ class _Bundler:
                 return value_at(self.read(target), [step for step in unescaped(fragment) if step]), target
         line = line_of(file, [*(path_to(node, self.read(file)) or ()), "$ref"]) or "?"
         raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
-
-
-def path_to(wanted: Json, data: Json) -> Place | None:
-    """The keys that lead from data to one object in it. They are searched for an error, not kept while bundling."""
-    return next((at for at, node in nodes(data) if node is wanted), None)
 
 
 def _merge_parameters(item: dict[str, Json], shared: dict[str, Json]) -> None:

@@ -3,16 +3,19 @@
 `compatibility.py` compares it with the shipped contract, `lint.py` has what does not stop a start.
 """
 
+import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 
-from .bundle import path_to
 from .document import JSON, MERCHANT, Document, Lifecycle
 from .formats import NO_FORMATS
 from .generated import SOURCE, marked_schemas
 from .schema import Schemas
-from .shapes import check_shapes
-from .source import Json, Place, error_at
+from .source import Json, Place, error_at, path_to, read
+
+# A webhook subscribes to `resource.*`, and payloads contain the name without escaping.
+_EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
 
 
 def check(document: Document) -> None:
@@ -52,6 +55,31 @@ def _check_openapi(document: Document) -> None:
         found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
         # A default is checked by itself: where its schema is, is looked up.
         raise error_at(list(found.absolute_path) or path_to(found.schema, document.raw) or [], found.message[:400])
+
+
+def check_shapes(raw: Json) -> None:
+    """Check the shape of every extension table of a document, by `extensions.yaml`. Raises ContractError.
+
+    Nothing is generated from them before.
+    """
+    from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
+    from jsonschema.exceptions import best_match
+    from openapi_spec_validator.schemas import schema_v30
+
+    def match(shape: Json, value: Json, place: Place) -> None:
+        error = best_match(Draft4Validator(shape).iter_errors(value))
+        if error is not None:
+            raise error_at([*place, *error.absolute_path], error.message[:400])
+
+    match(read(Path(__file__).with_name("extensions.yaml")), raw, [])
+    # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.
+    payload = {"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]}
+    for name, item in raw.get("x-webhooks", {}).items():
+        if _EVENT_NAME(name) is None:
+            raise error_at(["x-webhooks", name], "call an event resource.past_tense")
+        schema = item["post"]["requestBody"]["content"][JSON]["schema"]
+        if "$ref" not in schema:
+            match(payload, schema, ["x-webhooks", name, "post", "requestBody", "content", JSON, "schema"])
 
 
 _IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"
