@@ -4,6 +4,8 @@ A text has one where something looks like a key or token of this server. Every s
 Begin with `Secrets`: `suspects` is asked of every request, `without` removes what is found.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -131,9 +133,9 @@ class Secrets:
 
     def _member(self, member: str) -> str:
         name, mark, _ = member.partition("=")
-        return f"{name}={REDACTED}" if mark and self._is_secret(name) else self.text(member)
+        return f"{name}={REDACTED}" if mark and self.is_secret(name) else self.text(member)
 
-    def _is_secret(self, name: str) -> bool:
+    def is_secret(self, name: str) -> bool:
         """Whether a name, perhaps percent-encoded, is that of a secret member."""
         return hides(name, lambda reading: reading.lower() in self.names)
 
@@ -148,7 +150,7 @@ class Secrets:
         One that is no JSON and names a secret is left out as a whole; all are where they are too much to search.
         """
         size = sum(len(body) for body in bodies if body)
-        walk = _Walk(self._is_secret, self.text)
+        walk = _Walk(self)
         try:
             if any(len(body) > LARGEST for body in bodies if body):
                 raise TooMuch
@@ -162,7 +164,7 @@ class Secrets:
             values += [self._own, orjson.dumps(self._own)[1:-1].decode()]
         return [body and _replaced(body, values) for body in stripped]
 
-    def _stripped(self, body: bytes, walk: "_Walk") -> bytes:
+    def _stripped(self, body: bytes, walk: _Walk) -> bytes:
         try:
             value = orjson.loads(body)
         except ValueError:
@@ -180,11 +182,13 @@ class Secrets:
 
 
 class _Walk:
-    """A walk through messages that belong together: replaces the values of secret members, and collects them."""
+    """A walk through messages that belong together: replaces the values of secret members, and collects them.
 
-    def __init__(self, is_secret: Callable[[str], bool], text: Callable[[str], str]) -> None:
-        """`text` removes secrets from a text that is percent-encoded, such as a path that a refusal repeats."""
-        self._is_secret, self._text, self._left = is_secret, text, MOST_VALUES
+    It also removes secrets from texts that are percent-encoded, such as a path that a refusal repeats.
+    """
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets, self._left = secrets, MOST_VALUES
         self.found: set[str] = set()
 
     def __call__(self, node: Any, levels: int) -> Any:
@@ -197,18 +201,16 @@ class _Walk:
             return [self(item, levels - 1) for item in node]
         if isinstance(node, dict):
             is_header = "value" in node and str(node.get("name")).lower() in SECRET_HEADERS
-            return {
-                self._text(name) if "%" in name else name: self._redacted(member)
-                if self._is_secret(name) or (is_header and name == "value")
-                else self(member, levels - 1)
-                for name, member in node.items()
-            }
-        return self._text(node) if isinstance(node, str) and "%" in node else node
-
-    def _redacted(self, value: Any) -> Any:
-        if isinstance(value, str):
-            self.found.add(value)
-        return value if value is None else REDACTED
+            stripped = {}
+            for name, member in node.items():
+                if self._secrets.is_secret(name) or (is_header and name == "value"):
+                    self.found |= {member} if isinstance(member, str) else set()
+                    member = None if member is None else REDACTED
+                else:
+                    member = self(member, levels - 1)
+                stripped[self._secrets.text(name) if "%" in name else name] = member
+            return stripped
+        return self._secrets.text(node) if isinstance(node, str) and "%" in node else node
 
 
 def _carriers(document: Document) -> Iterator[str]:
