@@ -14,7 +14,7 @@ from .calls.server import Server, Waiting
 from .console.contract_files import Viewers, contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
-from .contract import bundle, compatibility, extensions
+from .contract import bundle, checks, compatibility
 from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import Formats, formats
@@ -82,7 +82,7 @@ def create_app(settings: Settings | None = None) -> Application:
         control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
         shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
         with bundle.naming(settings.overlays, shipped.raw):
-            extensions.check(document)
+            checks.check(document)
             compatibility.check(document, shipped)
             handlers = Handlers(document, OPERATIONS)
             for operation in document.operations.values():

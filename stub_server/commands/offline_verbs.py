@@ -120,10 +120,10 @@ def check(overlays: tuple[Path, ...]) -> None:
     An example that does not fit its schema is a warning.
     """
     from ..app import create_app, data_dir
-    from ..contract import bundle, compatibility, extensions, lint
+    from ..contract import bundle, checks, compatibility
     from ..contract.document import Document
     from ..contract.formats import formats
-    from ..contract.source import ContractError, json_path
+    from ..contract.source import ContractError
     from ..domain.documents import is_document_here, is_document_unchecked
     from ..scenarios.scenario import ScenarioError
     from ..settings import Settings
@@ -134,9 +134,9 @@ def check(overlays: tuple[Path, ...]) -> None:
         control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
         shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml"))
         with bundle.naming(overlays, shipped.raw):
-            extensions.check(document)
+            checks.check(document)
             compatibility.check(document, shipped)
-        extensions.check(control)
+        checks.check(control)
         counts = {
             "operations": len(document.operations),
             "schemas": len(document.raw["components"]["schemas"]),
@@ -145,13 +145,8 @@ def check(overlays: tuple[Path, ...]) -> None:
             "lifecycles": len(document.lifecycles),
             "control operations": len(control.operations),
         }
-        found = [
-            f"{json_path(['x-webhooks', event])}: nothing raises {event}: name it in x-lifecycle or x-events of its "
-            "resource, or take it out"
-            for event in lint.unraised(document)
-        ]
-        found += [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in lint.faults(document, control)]
-        unfit = lint.unfit_examples(document, formats(is_document_here, is_document_unchecked))
+        found = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in checks.faults(document, control)]
+        unfit = checks.unfit_examples(document, formats(is_document_here, is_document_unchecked))
         warnings = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in unfit]
         if overlays:
             with suppress(ScenarioError):  # a fault of the data, not of the contract

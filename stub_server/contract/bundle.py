@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from .extensions import check_shapes
+from .checks import check_shapes
 from .generated import Emitting, Names, emitting, insert_emitters, insert_names
 from .overlay import apply, last_touch
 from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at

@@ -21,11 +21,11 @@ from ..http.inside import Question
 from ..kernel.record import Body
 from ..store.memory import Merchant
 from .attempt import BEFORE, TABLES, Attempt, Situation, changed
-from .contract_repairs import example_of
 from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
 from .mending import ABSENT, Mender
 from .reasons import place_of, state_of
 from .rehearsal import Answer, Rehearsal
+from .repairs import example_of
 from .search import Search
 
 _KEPT_HEADERS = ("content-type", "idempotency-key")

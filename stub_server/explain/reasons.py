@@ -12,8 +12,8 @@ from ..contract.source import METHODS, Json, escaped
 from ..kernel.record import Body, Row
 from ..kernel.text import nearest
 from .attempt import TABLES, Situation
-from .record_repairs import plan_of, project_of
 from .rehearsal import Answer
+from .repairs import plan_of, project_of
 
 _NAMED = 4  # records that are named
 _LONGEST = 200  # characters of an id

@@ -4,5 +4,5 @@ A recording has a sandbox, the requests that followed, and what receivers of web
 came from outside: the machine's time, request ids, credentials, and the attempts to deliver, each at its recorded step.
 
 It may import every room. Begin with `replaying.py`; `recorded.py` has a request and decides which are skipped,
-`inputs.py` supplies time, ids and credentials, `receivers.py` the attempts, `differences.py` compares.
+`inputs.py` supplies what comes from outside, `differences.py` compares.
 """

@@ -29,8 +29,7 @@ from ..kernel.record import Body
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from .differences import Comparing, converted
-from .inputs import Callers, RequestIds, Timepiece
-from .receivers import Diverged, RecordedDeliveries
+from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
 from .recorded import Recorded, is_sent, reasons
 
 _ADMIN = b"x-sandbox-admin-key"

@@ -8,7 +8,7 @@ from typing import Any
 
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from stub_server.contract import lint
+from stub_server.contract import checks
 from stub_server.contract.document import JSON, Document, Operation
 from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document
@@ -262,8 +262,8 @@ def test_a_default_is_in_a_component_of_its_own(entry: str) -> None:
 def test_links_codes_actors_and_examples_fit(entry: str) -> None:
     """Every link leads somewhere, every code of a refusal is shown, every move names operations, all examples fit."""
     other = document(next(name for name in ENTRIES if name != entry))
-    assert [] == list(map(str, lint.faults(document(entry), other)))
-    assert [] == list(map(str, lint.unfit_examples(document(entry), formats(is_document, is_document))))
+    assert [] == list(map(str, checks.faults(document(entry), other)))
+    assert [] == list(map(str, checks.unfit_examples(document(entry), formats(is_document, is_document))))
 
 
 def test_every_id_that_an_answer_of_a_creation_shows_is_linked() -> None:

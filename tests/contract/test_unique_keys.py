@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
-from stub_server.contract import bundle, compatibility, extensions
+from stub_server.contract import bundle, checks, compatibility
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 from stub_server.kernel.record import UniqueKey
@@ -104,7 +104,7 @@ def judge(file: Path) -> None:
     """What the start does with an overlay that has left valid OpenAPI."""
     contract = Document(bundle.load(OPENAPI / "openapi.yaml", (file,), read_once))
     with bundle.naming((file,), document().raw):
-        extensions.check_tables(contract)
+        checks.check_tables(contract)
         compatibility.check(contract, document())
 
 
