@@ -89,7 +89,7 @@ def create_app(settings: Settings | None = None) -> Application:
                 if (handler := handlers.function(operation)) is not None:
                     check_fit(operation, handler)
     known = formats(is_document_here, is_document_unchecked)
-    schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
+    schemas = Schemas(document.raw, known)
     store = None if settings.store is None else _opened(settings.store, settings)
     try:
         return _served(settings, document, control, shipped, schemas, known, store)

@@ -20,7 +20,7 @@ _AT_MOST, _AT_LEAST = ("maxLength", "maximum", "maxItems"), ("minLength", "minim
 _LEAF = ("type", "format", "pattern", "enum", "nullable", *_AT_MOST, *_AT_LEAST, "multipleOf")
 _WORDS = {"array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null"}
 
-_RELIED_ON = ("type", "required", "enum")
+_RELIED_ON = ("type", "nullable", "required", "enum")
 # Members whose values are stored as sent: no rule reads them.
 _STORED = {
     f"{resource}{request}": members
@@ -330,10 +330,6 @@ def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Js
     source = str(node.get(SOURCE, "event_types"))
     if source != "event_types" and ":" not in source:
         kept.pop("enum", None)
-    if node.get("nullable") is True and isinstance(kept.get("type"), str):
-        kept["type"] = [kept["type"], "null"]
-        if "enum" in kept:
-            kept["enum"] = [*kept["enum"], None]
     properties = node.get("properties")
     if isinstance(properties, dict):
         kept["properties"] = {name: relied_on(member, resolve, depth + 1) for name, member in properties.items()}

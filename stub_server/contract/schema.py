@@ -21,14 +21,14 @@ class ContractViolation(Exception):
     """A record or response of the server breaks the contract: a defect of the server, never of the request."""
 
 
-def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = False) -> Json:
+def translate(node: Json, named: Mapping[str, Json]) -> Json:
     """Translate an OpenAPI 3.0 schema to JSON Schema draft 4; `named` are the schemas that references lead to.
 
     `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function; a pattern and a `not` beside a
-    stricter format are removed, so that one fault gives one error. With `open_objects` unknown members are accepted.
+    stricter format are removed, so that one fault gives one error.
     """
     if isinstance(node, list):
-        return [translate(value, named, open_objects=open_objects) for value in node]
+        return [translate(value, named) for value in node]
     if not isinstance(node, dict):
         return node
     node = _enum_or_null(node, named)
@@ -37,9 +37,9 @@ def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = Fal
         if key == "enum":
             result[key] = value
         elif key == "properties":
-            result[key] = {name: translate(s, named, open_objects=open_objects) for name, s in value.items()}
+            result[key] = {name: translate(s, named) for name, s in value.items()}
         elif not key.startswith("x-") and key not in _NOT_IN_DRAFT4:
-            result[key] = translate(value, named, open_objects=open_objects)
+            result[key] = translate(value, named)
     if node.get("nullable") is True and isinstance(result.get("type"), str):
         result["type"] = [result["type"], "null"]
         if "enum" in result and None not in result["enum"]:
@@ -50,8 +50,6 @@ def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = Fal
     if result.get("format") in STRICT:
         result.pop("pattern", None)
         result.pop("not", None)
-    if open_objects and result.get("additionalProperties") is False:
-        del result["additionalProperties"]
     return result
 
 
@@ -71,27 +69,20 @@ def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str,
 class Schemas:
     """The schemas of one document, ready to compile."""
 
-    def __init__(self, document: Json, formats: Formats, *, open_objects: bool = False) -> None:
-        """`open_objects` accepts unknown members in requests (`--unknown-fields ignore`)."""
-        self._raw = document.get("components", {}).get("schemas", {})
-        self._formats = formats
-        self._open = open_objects
-        self._translated: dict[bool, dict[str, Json]] = {}
+    def __init__(self, document: Json, formats: Formats) -> None:
+        self._raw, self._formats = document.get("components", {}).get("schemas", {}), formats
 
-    def _schemas(self, request: bool) -> dict[str, Json]:
-        if request not in self._translated:
-            loose = request and self._open
-            self._translated[request] = {n: translate(s, self._raw, open_objects=loose) for n, s in self._raw.items()}
-        return self._translated[request]
+    @cached_property
+    def _translated(self) -> dict[str, Json]:
+        return {name: translate(schema, self._raw) for name, schema in self._raw.items()}
 
     def compile(self, schema: Json, *, request: bool, names: bool = False) -> "Validator":
         """A validator for a schema of the document.
 
         With `names` the keys of free maps count for `is_valid`, and for nothing else.
         """
-        schemas = self._schemas(request)
-        root = translate(schema, self._raw, open_objects=request and self._open)
-        components = {"schemas": needed(root, schemas)}  # a validator contains only these
+        root = translate(schema, self._raw)
+        components = {"schemas": needed(root, self._translated)}  # a validator contains only these
         formats = self._formats.requests if request else self._formats.responses
         return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats, names=names)
 

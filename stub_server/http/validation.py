@@ -23,7 +23,7 @@ from ..calls.call import CALL, Call
 from ..contract.compatibility import relied_on
 from ..contract.document import Document, Operation
 from ..contract.formats import READ, is_uuid
-from ..contract.schema import LONGEST_KEY, Schemas, Validator, prune
+from ..contract.schema import LONGEST_KEY, Schemas, Validator, prune, translate
 from ..contract.source import Json
 from ..domain.documents import checks_digits
 from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
@@ -136,7 +136,7 @@ class OperationRequests:
     ) -> None:
         """`takes` is what the handler is called with; `is_api` is False for the control surface.
 
-        `ignore_unknown` drops body members that the contract does not name instead of rejecting them.
+        `ignore_unknown` drops body members that the API's contract does not name instead of rejecting them.
         """
         resolve = document.resolve
         self._schemas, self._takes, self._resolve = schemas, takes, resolve
@@ -144,7 +144,7 @@ class OperationRequests:
         self._relied_on: Draft4Validator | None = None
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
-        self._body_schema = operation.body if ignore_unknown else None
+        self._prunes = operation.body if ignore_unknown and is_api else None
         self._gives_body = takes.body or (self.has_body and takes.anything)
         in_path = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
         self._ids = [
@@ -173,7 +173,7 @@ class OperationRequests:
         """Also reject what overlays allow but the handler, written for the shipped contract, cannot process."""
         schema = relied_on(_shape_of(operation), shipped.resolve)
         if schema != relied_on(self._shape, self._resolve):
-            self._relied_on = Draft4Validator(schema, validate_formats=True, formats=dict(READ))
+            self._relied_on = Draft4Validator(translate(schema, {}), validate_formats=True, formats=dict(READ))
 
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -193,8 +193,6 @@ class OperationRequests:
             body = value.get("body")
             if body is None and self._takes.body_needed:
                 raise NotBuilt("This sandbox cannot process the operation without a body. Send one.")
-            if self._body_schema is not None and body is not None:
-                body = prune(body, self._body_schema, self._resolve)
             arguments["body"] = body
         values = call.path_values
         return (self._checked_ids(values) if values else values), arguments
@@ -226,7 +224,8 @@ class OperationRequests:
             raw = call.body_bytes
             if raw or self._body_required:
                 _check_coding(call)
-                value["body"] = self._body(call.headers.get(b"content-type"), raw)
+                body = self._body(call.headers.get(b"content-type"), raw)
+                value["body"] = body if self._prunes is None else prune(body, self._prunes, self._resolve)
         return value
 
     def _query(self, call: Call) -> dict[str, Any]:
