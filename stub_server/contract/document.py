@@ -171,7 +171,8 @@ class Document:
         if len(names) > 1:
             raise ContractError(f"{where}: one security scheme per operation, not {', '.join(names)}")
         body = self.resolve(raw.get("requestBody"))
-        parameters = tuple(self._parameter(p) for p in raw.get("parameters", ()))
+        given = map(self.resolve, raw.get("parameters", ()))
+        parameters = tuple(Parameter(p["name"], p["in"], bool(p.get("required")), p["schema"]) for p in given)
         responses = [self._response(code, r, where) for code, r in raw["responses"].items()]
         return Operation(
             id=raw["operationId"],
@@ -189,10 +190,6 @@ class Document:
             responses={found.status: found for found in responses},
             raw=raw,
         )
-
-    def _parameter(self, node: Json) -> Parameter:
-        raw = self.resolve(node)
-        return Parameter(raw["name"], raw["in"], bool(raw.get("required")), raw["schema"])
 
     def _response(self, code: str, node: Json, where: str) -> Response:
         if not code.isdigit():

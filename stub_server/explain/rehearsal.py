@@ -59,8 +59,8 @@ class Rehearsal:
     def copy_of(self, sandbox: Sandbox) -> Sandbox:
         """A copy of a sandbox for rehearsals: it keeps no steps, and has no fault rules."""
         twin = sandbox.fork(sandbox.name)
-        twin.log, number = Log(0, Budget()), sandbox.log.number
-        twin.log.number = number
+        twin.log = Log(0, Budget())
+        twin.log.number = sandbox.log.number
         twin.faults = Faults(sandbox.seed)
         return twin
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ..contract.document import Lifecycle
@@ -13,10 +12,9 @@ from ..kernel.text import nearest
 from .attempt import Attempt, Situation
 from .kinds import KINDS
 from .mending import NO, Mender
-from .rehearsal import Answer, Rehearsal
+from .rehearsal import Rehearsal
 
 MOST = 48  # attempts for one explanation
-DEEPEST = 10  # repairs one after the other
 OFTEN = 2  # times that the same refusal is repaired on one way
 _YEAR = 365 * DAY
 _NO_END = "The request did not ask for an end."
@@ -43,7 +41,7 @@ class Search:
         question = attempt.question
         calls = (*(call for call, _ in attempt.before), question)
         mark = tuple((*call[:3], tuple(call.headers.items()), call.body) for call in calls)
-        if self.left <= 0 or len(met) > DEEPEST or mark in self._seen:
+        if self.left <= 0 or mark in self._seen:
             return None
         self._seen.add(mark)
         self.left -= 1
@@ -54,18 +52,14 @@ class Search:
         refusal = answer.code, answer.details[0]["field"] if answer.details else None
         if met.count(refusal) >= OFTEN:
             return None
-        for candidate in self._repairs(attempt, copy, answer):
+        kind = KINDS.get(answer.code or "")
+        situation = Situation(self._mender, self._rehearsal, copy, self._merchant, attempt, answer)
+        for candidate in () if kind is None or kind.repair is None else kind.repair(situation):
             below = await self._prepared(candidate, attempt, copy)
             found = None if below is None else await self.nearest(candidate, below, (*met, refusal))
             if found is not None or self.left <= 0:
                 return found
         return None
-
-    def _repairs(self, attempt: Attempt, copy: Sandbox, answer: Answer) -> Iterator[Attempt]:
-        kind = KINDS.get(answer.code or "")
-        if kind is None or kind.repair is None:
-            return iter(())
-        return kind.repair(Situation(self._mender, self._rehearsal, copy, self._merchant, attempt, answer))
 
     async def _prepared(self, candidate: Attempt, attempt: Attempt, copy: Sandbox) -> Sandbox | None:
         """The sandbox after the calls that a candidate makes first; None where one of them is refused."""
