@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from .checks import check_shapes
-from .generated import Emitting, Names, emitting, insert_emitters, insert_names
+from .generated import Emitting, Names, emitting, generate
 from .overlay import apply, last_touch
 from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
 
@@ -80,22 +80,20 @@ def load(
     document = _Bundler(entry, reader).document()
     controls = document.pop("x-controls-from", None)
     emitters = [] if controls is None else _Bundler(entry.parent / str(controls), reader).emitting()
-    insert_emitters(document, emitters)
     if names_of is None:
         named = document.get("x-names-from")
         names_of = document if named is None else load(entry.parent / str(named), (), reader)
     names = Names(dict(names_of))
     if "x-names-from" in document:
         _take_names(document, names)
-    insert_names(document, names)
+    generate(document, names, emitters)
     shipped = document
     for overlay in overlays:
         before = document
         document = apply(document, overlay)
         with naming((overlay,), before):
             check_shapes(document)
-            insert_emitters(document, emitters, before)
-            insert_names(document, Names(document), before)
+            generate(document, Names(document), emitters, before)
     with naming(overlays, shipped):
         _check_references(document)
     return document

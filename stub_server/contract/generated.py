@@ -10,9 +10,10 @@
 The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
-from .source import ContractError, Json, json_path, nodes
+from .source import Json, error_at, nodes
 
 ALL = "*"
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
@@ -39,8 +40,8 @@ class Names:
         schemas, scopes = document["components"].get("schemas", {}), document.get("x-scopes", [])
         self.events = tuple(document.get("x-webhooks", {}))
         self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
-        self._emitted_by = {name: item["post"]["x-emitted-by"] for name, item in document.get("x-webhooks", {}).items()}
-        self._payloads = payloads(document)
+        self._webhooks = document.get("x-webhooks", {})
+        self.payloads = _payloads(self._webhooks)
         self._stateless = schemas.keys() - self.lifecycles.keys()
         resources = list(dict.fromkeys(name.partition(".")[0] for name in self.events))
         owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
@@ -68,60 +69,87 @@ class Names:
             }
             self._lists |= {f"{kind}:{name}": list(names) for kind, names in of_states.items()}
 
-    def of(self, source: str, component: str) -> list[str] | None:
-        """The names for an `x-enum-from` in a component; None where an overlay has removed their lifecycle.
+    def of(self, at: At, mark: str, source: Json) -> list[str] | None:
+        """The names for a mark of the schema at a place; None where an overlay has removed their lifecycle.
 
-        Raises AttributeError or KeyError for an unknown source.
+        Raises ContractError for an unknown source.
         """
-        if source.partition(":")[2] in self._stateless:
-            return None
         if source == "payload_events":
-            reference = f"#/components/schemas/{component}"
-            return [name for name, payload in self._payloads.items() if payload == reference]
-        return self._lists[source]
+            reference = f"#/components/schemas/{at[2]}"
+            return [name for name, payload in self.payloads.items() if payload == reference]
+        is_known = isinstance(source, str) and (source in self._lists or source.partition(":")[2] in self._stateless)
+        if not is_known:
+            raise error_at([*at, mark], f"there is no list of names {source!r}")
+        return self._lists.get(source)
 
     def emitted(self, operation: str, named: list[str]) -> list[str]:
         """The events of an operation: those of `named` that exist, then those whose `x-emitted-by` lists it."""
         if ALL in named:
             return list(self.events)
-        known = [name for name in named if name in self._emitted_by]
-        return known + [name for name, by in self._emitted_by.items() if operation in by and name not in known]
+        known = [name for name in named if name in self._webhooks]
+        emitted_by = ((name, item["post"]["x-emitted-by"]) for name, item in self._webhooks.items())
+        return known + [name for name, by in emitted_by if operation in by and name not in known]
 
 
-def payloads(document: dict[str, Json]) -> dict[str, str]:
+def _payloads(webhooks: dict[str, Json]) -> dict[str, str]:
     """The `$ref` of each event's payload that is not written in place, by event."""
-    found = {}
-    for name, item in document.get("x-webhooks", {}).items():
-        schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
-        if "$ref" in schema:
-            found[name] = schema["$ref"]
-    return found
+    schemas = {
+        name: item["post"]["requestBody"]["content"]["application/json"]["schema"] for name, item in webhooks.items()
+    }
+    return {name: schema["$ref"] for name, schema in schemas.items() if "$ref" in schema}
 
 
-def insert_emitters(document: dict[str, Json], controls: list[Emitting], before: dict[str, Json] | None = None) -> None:
-    """Generate `x-emitted-by` of the events and `by` of the moves. `controls` are operations of the control contract.
+class _Part(NamedTuple):
+    """An object of the document, its generated members, and the names for which it has a member with a count."""
 
-    With `before`, the document before an overlay, a list that the overlay has changed stays.
+    at: At
+    node: dict[str, Json]
+    members: dict[str, Json]
+    counted: list[str]
+
+
+def generate(
+    document: dict[str, Json], names: Names, controls: list[Emitting], before: dict[str, Json] | None = None
+) -> None:
+    """Generate all parts. `controls` are operations of the control contract. Raises ContractError.
+
+    With `before`, the document before an overlay, what the overlay has changed stays.
     """
-    earlier = {} if before is None else _emitters(before, controls)
-    for event, by in _emitters(document, controls).items():
-        post = document["x-webhooks"][event]["post"]
-        if post.get("x-emitted-by") == earlier.get(event):
-            post["x-emitted-by"] = by
     raising = [ident for ident, events in _operations(document, controls) if events]
     for move in _moves(document):
         if EMITTING in move.get("by", ()):
             move["by"] = [*raising, *(name for name in move["by"] if name != EMITTING)]
+    earlier = {} if before is None else {part.at: part for part in _parts(before, Names(before), controls)}
+    for part in [*_parts(document, names, controls)]:
+        known = earlier.get(part.at) or _Part(part.at, {}, {}, [])
+        keys = known.members.keys() | part.members.keys()
+        if {key: part.node[key] for key in keys if key in part.node} == known.members:
+            _write(part.node, keys, part.members)
+        _count(part.node, [name for name in part.counted if name not in known.counted])
 
 
-def _emitters(document: dict[str, Json], controls: list[Emitting]) -> dict[str, list[str]]:
-    operations, moves, found = _operations(document, controls), _moves(document), {}
-    for event in document.get("x-webhooks", {}):
+def _parts(document: dict[str, Json], names: Names, controls: list[Emitting]) -> Iterator[_Part]:
+    operations, moves = _operations(document, controls), _moves(document)
+    for event, item in document.get("x-webhooks", {}).items():
         raising = [move for move in moves if event in (move.get("event"), *move.get("also", ()))]
         automatic = {name for move in raising for name in move.get("by", ())}
-        found[event] = [ident for ident, events in operations if event in events or ALL in events]
-        found[event] += [name for name in AUTOMATIC if name in automatic]
-    return found
+        by = [ident for ident, events in operations if event in events or ALL in events]
+        by += [name for name in AUTOMATIC if name in automatic]
+        yield _Part(("x-webhooks", event), item["post"], {"x-emitted-by": by}, [])
+    for at, schema in marked_schemas(document):
+        found = {mark: names.of(at, mark, schema[mark]) for mark in (COUNTS, SOURCE) if mark in schema}
+        enum = found.get(SOURCE)
+        # A payload without events has no enum: an empty one is not valid.
+        members = {} if enum is None or (not enum and schema[SOURCE] == "payload_events") else {"enum": enum}
+        if SOURCE not in found or enum is not None:
+            yield _Part(at, schema, members, found.get(COUNTS) or [])
+    mapping = names.payloads
+    one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
+    # Without any payload there is no choice, as an empty one accepts nothing.
+    choice = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
+    for name, schema in document["components"].get("schemas", {}).items() if "x-webhooks" in document else ():
+        if PAYLOADS in schema:
+            yield _Part(("components", "schemas", name), schema, choice, [])
 
 
 def _operations(document: dict[str, Json], controls: list[Emitting]) -> list[Emitting]:
@@ -133,65 +161,15 @@ def _moves(document: dict[str, Json]) -> list[Json]:
     return [move for schema in schemas for move in schema.get("x-lifecycle", {}).get("moves", ())]
 
 
-def insert_names(document: dict[str, Json], names: Names, before: dict[str, Json] | None = None) -> None:
-    """Generate enums, counts and choices of payloads. Raises ContractError.
-
-    With `before`, the document before an overlay, an enum or a choice that the overlay has changed stays.
-    """
-    earlier = {} if before is None else {at: found for at, _, found in _named(before, Names(before))}
-    for at, schema, found in _named(document, names):
-        known = earlier.get(at, {})
-        if COUNTS in found:
-            _count(schema, [name for name in found[COUNTS] if name not in known.get(COUNTS, ())])
-        if SOURCE in found and schema.get("enum") == (known.get(SOURCE) or None):
-            _write(schema, found[SOURCE])
-    choices = {} if before is None else _choices(before)
-    for name, payload in _choices(document).items():
-        schema = document["components"]["schemas"][name]
-        written = {key: schema[key] for key in ("oneOf", "discriminator") if key in schema}
-        if written == choices.get(name, {}):
-            for key in written:
-                del schema[key]
-            schema.update(payload)
-
-
-def _named(document: dict[str, Json], names: Names) -> list[tuple[At, dict[str, Json], dict[str, list[str]]]]:
-    """The marked schemas with their places, and the names for each of their marks. Raises ContractError."""
-    result = []
-    for at, schema in marked_schemas(document):
-        found = {}
-        for mark in (COUNTS, SOURCE):
-            if mark in schema:
-                try:
-                    listed = names.of(schema[mark], str(at[2]))
-                except (AttributeError, KeyError):
-                    where = json_path([*at, mark])
-                    raise ContractError(f"{where}: there is no list of names {schema[mark]!r}") from None
-                if listed is not None:
-                    found[mark] = listed
-        result.append((at, schema, found))
-    return result
-
-
-def _choices(document: dict[str, Json]) -> dict[str, Json]:
-    """The members of each schema that is a choice of all payloads. Without any, as an empty choice accepts nothing."""
-    if "x-webhooks" not in document:
-        return {}
-    mapping = payloads(document)
-    one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
-    payload = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
-    return {name: payload for name, schema in document["components"]["schemas"].items() if PAYLOADS in schema}
-
-
-def _write(schema: dict[str, Json], enum: list[str]) -> None:
-    """Put the enum right after its `x-enum-from`."""
-    members = [(key, value) for key, value in schema.items() if key != "enum"]
-    schema.clear()
-    for key, value in members:
-        schema[key] = value
-        # A payload without events has no enum: an empty one is not valid.
-        if key == SOURCE and (enum or value != "payload_events"):
-            schema["enum"] = enum
+def _write(node: dict[str, Json], gone: Collection[str], made: dict[str, Json]) -> None:
+    """Replace members of an object. An enum comes right after its `x-enum-from`."""
+    others = [(key, value) for key, value in node.items() if key not in gone]
+    node.clear()
+    for key, value in others:
+        node[key] = value
+        if key == SOURCE:
+            node.update(made)
+    node.update(made)
 
 
 def _count(schema: dict[str, Json], names: list[str]) -> None:
