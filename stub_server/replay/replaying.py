@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..app import create_app, data_dir
@@ -23,6 +23,7 @@ from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile, digest_of
 from ..files.recording import outline, read_recording
 from ..http.access import CONTROL_KEY, opens
+from ..http.inside import InProcess, Question
 from ..journal.recordable import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
@@ -32,7 +33,7 @@ from .differences import Comparing, converted
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
 from .recorded import Recorded, is_sent, reasons
 
-_ADMIN = b"x-sandbox-admin-key"
+_ADMIN, _CONTROL = "x-sandbox-admin-key", CONTROL_KEY.decode()
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
 _SECRET = b"replay"
@@ -105,6 +106,7 @@ class Session:
         self._settings = settings_of(about, len(self._requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
+        self._inside = InProcess(lambda: self._app)
         rules, secrets = self._app.server.sandboxes.origin.rules, header["secrets"]
         self._fitting = Fitting(rules, shapes, digest_of(header))
         reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
@@ -208,53 +210,29 @@ class Session:
         if not request.is_control:  # what they did then is not known; answers that they made are not compared
             sandbox.faults = Faults(sandbox.seed)
         body = request.content()
-        parts: list[bytes] = []
-
-        async def receive() -> Body:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.body":
-                parts.append(message.get("body", b""))
-
+        headers = self._headers(request, body, credential)
+        asked = Question(request.method, request.path, request.query, headers, body)
         self._ended.clear()
         try:
-            await self._app(self._scope(request, body, credential), receive, send)
-        except ConnectionResetError:  # the request asked for it
-            pass
+            reply = await self._inside.ask(f"/s/{self.name}" if request.prefixed else "", asked, _PEER)
         finally:
             sandbox.faults = rules
-        self._callers.learn(b"".join(parts))
+        self._callers.learn(reply.body)
         return Recorded(**line(self._ended[-1]))
 
-    def _scope(self, request: Recorded, body: bytes, credential: str) -> dict[str, Any]:
-        headers = []
-        for name, value in request.headers:
-            sent = value.encode("latin-1")
-            if name == "authorization":
-                sent = credential.encode("latin-1")
-            elif name == "content-length":
-                sent = b"%d" % len(body)
-            elif name.encode() == CONTROL_KEY and value == REDACTED:
-                is_right = request.code != "admin_key_required" or not opens(request.path)
-                sent = (self._app.server.sandboxes.control_key(self.name) if is_right else "another").encode()
-            elif name.encode() == _ADMIN and value == REDACTED:
-                sent = (_KEY if request.code != "admin_key_required" else "another").encode()
-            headers.append((name.encode("latin-1"), sent))
-        prefix = f"/s/{self.name}" if request.prefixed else ""
-        if not prefix and self.name != DEFAULT and all(name != b"x-sandbox" for name, _ in headers):
-            headers.append((b"x-sandbox", self.name.encode()))  # then its credential named it
-        path = prefix + request.path
-        return {
-            "type": "http",
-            "http_version": "1.1",
-            "method": request.method,
-            "scheme": "http",
-            "path": path,
-            "raw_path": path.encode("utf-8", "surrogatepass"),
-            "query_string": request.query.encode("latin-1"),
-            "root_path": "",
-            "headers": headers,
-            "client": _PEER,
-            "extensions": {},
-        }
+    def _headers(self, request: Recorded, body: bytes, credential: str) -> dict[str, str]:
+        """The headers of a request, with credentials and keys of this server."""
+        headers: dict[str, str] = dict(request.headers)
+        is_refused = request.code == "admin_key_required"
+        if "authorization" in headers:
+            headers["authorization"] = credential
+        if "content-length" in headers:
+            headers["content-length"] = str(len(body))
+        if headers.get(_CONTROL) == REDACTED:
+            is_wrong = is_refused and opens(request.path)
+            headers[_CONTROL] = "another" if is_wrong else self._app.server.sandboxes.control_key(self.name)
+        if headers.get(_ADMIN) == REDACTED:
+            headers[_ADMIN] = "another" if is_refused else _KEY
+        if not request.prefixed and self.name != DEFAULT:  # its credential named it, or this header
+            headers.setdefault("x-sandbox", self.name)
+        return headers
