@@ -189,7 +189,7 @@ class _Bundler:
 
 
 def _merge_parameters(item: dict[str, Json], shared: dict[str, Json]) -> None:
-    """Move a path's parameters into its operations, once each: Connexion would otherwise append them per middleware."""
+    """Move a path's parameters into its operations, so that each has all of its own."""
     common = item.pop("parameters", [])
     for method in METHODS:
         if method not in item:

@@ -1,14 +1,13 @@
 """Deliveries as no client library sends them: cut off half way, or several at the same moment."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 from httpcore2 import AsyncNetworkStream, NetworkError
 
-from .network import Guard
+from .network import Guard, authorities
 from .sender import Delivery, Failed, Sender
 from .signing import signatures, signed_headers
 
@@ -62,7 +61,7 @@ async def _connect(sender: Sender, url: str) -> AsyncNetworkStream:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     stream = await Guard(local=sender.local).connect_tcp(parts.hostname or "", parts.port or (443 if secure else 80))
-    return await stream.start_tls(ssl.create_default_context(), parts.hostname) if secure else stream
+    return await stream.start_tls(authorities(), parts.hostname) if secure else stream
 
 
 def _head(sender: Sender, delivery: Delivery, timestamp: int) -> bytes:

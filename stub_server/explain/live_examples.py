@@ -18,7 +18,7 @@ import orjson
 
 from ..calls.call import Call
 from ..contract.document import JSON, Document
-from ..contract.source import METHODS, Json, nodes
+from ..contract.source import Json, nodes
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
 from ..store.memory import Store
@@ -41,10 +41,8 @@ async def fill(call: Call, raw: Json, *, mender: Mender, rehearsal: Rehearsal, i
     copy = rehearsal.copy_of(call.sandbox)
     headers = {"authorization": f"Bearer {call.server.ready_token(call.sandbox)}", "content-type": JSON}
     filling = _Filling(mender, rehearsal, copy, Document(raw), headers, call.prefix)
-    for path, item in raw["paths"].items():
-        for method in METHODS:
-            if method in item:
-                await filling.operation(path, method.upper(), item[method], is_control=is_control)
+    for operation in filling.document.operations.values():
+        await filling.operation(operation.path, operation.method, operation.raw, is_control=is_control)
     for item in raw.get("x-webhooks", {}).values():
         media = item["post"]["requestBody"]["content"][JSON]
         if "example" in media:
