@@ -145,11 +145,11 @@ def _parts(document: dict[str, Json], names: Names, controls: list[Emitting]) ->
             yield _Part(at, schema, members, found.get(COUNTS) or [])
     mapping = names.payloads
     one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
-    # Without any payload there is no choice, as an empty one accepts nothing.
-    choice = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
+    # Without any payload there are none, as an empty choice accepts nothing.
+    payload = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
     for name, schema in document["components"].get("schemas", {}).items() if "x-webhooks" in document else ():
         if PAYLOADS in schema:
-            yield _Part(("components", "schemas", name), schema, choice, [])
+            yield _Part(("components", "schemas", name), schema, payload, [])
 
 
 def _operations(document: dict[str, Json], controls: list[Emitting]) -> list[Emitting]:

@@ -181,10 +181,10 @@ class Guard(httpcore2.AsyncNetworkBackend):
 # -- the exchange
 
 
-def new_pool(*, local: bool) -> Pool:
+def new_pool(*, local: bool, is_secure: bool) -> Pool:
     """A pool without connections; `local` allows this machine and private networks."""
     return Pool(
-        ssl_context=authorities(),
+        ssl_context=authorities() if is_secure else None,  # reading them takes a while
         max_connections=None,
         max_keepalive_connections=KEPT,
         keepalive_expiry=IDLE_SECONDS,
@@ -194,7 +194,7 @@ def new_pool(*, local: bool) -> Pool:
 
 @cache
 def authorities() -> ssl.SSLContext:
-    """The certificate authorities that this machine trusts, read once: it takes a while."""
+    """The certificate authorities that this machine trusts, read once."""
     return httpx2.create_ssl_context(trust_env=False)
 
 

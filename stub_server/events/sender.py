@@ -65,7 +65,7 @@ class Sender:
     ) -> None:
         self.version, self.local, self._answer = version, local, answer
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._kept: Pool | None = None
+        self._kept: dict[bool, Pool] = {}  # by whether they are for https
         self.results: Counter[str] = Counter()
 
     def open(self) -> None:
@@ -74,9 +74,9 @@ class Sender:
 
     async def aclose(self) -> None:
         """Close the connections that are kept, and keep none."""
-        kept, self._loop, self._kept = self._kept, None, None
-        if kept is not None:
-            await kept.aclose()
+        kept, self._loop, self._kept = self._kept, None, {}
+        for connections in kept.values():
+            await connections.aclose()
 
     async def attempt(
         self, delivery: Delivery, timeout: float, limits: Limits = None, at: int | None = None
@@ -90,10 +90,10 @@ class Sender:
             return await self._answer(delivery, timeout, limits)
         from .network import new_pool, post  # not needed by a server that sends nothing
 
-        connections = self._kept or new_pool(local=self.local)
-        keep = self._loop is asyncio.get_running_loop()
+        is_secure, keep = delivery.url[:6].lower() == "https:", self._loop is asyncio.get_running_loop()
+        connections = self._kept.get(is_secure) or new_pool(local=self.local, is_secure=is_secure)
         if keep:
-            self._kept = connections
+            self._kept[is_secure] = connections
         now = wall_ms() if at is None else at
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
