@@ -1,6 +1,7 @@
 """Checks one contract: against OpenAPI 3.0, the shape of its extension tables, and that what they name is described.
 
-`compatibility.py` compares it with the shipped contract.
+Begin with `check`, whose faults stop a start; `faults` finds others. `compatibility.py` compares a contract with the
+shipped one.
 """
 
 import re
