@@ -17,7 +17,7 @@ from .tables import TableSpec
 MOST_VIEWS = 16  # of a table, between two writes to it
 Keys: TypeAlias = list[Any]
 Values: TypeAlias = Sequence[Any]
-"""A record's value in each index and pair, and the members that are counted."""
+"""The members of a record that are counted, and its value in each index and pair."""
 Conditions: TypeAlias = frozenset[tuple[str, frozenset[Hashable]]]
 """Names of indexes and, for each, the values of which a record has one."""
 
@@ -61,13 +61,13 @@ class Indexes:
         self.sums: dict[str, dict[Hashable, int]] = {name: {} for name in spec.sums}
         self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {name: {} for name in spec.distinct}
         self.views: dict[tuple[Conditions, str | None], Keys] = {}
-        positions = {name: number for number, name in enumerate(self.buckets)}
         rules = [*spec.sums.items(), *spec.distinct.items()]
-        counted = [(name, positions[rule.group], len(positions) + at) for at, (name, rule) in enumerate(rules)]
+        positions = {name: number for number, name in enumerate(self.buckets, len(rules))}
+        counted = [(name, positions[rule.group], number) for number, (name, rule) in enumerate(rules)]
         self._sums, self._distinct = counted[: len(spec.sums)], counted[len(spec.sums) :]
-        self._extracts, self._members = list(spec.indexes.values()), [rule.member for _, rule in rules]
+        self._extracts = [*(rule.member for _, rule in rules), *spec.indexes.values()]
         self._pairs = [[positions[name] for name in pair.split("+")] for pair in spec.pairs]
-        self._nothing: Values = [None] * (len(positions) + len(rules))
+        self._nothing: Values = [None] * (len(rules) + len(positions))
 
     def fill(self, rows: Iterable[Row]) -> None:
         """Index the first records, in any order: faster than one by one, as all is sorted and counted at the end."""
@@ -82,7 +82,7 @@ class Indexes:
             for found, extract in texts:
                 found[record.key] = extract(public, hidden)
         columns = list(zip(*values, strict=True)) or [()] * len(self._nothing)
-        for index, column in zip(self.buckets.values(), columns, strict=False):
+        for index, column in zip(self.buckets.values(), columns[-len(self.buckets) :], strict=False):
             for key, value in zip(self.order, column, strict=True):
                 if value is not None:
                     index.setdefault(value, []).append(key)
@@ -108,7 +108,8 @@ class Indexes:
         elif new is None:
             remove(self.order, key)
         if was != now:
-            for index, before, after in zip(self.buckets.values(), was, now, strict=False):
+            start = len(was) - len(self.buckets)
+            for index, before, after in zip(self.buckets.values(), was[start:], now[start:], strict=True):
                 if before != after:
                     if before is not None:
                         remove(index[before], key)
@@ -118,8 +119,10 @@ class Indexes:
                         keys = index.get(after)
                         if keys is None:
                             index[after] = [key]
+                        elif key > keys[-1]:
+                            keys.append(key)
                         else:
-                            add(keys, key)
+                            insort(keys, key)
             if new is not None:
                 self._count(now, 1)
             if old is not None:
@@ -143,7 +146,6 @@ class Indexes:
         for first, second in self._pairs:
             a, b = values[first], values[second]
             values.append(None if a is None or b is None else (a, b))
-        values += [member(public, hidden) for member in self._members]
         return values
 
     def _count(self, values: Values, sign: int) -> None:

@@ -167,8 +167,8 @@ def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
 def _buyer_and_code(public: Body, hidden: Body) -> str:
     customer = public["customer"]
     numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
-    email, name = folded(customer["email"]), folded(customer["name"])
-    return f"{numbers}{NUMBERS_END}{folded(public['code'])}\0{email}\0{name}"
+    texts = folded("\0".join((public["code"], customer["email"], customer["name"])))
+    return f"{numbers}{NUMBERS_END}{texts}"
 
 
 def _total_cents(public: Body, hidden: Body) -> int:

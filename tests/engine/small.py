@@ -63,15 +63,15 @@ def serve(app: Application, world: Sandbox) -> None:
 
 
 class Wall:
-    """A wall clock that moves by 37 ms whenever somebody looks."""
+    """A wall clock that moves by 37 ms, or by `each`, whenever somebody looks."""
 
-    def __init__(self, start: int) -> None:
-        """`start` in ms."""
-        self.now = start
+    def __init__(self, start: int, each: int = 37) -> None:
+        """Both in ms."""
+        self.now, self.each = start, each
 
     def __call__(self) -> int:
         """The next instant."""
-        self.now += 37
+        self.now += self.each
         return self.now
 
 
