@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import click
@@ -14,7 +15,6 @@ import click
 from .options import (
     SETTINGS,
     Number,
-    Target,
     Unusable,
     asks_sandbox,
     json_text,
@@ -24,6 +24,9 @@ from .options import (
     verb,
     write_private,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from .running_server import Target
 
 _HAR = "application/har+json"
 _LAST = "last"
@@ -73,24 +76,19 @@ def requests() -> None:
 @asks_sandbox
 def list_requests(target: Target, limit: int, **filters: Any) -> None:
     """List requests, the newest first."""
-    query = _query(filters)
-
-    async def listed(running: Any) -> Body:
-        found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
-        size, page = min(limit, _PAGE), 1
-        while True:
-            answer = await running.control("GET", "/requests", params={**query, "limit": size, "page": page})
-            found |= {request["id"]: request for request in answer["requests"]}
-            if len(found) >= limit or not answer["pagination"]["has_next"]:
-                return {"requests": list(found.values())[:limit]}
-            page += 1
-
-    answer = target.ask(listed)
+    found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
+    for page in count(1):
+        query = _query(filters) | {"limit": min(limit, _PAGE), "page": page}
+        answer = target.control("GET", "/requests", params=query)
+        found |= {request["id"]: request for request in answer["requests"]}
+        if len(found) >= limit or not answer["pagination"]["has_next"]:
+            break
+    newest = list(found.values())[:limit]
     rows = [
         (r["id"], r["at"], r["method"], r["status"], _cut(printable(r["path"])), r["operationId"], r["code"])
-        for r in answer["requests"]
+        for r in newest
     ]
-    target.show(answer, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
+    target.show({"requests": newest}, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
 
 
 @requests.command("show", context_settings=SETTINGS, short_help="Show a request and its answer.")
@@ -113,7 +111,7 @@ def show_request(target: Target, ident: str) -> None:
 @asks_sandbox
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    file = target.ask(lambda running: running.download("/requests.har", _query(filters), _HAR))
+    file = target.download("/requests.har", _query(filters), _HAR)
     to = output or Path(f"{target.sandbox}.har")
     write_private(to, file)
     if str(to) != "-":
@@ -131,19 +129,14 @@ def verify_requests(target: Target, expected: str) -> None:
     file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
     operation or a method that does not exist.
     """
-    body = _read(expected)
+    from .running_server import Refused
 
-    async def verified(running: Any) -> Any:
-        from .running_server import Refused
-
-        try:
-            return await running.control("POST", "/requests/verify", json=body)
-        except Refused as error:
-            if error.code != "verification_failed":
-                raise
-            return error.body
-
-    report = target.ask(verified)
+    try:
+        report = target.control("POST", "/requests/verify", json=_read(expected))
+    except Refused as error:
+        if error.code != "verification_failed":
+            raise
+        report = error.body
     for warning in report["warnings"]:
         click.echo(f"Warning: {_WARNINGS.get(warning, warning)}", err=True)
     target.show(report, _report_text(report))
@@ -154,7 +147,7 @@ def verify_requests(target: Target, expected: str) -> None:
 @asks_sandbox
 def clear_requests(target: Target) -> None:
     """Delete every request from the journal. Their changes remain."""
-    target.ask(lambda running: running.control("DELETE", "/requests"))
+    target.control("DELETE", "/requests")
     target.show({"deleted": "all"}, "Every request is deleted.")
 
 
@@ -177,19 +170,11 @@ def explain(target: Target, ident: str) -> None:
 
 def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], bool]) -> Body | None:
     """A request whole, by its id; for `last` the newest one that is wanted, or None."""
-
-    async def ask(running: Any) -> Body | None:
-        wanted: str | None = ident
-        if ident == _LAST:
-            newest = (await running.control("GET", "/requests", params={"limit": limit}))["requests"]
-            wanted = next((request["id"] for request in newest if is_wanted(request)), None)
-        if wanted is None:
-            return None
-        found: Body = await running.control("GET", f"/requests/{quote(wanted, safe='')}")
-        return found
-
-    found: Body | None = target.ask(ask)
-    return found
+    wanted: str | None = ident
+    if ident == _LAST:
+        newest = target.control("GET", "/requests", params={"limit": limit})["requests"]
+        wanted = next((request["id"] for request in newest if is_wanted(request)), None)
+    return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
 
 
 def _query(filters: Mapping[str, Any]) -> Body:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -62,19 +62,10 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
               help="Write all requests and answers to a file, without secrets.")  # fmt: skip
 @_WRITE_OVERLAY
 @click.option("--yes", metavar="HOST", help="Write to this host without asking.")
-@click.pass_context
 def verify(
-    context: click.Context,
     url: str | None,
     token: str | None,
-    write: bool,
-    charges: bool,
-    only: tuple[str, ...],
-    skip: tuple[str, ...],
-    budget: float,
-    settle: float,
     coverage: float,
-    seed: int,
     overlays: tuple[Path, ...],
     headers: tuple[str, ...],
     cacert: Path | None,
@@ -84,6 +75,7 @@ def verify(
     har: Path | None,
     record_har: Path | None,
     yes: str | None,
+    **chosen: Any,
 ) -> None:
     """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
 
@@ -95,7 +87,7 @@ def verify(
     host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
-        _check_sends_nothing(context)
+        _check_sends_nothing()
         outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None or host is None:
@@ -103,12 +95,12 @@ def verify(
         if token is None:
             raise click.UsageError("Give the credential of the backend with --token or STUB_VERIFY_TOKEN.")
         named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
-        if write and not is_local(host) and yes != host:
+        if chosen["write"] and not is_local(host) and yes != host:
             _ask(host)
         from ..verify.run import Options
 
         trusted = None if cacert is None else str(cacert)
-        options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
+        options = Options(url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen)
         outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
     if write_overlay is not None:
         save(write_overlay, overlay(outcome.report, outcome.where))
@@ -160,8 +152,9 @@ def _sent(
     return outcome
 
 
-def _check_sends_nothing(context: click.Context) -> None:
+def _check_sends_nothing() -> None:
     """Refuse options that have no effect with --har. Raises UsageError."""
+    context = click.get_current_context()
     given = [
         parameter.opts[0]
         for parameter in context.command.params
