@@ -141,6 +141,13 @@ def write_private(file: Path, data: bytes) -> None:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
 
 
+def write_download(sandbox: str, data: bytes, output: Path | None, ending: str) -> dict[str, Any] | None:
+    """Write a file of a sandbox. Returns what a verb shows of it; None for standard output. Raises Unusable."""
+    file = output or Path(f"{sandbox}.{ending}")
+    write_private(file, data)
+    return None if str(file) == "-" else {"sandbox": sandbox, "file": str(file), "bytes": len(data)}
+
+
 # -- how the command is called
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..kernel.text import counted
+from ..kernel.text import counted, nearest
 from .options import BaseUrl, Unusable, asks_sandbox, given, json_text, printable, verb
 
 if TYPE_CHECKING:
@@ -181,13 +181,11 @@ class _Listener:
             self._since = page["next"]
 
     def _check_patterns(self) -> None:
-        from difflib import get_close_matches
-
         known = self._target.api("/openapi.json")["components"]["schemas"]["EventPattern"]["enum"]
         for pattern in self._patterns:
             if pattern not in known:
-                similar = get_close_matches(pattern, known, 1)
-                hint = f" Did you mean {similar[0]}?" if similar else f" Known are {', '.join(known)}."
+                similar = nearest(pattern, known)
+                hint = f" Did you mean {similar}?" if similar else f" Known are {', '.join(known)}."
                 raise Unusable(f"no event is called {pattern}.{hint}")
 
     def _handle(self, event: Event) -> None:

@@ -15,14 +15,14 @@ import click
 from .options import (
     SETTINGS,
     Number,
-    Unusable,
     asks_sandbox,
     json_text,
     output_option,
     printable,
+    read_file,
     table,
     verb,
-    write_private,
+    write_download,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -112,11 +112,9 @@ def show_request(target: Target, ident: str) -> None:
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
     file = target.download("/requests.har", _query(filters), _HAR)
-    to = output or Path(f"{target.sandbox}.har")
-    write_private(to, file)
-    if str(to) != "-":
-        text = f"{to} has the requests of {target.sandbox}, {len(file):,} bytes."
-        target.show({"sandbox": target.sandbox, "file": str(to), "bytes": len(file)}, text)
+    done = write_download(target.sandbox, file, output, "har")
+    if done is not None:
+        target.show(done, f"{done['file']} has the requests of {target.sandbox}, {len(file):,} bytes.")
 
 
 @requests.command("verify", context_settings=SETTINGS, short_help="Check the requests against an expectation.")
@@ -184,15 +182,11 @@ def _query(filters: Mapping[str, Any]) -> Body:
 
 def _read(expected: str) -> Body:
     """The expectation as an object. Raises UsageError if it is none, Unusable for a file that cannot be read."""
+    is_file = expected == "-" or expected.startswith("@")
+    text = read_file(Path(expected.removeprefix("@"))) if is_file else expected
     try:
-        if expected == "-":
-            expected = sys.stdin.read()
-        elif expected.startswith("@"):
-            expected = Path(expected[1:]).read_text(encoding="utf-8")
-        body = json.loads(expected)
+        body = json.loads(text)
         json.dumps(body, ensure_ascii=False, allow_nan=False).encode()  # rejects what cannot be sent as JSON
-    except OSError as error:
-        raise Unusable(f"{expected[1:]}: {error.strerror or error}.") from None
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
@@ -211,7 +205,7 @@ def _request_text(request: Body, flags: str) -> str:
     caller = request["caller"]
     lines = [
         f"{request['method']} {target}",
-        f"answered  {_status(request)} {request['code'] or ''}".rstrip(),
+        f"answered  {request['status'] or '-'} {request['code'] or ''}".rstrip(),
         f"id        {request['id']}",
         f"at        {request['at']}, received {request['received_at']}, {request['duration_us']} µs",
         f"caller    {'nobody' if caller is None else caller['kind'] + ' ' + caller['subject']}",
@@ -271,10 +265,6 @@ def _explanation_text(request: Body) -> str:
         arrow = now if change["from"] is None else f"{was} → {now}"
         lines.append(f"{'changes' if number == 0 else '':<9} {change['where']}: {arrow}  ({change['why']})")
     return "\n".join([*map(printable, lines), "", found["nearest"]["curl"]])
-
-
-def _status(request: Body) -> str:
-    return "-" if request["status"] is None else str(request["status"])
 
 
 def _cut(text: str) -> str:

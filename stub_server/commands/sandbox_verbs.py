@@ -24,7 +24,7 @@ from .options import (
     read_file,
     table,
     verb,
-    write_private,
+    write_download,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -135,13 +135,13 @@ def _restored(target: Target, answer: Any) -> str:
 @asks_sandbox
 def export(target: Target, output: Path | None, history: bool, requests: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
-    to = output or Path(f"{target.sandbox}.sandbox")
-    file = _download(target, to, history=history, requests=requests, secrets=not no_secrets)
-    if str(to) == "-":
-        return
-    content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
-    answer = {"sandbox": target.sandbox, "file": str(to), "bytes": len(file), "secrets": not no_secrets}
-    target.show(answer, f"{to} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}.")
+    query = {"history": history, "requests": requests, "secrets": not no_secrets}
+    file = target.download("/export", query)
+    done = write_download(target.sandbox, file, output, "sandbox")
+    if done is not None:
+        content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
+        text = f"{done['file']} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}."
+        target.show(done | {"secrets": not no_secrets}, text)
 
 
 @verb(short_help="Write the requests of a sandbox to a recording.")
@@ -150,17 +150,15 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
-    to = output or Path(f"{target.sandbox}.stub")
-    file = _download(target, to, requests=True, secrets=not no_secrets)
-    if str(to) == "-":
-        return
-    from ..app import data_dir
-    from ..files.fitting import Shapes
     from ..files.recording import outline
 
-    about = outline(file, Shapes(data_dir("fixtures")).check).about
+    file = target.download("/export", {"requests": True, "secrets": not no_secrets})
+    done = write_download(target.sandbox, file, output, "stub")
+    if done is None:
+        return
+    about = outline(file, None).about
     count, left_out = about["recorded"], about["left_out"]
-    text = f"{to} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
+    text = f"{done['file']} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
     if left_out:
         text += (
             f" {left_out:,} more cannot be sent again: they are older than the stored steps, not whole, or came before "
@@ -168,15 +166,7 @@ def record(target: Target, output: Path | None, no_secrets: bool) -> None:
         )
     if not no_secrets:
         text += " It contains signing keys: keep it to yourself."
-    done = {"sandbox": target.sandbox, "file": str(to), "bytes": len(file), "requests": count, "left_out": left_out}
-    target.show(done | {"secrets": not no_secrets}, text)
-
-
-def _download(target: Target, to: Path, **query: bool) -> bytes:
-    """Write an export of the sandbox to a file, and return its bytes."""
-    file = target.download("/export", query)
-    write_private(to, file)
-    return file
+    target.show(done | {"requests": count, "left_out": left_out, "secrets": not no_secrets}, text)
 
 
 @verb("import", short_help="Replace a sandbox by the one in a file.")

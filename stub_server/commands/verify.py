@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from ..kernel.text import is_local
-from .options import BaseUrl, Number, Unusable, of_overlays, printable, write_private
+from .options import EXISTING, BaseUrl, Number, Unusable, of_overlays, printable, write_private
 
 if TYPE_CHECKING:
     from ..verify.outcome import Outcome
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
-_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 _WRITTEN = click.Path(dir_okay=False, path_type=Path)
 _REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
                         help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
@@ -54,10 +53,10 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
 @of_overlays
 @click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
               help="Header to send with every request; repeatable.")  # fmt: skip
-@click.option("--cacert", type=_FILE, help="Certificates (PEM) to trust in place of the usual ones.")
+@click.option("--cacert", type=EXISTING, help="Certificates (PEM) to trust in place of the usual ones.")
 @_REPORTS
-@click.option("--baseline", type=_FILE, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
-@click.option("--har", type=_FILE, help="Check this recorded traffic, and send nothing.")
+@click.option("--baseline", type=EXISTING, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
+@click.option("--har", type=EXISTING, help="Check this recorded traffic, and send nothing.")
 @click.option("--record-har", type=_WRITTEN, metavar="FILE",
               help="Write all requests and answers to a file, without secrets.")  # fmt: skip
 @_WRITE_OVERLAY

@@ -7,6 +7,7 @@ import re
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import gt
 from typing import NamedTuple
 
 import orjson
@@ -118,12 +119,12 @@ def _snapshots(
     trusted: bool,
 ) -> tuple[list[Snapshot], list[str]]:
     """The snapshots of a sandbox that fit, and the names of the others, whose reasons are added."""
-    shared, fitting, others = _Shared(), list[Snapshot](), list[str]()
-    shared.share(state)
+    records, events, fitting, others = dict[Record, Record](), dict[str, Event](), list[Snapshot](), list[str]()
+    _share(state, records, events)
     for head, reader in snapshots:
         was, where = reader.state, f"snapshot {head['name']}: "
         _check_origin(state, was, where)
-        shared.share(was)
+        _share(was, records, events)
         sandbox = empty(was.scenario, was.seed)
         found = _reasons(reader) or _filled(sandbox, was, secret, was.clock, 0 if trusted else SHOWN, where)
         reasons += [where + reason for reason in found]
@@ -160,40 +161,25 @@ def _filled(
 # -- snapshots
 
 
-class _Shared:
-    """The versions that the states of one sandbox have in common, once in memory: restoring compares by identity."""
-
-    def __init__(self) -> None:
-        self._records: dict[Record, Record] = {}
-        self._events: dict[str, Event] = {}
-
-    def share(self, state: SandboxState) -> None:
-        """Replace versions of a state by equal ones of an earlier state."""
-        for owned in state.owned.values():
-            for rows in owned.rows.values():
-                for key, record in rows.items():
-                    rows[key] = self._records.setdefault(record, record)
-        for place, event in enumerate(state.events):
-            earlier = self._events.setdefault(event.id, event)
-            if earlier == event:
-                state.events[place] = earlier
+def _share(state: SandboxState, records: dict[Record, Record], events: dict[str, Event]) -> None:
+    """Replace versions of a state by equal ones of an earlier state of the sandbox: restoring compares by identity."""
+    for owned in state.owned.values():
+        for rows in owned.rows.values():
+            for key, record in rows.items():
+                rows[key] = records.setdefault(record, record)
+    for place, event in enumerate(state.events):
+        if event == (earlier := events.setdefault(event.id, event)):
+            state.events[place] = earlier
 
 
 def _check_origin(state: SandboxState, snapshot: SandboxState, where: str) -> None:
     """Check that a snapshot is of the sandbox whose state is given. Raises BadFile."""
-    reason = None
     for name in ("scenario", "seed", "home", "seeded_keys"):
         if getattr(state, name) != getattr(snapshot, name):
-            reason = reason or f"its {name} is another than the sandbox's"
-    for name, mine, own in (
-        ("step", [snapshot.step], [state.step]),
-        ("timers_set", [snapshot.timers_last], [state.timers_last]),
-        ("position", snapshot.position, state.position),
-    ):
-        if any(of_mine > of_own for of_mine, of_own in zip(mine, own, strict=True)):
-            reason = reason or f"its {name} is beyond the sandbox's"
-    if reason is not None:
-        raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
+            raise BadFile("damaged", f"The file is damaged: {where}its {name} is another than the sandbox's.")
+    before, own = ((each.step, each.timers_set, *each.position) for each in (snapshot, state))
+    if any(map(gt, before, own)):
+        raise BadFile("damaged", f"The file is damaged: {where}its step or position is beyond the sandbox's.")
 
 
 # -- leaving out

@@ -17,7 +17,7 @@ from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
 from ..store.table import encoded, parted, place
 from .fitting import Fitting
-from .state import Owned, SandboxState
+from .state import HEAD, Owned, SandboxState
 from .writing import EVENT
 
 Rewrite = Callable[[SandboxState, str, Record], Record]
@@ -91,18 +91,11 @@ class Reader:
     def _begin(self, body: Body) -> None:
         if self._state is not None:
             raise Unreadable("two sandboxes where one was expected")
-        as_they_are = ("name", "scenario", "seed", "home", "step", "sample", "personas")
-        self._state = SandboxState(
-            **{name: body[name] for name in as_they_are},
-            clock=ClockState(**body["clock"]),
-            position=(body["position"][0], body["position"][1]),
-            event_salt=int(body["event_salt"], 16),
-            raised=body["events_raised"],
-            timers_last=body["timers_set"],
-            seeded_keys=frozenset(body["seeded_keys"]),
-            settings=_settings(body, "settings"),
-            first_settings=_settings(body, "first_settings"),
-        )
+        head = {name: body[name] for name in HEAD}
+        head |= {"clock": ClockState(**body["clock"]), "event_salt": int(body["event_salt"], 16)}
+        head |= {"position": tuple(body["position"]), "seeded_keys": frozenset(body["seeded_keys"])}
+        head |= {name: _settings(body, name) for name in ("settings", "first_settings")}
+        self._state = SandboxState(**head)
 
     def _add(self, table: str, records: list[Record]) -> None:
         if self._owned is None:
@@ -160,10 +153,10 @@ class Reader:
             puts=part.puts,
             drops=part.drops,
             events=tuple(events),
-            events_before=state.raised,
+            events_before=state.events_raised,
             forgotten_events=tuple(state.events[place] for place in range(body.get("forgotten_events", 0))),
             timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
-            timers_before=state.timers_last,
+            timers_before=state.timers_set,
             timers_fired=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
             used=part.used,
             saved=self._reply(body["saved"]) if "saved" in body else None,
@@ -197,7 +190,7 @@ class Reader:
             tuple(state.owned),
             tuple(body["merchants"]),
             _ends(state.events, body["events_gone"], events),
-            state.raised,
+            state.events_raised,
             body["events_raised"],
             _ends(state.replies.items(), body["replies_gone"], replies),
         )

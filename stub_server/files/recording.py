@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 import orjson
@@ -17,8 +17,8 @@ from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
 from .exports import adopted, blanked, changed, sandbox_lines, without_replies
 from .fitting import Fitting
-from .package import RECORDING, BadFile, is_readable, pack, unpack
-from .reading import Reader, Rewrite, Unreadable
+from .package import RECORDING, BadFile, Check, is_readable, pack, unpack
+from .reading import Reader, Rewrite, Unreadable, timer_of
 from .state import SandboxState
 from .writing import as_it_is, line_of, step_line
 
@@ -67,7 +67,7 @@ def _keyless(table: str, record: Record) -> Record:
     return blanked(table, record) if table == "api_keys" else as_it_is(table, record)
 
 
-def outline(data: bytes, check: Callable[[str, Any], None]) -> Outline:
+def outline(data: bytes, check: Check | None) -> Outline:
     """The header of a file, the settings of its server, and its requests in their order. Raises BadFile."""
     header, about, requests = Body(), Body(), list[Body]()
     for kind, body in unpack(data, check, (RECORDING,)):
@@ -90,7 +90,7 @@ def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, a
     """
     reader, outside = Reader(_renewed(secret, anew=anew), keep, fitting), list[Body]()
     try:
-        for kind, body in unpack(data, _anything, (RECORDING,)):
+        for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":
                 puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
                 outside.append(body | {"puts": puts})
@@ -109,19 +109,15 @@ def private_key(secret: bytes, seed: int, ident: str, name: str) -> str:
 
 def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
     """Write the recording, whose outline is known, as it was before its request of this number. Raises BadFile."""
-    header, _, requests = outline(data, _anything)
+    header, _, requests = outline(data, None)
     step = requests[count - 1]["before"]
     kept = [
         line_of(kind, body)
-        for kind, body in unpack(data, _anything, (RECORDING,))
+        for kind, body in unpack(data, None, (RECORDING,))
         if kind not in ("header", "request") and (kind not in ("later", "outside") or body["number"] <= step)
     ]
     kept += [line_of("request", request) for request in requests[: count - 1]]
     pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
-
-
-def _anything(kind: str, body: Any) -> None:
-    """Checks nothing."""
 
 
 def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
@@ -162,9 +158,7 @@ def step_for(sandbox: Sandbox, body: Body) -> Step:
         merchant=store.merchant,
         puts=tuple(puts),
         events_before=sandbox.events.raised,
-        timers_set=tuple(
-            (t["due"], t["number"], t["job"], t["merchant"], t["subject"]) for t in body.get("timers", ())
-        ),
+        timers_set=tuple(map(timer_of, body.get("timers", ()))),
         timers_before=sandbox.timers.last,
         timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
         used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),

@@ -18,6 +18,12 @@ from ..kernel.timers import TimerData
 from ..seeding.keys import MAIN_ID, pair_of
 from ..store.memory import Merchant, Store, Usage
 
+HEAD = (
+    "name", "scenario", "seed", "home", "step", "clock", "position", "event_salt", "events_raised", "timers_set",
+    "sample", "personas", "seeded_keys",
+)  # fmt: skip
+"""The members of a state that a line `sandbox` has, beside its settings."""
+
 
 @dataclass(slots=True)
 class Owned:
@@ -47,8 +53,8 @@ class Owned:
 class SandboxState:
     """Everything that steps change in a sandbox, and what it was seeded with; `step` is the number of the newest one.
 
-    `raised` is how many events there ever were, `timers_last` the number of the newest timer. The
-    private halves of keys are in no state: those of seeded keys follow from the server's secret.
+    `events_raised` is how many events there ever were, `timers_set` the number of the newest timer. The private halves
+    of keys are in no state: those of seeded keys follow from the server's secret.
     """
 
     name: str
@@ -59,8 +65,8 @@ class SandboxState:
     clock: ClockState
     position: Position
     event_salt: int
-    raised: int
-    timers_last: int
+    events_raised: int
+    timers_set: int
     sample: Mapping[str, str]
     personas: Mapping[str, str]
     seeded_keys: frozenset[str]
@@ -77,7 +83,7 @@ class SandboxState:
         change = _difference(step)
         self._change(change.parts, change.merchants_after, change.events, change.raised_after, change.replies)
         self._exchange(step.timers_fired, step.timers_set)
-        self.timers_last = max([self.timers_last, *(timer[1] for timer in step.timers_set)])
+        self.timers_set = max([self.timers_set, *(timer[1] for timer in step.timers_set)])
         self.settings = step.settings or self.settings
         self.clock, self.position, self.step = step.clock, step.position, step.number
 
@@ -88,7 +94,7 @@ class SandboxState:
         events, replies = change.events.mirrored, change.replies.mirrored
         self._change(parts, change.merchants_before, events, change.raised_before, replies)
         self._exchange(step.timers_set, step.timers_fired)
-        self.timers_last = step.timers_before
+        self.timers_set = step.timers_before
         if step.settings is not None:
             self.settings = step.settings_before
         self.clock, self.position, self.step = step.clock_before, step.position_before, step.number - 1
@@ -112,7 +118,7 @@ class SandboxState:
             self.events.popleft()
         self.events.extendleft(reversed(events.oldest_after))
         self.events.extend(events.newest_after)
-        self.raised = raised
+        self.events_raised = raised
         for key, _ in (*replies.oldest_before, *replies.newest_before):
             self.replies.pop(key, None)
         for key, saved in reversed(replies.oldest_after):
@@ -209,10 +215,10 @@ def build(sandbox: Sandbox, state: SandboxState, secret: bytes, clock: ClockStat
     sandbox.home = state.home
     sandbox.settings = state.settings or sandbox.settings
     sandbox.first_settings = state.first_settings or sandbox.first_settings
-    sandbox.events = EventLog.of(state.events, state.raised)
+    sandbox.events = EventLog.of(state.events, state.events_raised)
     for timer in state.timers.values():
         sandbox.timers.put(timer)
-    sandbox.timers.last = state.timers_last
+    sandbox.timers.last = state.timers_set
     for key, saved in state.replies.items():
         sandbox.replies.put(key, saved)
     public_key, private_key = pair_of(secret, sandbox.seed, MAIN_ID, sandbox.name)

@@ -12,12 +12,12 @@ import orjson
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..files.state import SandboxState, Snapshot, capture
+from ..files.writing import chunks_of
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import BackgroundWorker
 from ..sandboxes.entry import Entry, too_many
 from . import store as sql
-from .chunks import chunks_of
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
 from .opening import Opener
 from .rows import Damage, KeptSnapshot, KeptState, StoreError
