@@ -73,7 +73,7 @@ def create_app(settings: Settings | None = None) -> Application:
     settings = settings or Settings()
     # Connexion logs every operation that it adds.
     logging.getLogger("connexion").setLevel(logging.WARNING)
-    document, control, shipped = _contracts(settings.overlays)
+    document, control, shipped = contracts(settings.overlays)
     store = None if settings.store is None else _opened(settings.store, settings)
     try:
         return _served(settings, document, control, shipped, store)
@@ -85,8 +85,11 @@ def create_app(settings: Settings | None = None) -> Application:
         raise
 
 
-def _contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | None]:
-    """The contract with its overlays, the control contract, and the contract without overlays if there are any."""
+def contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | None]:
+    """The contract with overlays, the control contract, and the contract without them. Raises ContractError.
+
+    Without overlays the last one is None, and nothing is checked.
+    """
     folder = data_dir("openapi")
     if not overlays:
         document, control = map(Document, bundle.contracts(folder))

@@ -127,9 +127,8 @@ def check(overlays: tuple[Path, ...]) -> None:
     Exit code 1 for faults that stop the start, and for others, such as an event that nothing raises or a broken link.
     An example that does not fit its schema is a warning.
     """
-    from ..app import create_app, data_dir
-    from ..contract import bundle, checks, compatibility
-    from ..contract.document import Document
+    from ..app import contracts, create_app
+    from ..contract import bundle, checks
     from ..contract.formats import formats
     from ..contract.source import ContractError
     from ..domain.documents import is_document_here, is_document_unchecked
@@ -138,12 +137,10 @@ def check(overlays: tuple[Path, ...]) -> None:
 
     warnings: list[str] = []
     try:
-        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
-        control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
-        shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml"))
-        with bundle.naming(overlays, shipped.raw):
+        document, control, shipped = contracts(overlays)
+        if shipped is None:  # else that is done
+            shipped = document
             checks.check(document)
-            compatibility.check(document, shipped)
         checks.check(control)
         counts = {
             "operations": len(document.operations),

@@ -178,8 +178,19 @@ def command() -> str:
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """The options that were given, as a body or a query."""
-    return {name: value for name, value in options.items() if value is not None}
+    """The options that were given, as a body or a query; a flag that is not set is none."""
+    return {name: value for name, value in options.items() if value is not None and value is not False}
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 verb = partial(click.command, context_settings=SETTINGS)
@@ -210,10 +221,7 @@ def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
             with Target(server, sandbox, headers, as_json=as_json) as target:
                 return command(target, **others)
 
-        decorated: Any = called
-        for option in reversed((*options, json_option)):
-            decorated = option(decorated)
-        return decorated  # type: ignore[no-any-return]
+        return with_options(*options, json_option)(called)  # type: ignore[return-value]
 
     return decorate
 

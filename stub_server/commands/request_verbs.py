@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
@@ -16,12 +16,14 @@ from .options import (
     SETTINGS,
     Number,
     asks_sandbox,
+    given,
     json_text,
     output_option,
     printable,
     read_file,
     table,
     verb,
+    with_options,
     write_download,
 )  # fmt: skip
 
@@ -39,7 +41,7 @@ _WARNINGS = {
     "path_as_name": 'a member of a body is called like its path ($.a.b): write it nested, as {"a": {"b": …}}.',
     "oldest_requests_forgotten": "the journal is full (--journal): requests that it has deleted are not counted.",
 }
-_FILTERS = (
+_filters = with_options(
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
     click.option("--method", metavar="METHOD", help="Only requests of this method."),
     click.option("--path", metavar="GLOB", help="Only requests whose path matches, without the sandbox's prefix."),
@@ -51,15 +53,8 @@ _FILTERS = (
     click.option("--contains", metavar="TEXT", help="Only with this text in path, query or a body."),
     click.option("--control", is_flag=True, help="Also requests to the control surface."),
 )
+"""The options that select requests, by the names of the query."""
 Body = dict[str, Any]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _filters(command: F) -> F:
-    """The options that select requests, by the names of the query."""
-    for option in reversed(_FILTERS):
-        command = option(command)
-    return command
 
 
 @click.group(context_settings=SETTINGS, short_help="List, show, verify and delete requests.")
@@ -78,7 +73,7 @@ def list_requests(target: Target, limit: int, **filters: Any) -> None:
     """List requests, the newest first."""
     found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
     for page in count(1):
-        query = _query(filters) | {"limit": min(limit, _PAGE), "page": page}
+        query = given(**filters) | {"limit": min(limit, _PAGE), "page": page}
         answer = target.control("GET", "/requests", params=query)
         found |= {request["id"]: request for request in answer["requests"]}
         if len(found) >= limit or not answer["pagination"]["has_next"]:
@@ -111,7 +106,7 @@ def show_request(target: Target, ident: str) -> None:
 @asks_sandbox
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    file = target.download("/requests.har", _query(filters), _HAR)
+    file = target.download("/requests.har", given(**filters), _HAR)
     done = write_download(target.sandbox, file, output, "har")
     if done is not None:
         target.show(done, f"{done['file']} has the requests of {target.sandbox}, {len(file):,} bytes.")
@@ -173,11 +168,6 @@ def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], boo
         newest = target.control("GET", "/requests", params={"limit": limit})["requests"]
         wanted = next((request["id"] for request in newest if is_wanted(request)), None)
     return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
-
-
-def _query(filters: Mapping[str, Any]) -> Body:
-    """The filters that were given."""
-    return {name: value for name, value in filters.items() if value not in (None, False)}
 
 
 def _read(expected: str) -> Body:

@@ -61,7 +61,7 @@ worlds.name, worlds.hidden = "worlds", True
 @asks_sandbox_as_admin
 def fork(target: Target, name: str | None, step: int | None, deliver: bool, ttl_seconds: int | None) -> None:
     """Copy a sandbox to a new one, called NAME if given. Both change independently from then on."""
-    body = given(name=name, step=step, deliver=deliver or None, ttl_seconds=ttl_seconds)
+    body = given(name=name, step=step, deliver=deliver, ttl_seconds=ttl_seconds)
     answer = target.control("POST", f"/sandboxes/{quote(target.sandbox, safe='')}/fork", json=body)
     made = answer["sandbox"]
     text = f"{made['name']} is a fork of {made['parent']} after step {made['step']}.\n{_how_to_call(made)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from hashlib import sha256
 from io import BytesIO
 from itertools import chain
@@ -182,7 +182,7 @@ def _damaged(reason: str) -> BadFile:
 class Download:
     """A file that is written whole and then read in pieces. Beyond a mebibyte it is on disk.
 
-    After `written` this is an asynchronous iterator of its pieces. Its reader closes it.
+    After `written` its pieces can be read. Its reader closes it.
     """
 
     def __init__(self, among: WeakSet[Download]) -> None:
@@ -197,14 +197,9 @@ class Download:
         self.size = self.file.tell()
         self.file.seek(0)
 
-    def __aiter__(self) -> Download:
-        return self
-
-    async def __anext__(self) -> bytes:
-        piece = self.file.read(_PIECE)
-        if not piece:
-            raise StopAsyncIteration
-        return piece
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := self.file.read(_PIECE):
+            yield piece
 
     async def aclose(self) -> None:
         """Release memory and disk."""

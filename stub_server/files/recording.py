@@ -85,7 +85,7 @@ def outline(data: bytes, check: Check | None) -> Outline:
 def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> tuple[Reader, list[Body]]:
     """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
 
-    Every API key gets the half that `private_key` returns. At most `keep` steps are read; with `anew` the file has no
+    Every API key gets the private half of `pair_of`. At most `keep` steps are read; with `anew` the file has no
     secrets. Raises BadFile.
     """
     reader, outside = Reader(_renewed(secret, anew=anew), keep, fitting), list[Body]()
@@ -100,11 +100,6 @@ def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, a
     except Unreadable as error:
         raise BadFile("damaged", f"The file is damaged: {error}.") from None
     return reader, outside
-
-
-def private_key(secret: bytes, seed: int, ident: str, name: str) -> str:
-    """The private half that an API key of a recording has where it is replayed."""
-    return pair_of(secret, seed, ident, name)[1]
 
 
 def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
@@ -125,7 +120,7 @@ def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
 
     def rewrite(state: SandboxState, table: str, record: Record) -> Record:
         if table == "api_keys":
-            return changed(record, {}, {"digest": digest(private_key(secret, state.seed, record.id, state.name))})
+            return changed(record, {}, {"digest": digest(pair_of(secret, state.seed, record.id, state.name)[1])})
         return adopted(secret, state.name, anew=True)(state, table, record) if anew else record
 
     return rewrite

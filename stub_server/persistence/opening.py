@@ -58,7 +58,6 @@ class Opener:
             reasons = "does not fit the contract that is served:", *error.reasons, *advice
             raise StoreError("\n  ".join(reasons)) from None
         sandbox = found.sandbox
-        sandbox.log.refill(found.steps)
         if kept.newest or holder:  # no ids of requests that an earlier process has given
             sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
         sandbox.held_before = SILENT if kept.held is None else kept.held

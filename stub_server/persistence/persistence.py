@@ -188,7 +188,7 @@ class Persistence(Commits):
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
-        if self.is_shared and self.store.lease_is_over:
+        if self.is_shared and self.store.lease_left == 0:
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
             raise unavailable(message, "Send this again in a few seconds.")
 

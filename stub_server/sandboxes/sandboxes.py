@@ -449,7 +449,6 @@ class Sandboxes:
             file, name, self.settings.history, partial(self.factory.carried, name), drop_unfit=drop_unfit
         )
         sandbox = found.sandbox
-        sandbox.log.refill(found.steps)
         for trace in traces_of(found.requests, found.steps, name, keeps_bodies=sandbox.journal.keeps_bodies):
             trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
             sandbox.journal.append(trace)

@@ -47,7 +47,7 @@ def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
     world = inside.app.sandboxes.factory.empty(NAME, reader.state.scenario, reader.state.seed, None)
     build(world, reader.state, inside.app.sandboxes.origin.secret, reader.state.clock)
     world.log.refill(reader.steps)
-    return world, reader.steps
+    return world, list(reader.steps)
 
 
 def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tuple[str, ...], tmp_path: Path) -> None:
