@@ -45,7 +45,8 @@ class Target:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
+        if "_client" in vars(self):  # something was asked
+            self._client.close()
 
     @cached_property
     def _client(self) -> httpx2.Client:
