@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from types import SimpleNamespace
+from typing import IO, NamedTuple
 
 import orjson
 
@@ -172,16 +173,6 @@ _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)
 
 
-class PastCaller(NamedTuple):
-    """Who a caller was, as far as a recording knows."""
-
-    kind: str
-    subject: str
-    merchant_id: str
-    key_id: str | None
-    claims: Body | None
-
-
 def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, keeps_bodies: bool) -> Iterator[Trace]:
     """The requests of a sandbox in their order; `steps` tell what they raised."""
     made = defaultdict[str, list[Step]](list)
@@ -196,7 +187,8 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         )
         trace.operation, trace.is_prefixed = body["operation"], body["prefixed"]
         trace.is_control = body["path"].startswith("/_sandbox")
-        trace.caller = _caller(body["caller"])
+        if body["caller"] is not None:  # as far as a recording knows him
+            trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
         for step in made[trace.id]:
@@ -205,23 +197,10 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
                 r.id for table, r, before in step.puts if before is None and table == "webhook_logs"
             )
         if keeps_bodies:
-            _keep(trace, body)
+            names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
+            trace.packed = "\n".join((*names, *values)).encode("latin-1")
+            trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")
+            trace.body = body["body"].encode("latin-1") or None
+            trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
         trace.size = _OVERHEAD + len(trace.packed) + len(trace.body or b"") + len(trace.sent) + trace.length
         yield trace
-
-
-def _keep(trace: Trace, body: Body) -> None:
-    """Add the messages to a trace."""
-    names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
-    trace.packed = "\n".join((*names, *values)).encode("latin-1")
-    trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")
-    trace.body = body["body"].encode("latin-1") or None
-    trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
-
-
-def _caller(body: Any) -> PastCaller | None:
-    if body is None:
-        return None
-    return PastCaller(
-        body["kind"], body.get("subject", ""), body.get("merchant_id", ""), body["key_id"], body["claims"]
-    )
