@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from .console.sessions import Sessions
 from .contract import bundle, checks, compatibility
 from .contract.converting import Converter
 from .contract.document import Document
-from .contract.formats import Formats, formats
+from .contract.formats import formats
 from .contract.schema import ContractViolation, Schemas
 from .contract.source import METHODS, ContractError, read
 from .delivery.courier import Courier
@@ -29,7 +30,6 @@ from .explain import live_examples
 from .explain.explaining import Explainer
 from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
-from .files.package import MOST_BYTES, BadFile
 from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
 from .http.application import Application
 from .http.context import RequestContext
@@ -73,26 +73,10 @@ def create_app(settings: Settings | None = None) -> Application:
     settings = settings or Settings()
     # Connexion logs every operation that it adds.
     logging.getLogger("connexion").setLevel(logging.WARNING)
-    folder, shipped = data_dir("openapi"), None
-    if not settings.overlays:
-        document, control = map(Document, bundle.contracts(folder))
-    else:
-        read_once = cache(read)  # the contracts share files
-        document = Document(bundle.load(folder / "openapi.yaml", settings.overlays, read_once))
-        control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
-        shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
-        with bundle.naming(settings.overlays, shipped.raw):
-            checks.check(document)
-            compatibility.check(document, shipped)
-            handlers = Handlers(document, OPERATIONS)
-            for operation in document.operations.values():
-                if (handler := handlers.function(operation)) is not None:
-                    check_fit(operation, handler)
-    known = formats(is_document_here, is_document_unchecked)
-    schemas = Schemas(document.raw, known)
+    document, control, shipped = contracts(settings.overlays)
     store = None if settings.store is None else _opened(settings.store, settings)
     try:
-        return _served(settings, document, control, shipped, schemas, known, store)
+        return _served(settings, document, control, shipped, store)
     except BaseException as error:
         if store is not None:
             store.close()
@@ -101,16 +85,35 @@ def create_app(settings: Settings | None = None) -> Application:
         raise
 
 
+def contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | None]:
+    """The contract with overlays, the control contract, and the contract without them. Raises ContractError.
+
+    Without overlays the last one is None, and nothing is checked.
+    """
+    folder = data_dir("openapi")
+    if not overlays:
+        document, control = map(Document, bundle.contracts(folder))
+        return document, control, None
+    read_once = cache(read)  # the contracts share files
+    document = Document(bundle.load(folder / "openapi.yaml", overlays, read_once))
+    control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
+    shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
+    with bundle.naming(overlays, shipped.raw):
+        checks.check(document)
+        compatibility.check(document, shipped)
+        handlers = Handlers(document, OPERATIONS)
+        for operation in document.operations.values():
+            if (handler := handlers.function(operation)) is not None:
+                check_fit(operation, handler)
+    return document, control, shipped
+
+
 def _served(
-    settings: Settings,
-    document: Document,
-    control: Document,
-    shipped: Document | None,
-    schemas: Schemas,
-    known: Formats,
-    store: Store | None,
+    settings: Settings, document: Document, control: Document, shipped: Document | None, store: Store | None
 ) -> Application:
     """The server of these contracts and of the sandboxes in the store."""
+    known = formats(is_document_here, is_document_unchecked)
+    schemas = Schemas(document.raw, known)
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, wall_seconds)
@@ -122,8 +125,7 @@ def _served(
     origin = Origin(rules, seeding, settings, secret, random)
     try:
         persistence = Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.worker)
-        restored = None if settings.restore is None else partial(_file, settings.restore)
-        sandboxes = Sandboxes(origin, courier.ring, persistence, restored)
+        sandboxes = Sandboxes(origin, courier.ring, persistence)
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
@@ -227,15 +229,6 @@ def _opened(path: Path | str, settings: Settings) -> Store:
         return postgres.PostgresStore(path, settings.host, settings.port)
     takeover.prepare(path, salvage=settings.salvage)
     return sqlite.SqliteStore(path, always=settings.sync == "always")
-
-
-def _file(path: Path) -> bytes:
-    """The bytes of a file. Raises BadFile for a device or pipe, and for a file that is too large."""
-    if not path.is_file():
-        raise BadFile("foreign", "It is not a regular file.")
-    if path.stat().st_size > MOST_BYTES:
-        raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
-    return path.read_bytes()
 
 
 def _console(document: Document, control: Document, settings: Settings, sessions: Sessions) -> Any:

@@ -25,12 +25,16 @@ def show(app: Application, settings: Settings, console: Console) -> None:
     clock = f"clock frozen at {iso(state.now)}" if state.frozen else "clock running"
     if not state.frozen and state.offset:
         clock += f", at {iso(sandbox.clock.now)}"
+    by_command = ""
+    if settings.secret is None and settings.loopback:
+        seed = "" if settings.seed == Settings().seed else f" --seed {settings.seed}"
+        by_command = f"{command()} token{seed}, or "
     facts = [
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("data", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
         ("API key", key),
-        ("token", f"{_token(settings)}{url}{CONTROL}/credentials"),
+        ("token", f"{by_command}{url}{CONTROL}/credentials"),
         ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
     ]
     if url != LOCAL:
@@ -50,14 +54,6 @@ def show(app: Application, settings: Settings, console: Console) -> None:
     ]
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
-
-
-def _token(settings: Settings) -> str:
-    """The command that prints a token, where one does."""
-    if settings.secret is not None or not settings.loopback:
-        return ""
-    seed = "" if settings.seed == Settings().seed else f" --seed {settings.seed}"
-    return f"{command()} token{seed}, or "
 
 
 def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:

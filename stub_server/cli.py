@@ -178,7 +178,7 @@ def serve(
         secret=jwt_secret.encode() if jwt_secret else None,
     )
     try:
-        (serving.serve_reloading if reload else serving.serve)(settings)
+        serving.serve(settings, reloads=reload)
     except serving.CannotServe as error:
         raise Unusable(str(error)) from None
     finally:

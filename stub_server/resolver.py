@@ -53,7 +53,11 @@ class Handlers(Resolver):
 
     def handler(self, operation: Operation) -> Callable[..., Any]:
         """The handler of an operation, or one that raises NotBuilt."""
-        return self.function(operation) or _not_built(operation.id)
+
+        def not_built(*_: Any, **__: Any) -> Any:
+            raise NotBuilt(f"The contract lists {operation.id}, but this sandbox has no behaviour for it.")
+
+        return self.function(operation) or not_built
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
         """The handler of an operation, or None."""
@@ -66,13 +70,6 @@ class Handlers(Resolver):
             return None
         found: Callable[..., Any] | None = getattr(module, snake(operation.id), None)
         return found
-
-
-def _not_built(ident: str) -> Callable[..., Any]:
-    def handler(*_: Any, **__: Any) -> Any:
-        raise NotBuilt(f"The contract lists {ident}, but this sandbox has no behaviour for it.")
-
-    return handler
 
 
 def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:

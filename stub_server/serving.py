@@ -46,30 +46,27 @@ class CannotServe(Exception):
     """The server cannot start with these settings. The message names place and reason."""
 
 
-def serve(settings: Settings) -> None:
-    """Serve until interrupted. Raises CannotServe."""
-    allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
-    with listen(settings) as listener:
-        settings = with_port(settings, listener)
-        _start(settings, listener)
+def serve(settings: Settings, *, reloads: bool = False) -> None:
+    """Serve until interrupted. Raises CannotServe.
 
-
-def serve_reloading(settings: Settings) -> None:
-    """Serve in a process of its own, and in a new one whenever contract, fixtures, overlays or code change.
-
-    The socket stays open: a request during a restart waits instead of failing.
+    With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays or code
+    change. The socket stays open: a request during a restart waits instead of failing.
     """
-    from watchfiles import PythonFilter, run_process
-
     allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
-    watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
     with listen(settings) as listener:
         settings = with_port(settings, listener)
+        if not reloads:
+            _start(settings, listener)
+            return
+        from watchfiles import PythonFilter, run_process
+
+        watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
+        suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
         run_process(
             *watched,
             target=_serve_here,
             args=(settings, listener),
-            watch_filter=PythonFilter(extra_extensions=(".yaml", ".yml", ".json", ".html", ".css", ".js")),
+            watch_filter=PythonFilter(extra_extensions=suffixes),
         )
 
 
@@ -149,14 +146,12 @@ def allow_files(connections: int, *, forwards: bool = False) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise CannotServe(
-            f"--max-connections {connections} needs {needed} open files, and {hard} are allowed (ulimit -n)."
-        )
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-    except (OSError, ValueError) as error:  # the kernel has a limit of its own
-        raise CannotServe(f"--max-connections {connections} needs {needed} open files: {error}.") from None
+    except (OSError, ValueError):  # beyond the hard limit, or one of the kernel's own
+        most = "fewer" if hard == resource.RLIM_INFINITY else hard
+        message = f"--max-connections {connections} needs {needed} open files, and {most} are allowed (ulimit -n)."
+        raise CannotServe(message) from None
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -223,7 +218,7 @@ class _Server(uvicorn.Server):
     def __init__(self, app: Application, settings: Settings, ready_file: ReadyFile | None) -> None:
         super().__init__(uvicorn_config(app, Limits(connections=settings.max_connections)))
         self._app, self._settings, self._ready_file, self.stopped_by = app, settings, ready_file, ""
-        self._idleness: Idleness | None = None
+        self._used = monotonic()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and show the ready file."""
@@ -231,15 +226,23 @@ class _Server(uvicorn.Server):
         if self._ready_file is not None:
             self._ready_file.show()
         if self._settings.stop_after_idle is not None:
-            self._idleness = Idleness(self._settings.stop_after_idle)
-            self._app.server.listeners.append(self._idleness)
+            self._used = monotonic()
+            self._app.server.listeners.append(self._note_use)
+
+    def _note_use(self, trace: Trace, warnings: Sequence[str]) -> None:
+        if trace.path not in ABOUT_THE_SERVER:  # health checks and the like are no use
+            self._used = monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """Stop a server that nobody uses, as SIGTERM does."""
-        connections: Iterable[HttpProtocol] = self.server_state.connections  # type: ignore[assignment]
-        if self._idleness is not None and self._idleness.is_over(connections):
-            self._idleness, self.stopped_by = None, "idle"
-            self.handle_exit(signal.SIGTERM, None)
+        """Stop a server that nobody uses, as SIGTERM does. A request or stream that goes on is use."""
+        limit = self._settings.stop_after_idle
+        if limit is not None and monotonic() - self._used >= limit and not self.stopped_by:
+            connections: Iterable[HttpProtocol] = self.server_state.connections  # type: ignore[assignment]
+            if any(connection.waits_for()[0] not in IDLE for connection in connections):
+                self._used = monotonic()
+            else:
+                self.stopped_by = "idle"
+                self.handle_exit(signal.SIGTERM, None)
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -254,27 +257,6 @@ class _Server(uvicorn.Server):
             return
         server.closing.set()
         super().handle_exit(sig, frame)
-
-
-class Idleness:
-    """Whether nobody has used the server for a time. Health checks and the like are no use."""
-
-    def __init__(self, seconds: int) -> None:
-        self._seconds, self._since = seconds, monotonic()
-
-    def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        """Note a request that has ended."""
-        if trace.path not in ABOUT_THE_SERVER:
-            self._since = monotonic()
-
-    def is_over(self, connections: Iterable[HttpProtocol]) -> bool:
-        """Whether the time has passed. A request or stream that goes on begins it anew."""
-        if monotonic() - self._since < self._seconds:
-            return False
-        if any(connection.waits_for()[0] not in IDLE for connection in connections):
-            self._since = monotonic()
-            return False
-        return True
 
 
 def calm_collector() -> None:

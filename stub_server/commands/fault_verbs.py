@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
-from .options import SETTINGS, Target, asks_sandbox, json_text, printable
+from .options import SETTINGS, asks_sandbox, json_text, printable
+
+if TYPE_CHECKING:
+    from .running_server import Target
 
 Rule = dict[str, Any]
 
@@ -26,7 +29,7 @@ def faults() -> None:
 @asks_sandbox
 def list_rules(target: Target) -> None:
     """List the rules, newest first."""
-    found = target.ask(lambda running: running.every("/faults", "faults"))
+    found = target.every("/faults", "faults")
     target.show(found, "\n".join(map(_line, found["faults"])) or "There is no fault rule.")
 
 
@@ -35,8 +38,8 @@ def list_rules(target: Target) -> None:
 @asks_sandbox
 def add_rule(target: Target, rule: str) -> None:
     """Add a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
-    body = _read(sys.stdin.read() if rule == "-" else rule)
-    made = target.ask(lambda running: running.control("POST", "/faults", json=body), may_be_new=True)
+    target.may_be_new = True
+    made = target.control("POST", "/faults", json=_read(sys.stdin.read() if rule == "-" else rule))
     target.show(made, _line(made["fault"]))
 
 
@@ -48,8 +51,7 @@ def delete_rule(target: Target, ident: str | None, everything: bool) -> None:
     """Delete the rule with ID, or every rule."""
     if (ident is None) != everything:
         raise click.UsageError("Name one rule, or give --all.")
-    path = "/faults" if ident is None else f"/faults/{quote(ident, safe='')}"
-    target.ask(lambda running: running.control("DELETE", path))
+    target.control("DELETE", "/faults" if ident is None else f"/faults/{quote(ident, safe='')}")
     target.show({"deleted": ident or "all"}, f"Deleted {ident or 'every rule'}.")
 
 

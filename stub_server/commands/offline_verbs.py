@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 import click
 
 from .options import Number, Unusable, json_option, of_overlays, sandbox_name, verb
 
+if TYPE_CHECKING:
+    from ..contract.document import Document
+    from ..kernel.record import Body
+
 _EVERYTHING = "*"
+_NARROWEST, _WIDEST = 60, 100  # characters of a line of the report
+_LABEL = 26
 TOOLS: Mapping[str, Sequence[str]] = {
     "compose": ["compose"],
     "github-actions": ["github-actions"],
@@ -119,9 +127,8 @@ def check(overlays: tuple[Path, ...]) -> None:
     Exit code 1 for faults that stop the start, and for others, such as an event that nothing raises or a broken link.
     An example that does not fit its schema is a warning.
     """
-    from ..app import create_app, data_dir
-    from ..contract import bundle, checks, compatibility
-    from ..contract.document import Document
+    from ..app import contracts, create_app
+    from ..contract import bundle, checks
     from ..contract.formats import formats
     from ..contract.source import ContractError
     from ..domain.documents import is_document_here, is_document_unchecked
@@ -130,12 +137,10 @@ def check(overlays: tuple[Path, ...]) -> None:
 
     warnings: list[str] = []
     try:
-        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
-        control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
-        shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml"))
-        with bundle.naming(overlays, shipped.raw):
+        document, control, shipped = contracts(overlays)
+        if shipped is None:  # else that is done
+            shipped = document
             checks.check(document)
-            compatibility.check(document, shipped)
         checks.check(control)
         counts = {
             "operations": len(document.operations),
@@ -170,7 +175,6 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
     """Print what the source document does not show and how it was decided, operation by operation."""
     import orjson
 
-    from .. import report
     from ..app import data_dir
     from ..contract import bundle
     from ..contract.assumptions import assumptions_of
@@ -185,6 +189,71 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
     if as_json:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
-    width = get_terminal_size((report.WIDEST, 24)).columns
-    for line in report.lines(found, document, width, every_field=every_field):
+    width = get_terminal_size((_WIDEST, 24)).columns
+    for line in _report_lines(found, document, width, every_field=every_field):
         click.echo(line)
+
+
+def _report_lines(report: Body, document: Document, width: int, *, every_field: bool) -> Iterator[str]:
+    """The report of `/_sandbox/assumptions` for people, operation by operation. Lines have at most `width` characters.
+
+    Without `every_field` fields are only counted.
+    """
+    width = min(max(width, _NARROWEST), _WIDEST)
+    entries: list[Body] = report["assumptions"]
+    fields = _by_schema(entries)
+    total = len(document.operations)
+    head = f"{report['total']} entries; {report['documented_operations']} of {total} operations are documented in full."
+    more = "" if every_field else " Of the fields only the number: --all shows each."
+    yield from textwrap.wrap(f"{head}{more} An overlay corrects what is wrong.", width)
+    for name, operation in document.operations.items():
+        yield ""
+        yield f"{name} ({operation.tag})"
+        for entry in entries:
+            if entry["kind"] == "operation" and entry["subject"] == name:
+                yield from _row(entry["id"].rpartition(".")[2], entry["text"], width)
+        mine = {schema: rows for schema, rows in fields.items() if rows[0]["operations"][:1] == [name]}
+        yield from _fields(mine, width, every_field=every_field)
+    loose = {schema: rows for schema, rows in fields.items() if not rows[0]["operations"]}
+    if loose:
+        yield from ("", "Refusals, and what webhooks receive")
+        yield from _fields(loose, width, every_field=every_field)
+    for kind, title in (("contradiction", "Contradictions of the source document"), ("limitation", "Limits")):
+        yield from ("", title)
+        for entry in entries:
+            if entry["kind"] == kind:
+                yield from _row(entry["id"], entry["text"], width)
+
+
+def _by_schema(entries: list[Body]) -> dict[str, list[Body]]:
+    """The entries about fields by the named schema that has them, members of members with it."""
+    found: dict[str, list[Body]] = {}
+    for entry in entries:
+        if entry["kind"] == "property":
+            found.setdefault(entry["id"].partition(".")[0], []).append(entry)
+    return found
+
+
+def _fields(schemas: dict[str, list[Body]], width: int, *, every_field: bool) -> Iterator[str]:
+    if not every_field:
+        if schemas:
+            yield from _row("fields", ", ".join(f"{name} {len(rows)}" for name, rows in schemas.items()), width)
+        return
+    for name, rows in schemas.items():
+        used = rows[0]["operations"][1:]
+        yield from textwrap.wrap(
+            f"{name}, also of {', '.join(used)}" if used else name, width, initial_indent="  ", subsequent_indent="    "
+        )
+        for entry in rows:
+            yield from _row("  " + entry["id"].partition(".")[2], entry["text"], width)
+
+
+def _row(label: str, text: str, width: int) -> Iterator[str]:
+    """A label with its text beside it, or below it when the label is too long."""
+    indent = " " * (_LABEL + 2)
+    first = f"  {label:<{_LABEL - 1}} "
+    if len(label) >= _LABEL:
+        yield f"  {label}"
+        first = indent
+    # Names are not broken at hyphens, so that they can be searched for.
+    yield from textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,16 +1,13 @@
-"""What verbs share: options and their types, errors with exit codes, printing, and the server that a verb asks."""
+"""What verbs share: options and their types, errors with exit codes, printing, and files."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-if TYPE_CHECKING:
-    from .running_server import RunningServer
 
 LOCAL = "http://127.0.0.1:4600"
 _NAMES = ("stub-server", "stub")
@@ -144,56 +141,14 @@ def write_private(file: Path, data: bytes) -> None:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
 
 
-# -- the running server
+def write_download(sandbox: str, data: bytes, output: Path | None, ending: str) -> dict[str, Any] | None:
+    """Write a file of a sandbox. Returns what a verb shows of it; None for standard output. Raises Unusable."""
+    file = output or Path(f"{sandbox}.{ending}")
+    write_private(file, data)
+    return None if str(file) == "-" else {"sandbox": sandbox, "file": str(file), "bytes": len(data)}
 
 
-class Target(NamedTuple):
-    """The server and the sandbox that a verb asks, the header with the key, and how the verb prints."""
-
-    server: str
-    sandbox: str
-    headers: Mapping[str, str]
-    as_json: bool
-
-    @property
-    def flags(self) -> str:
-        """The flags with which another command asks the same sandbox, with a space before each."""
-        return flags_of(self.server, self.sandbox)
-
-    def run(self, call: Callable[[RunningServer], Awaitable[Any]], *, may_be_new: bool = False) -> Any:
-        """Ask the server. Unless it `may_be_new`, the sandbox must exist. Raises Away and Refused of the client."""
-        import asyncio
-
-        from .running_server import RunningServer
-
-        async def asked() -> Any:
-            async with RunningServer(self.server, self.sandbox, self.headers) as running:
-                if not may_be_new:
-                    await running.check_sandbox()
-                return await call(running)
-
-        return asyncio.run(asked())
-
-    def ask(self, call: Callable[[RunningServer], Awaitable[Any]], *, may_be_new: bool = False) -> Any:
-        """The same, and a refusal ends the command with 1, a server that is away with 2."""
-        from .running_server import Away, Refused
-
-        try:
-            return self.run(call, may_be_new=may_be_new)
-        except Refused as error:
-            reasons = error.reasons if len(error.reasons) > 1 else ()
-            raise Refusing("\n  ".join([str(error), *reasons])) from None
-        except Away as error:
-            raise Unusable(str(error)) from None
-
-    def show(self, answer: Any, text: str) -> None:
-        """Print an answer as JSON, or its text for people."""
-        show(answer, text, as_json=self.as_json)
-
-    def control(self, text: Callable[[Any], str], method: str, path: str, **options: Any) -> None:
-        """Ask the control surface, and print the answer or the text that is made of it."""
-        answer = self.ask(lambda running: running.control(method, path, **options))
-        self.show(answer, text(answer))
+# -- how the command is called
 
 
 def flags_of(server: str, sandbox: str) -> str:
@@ -223,8 +178,19 @@ def command() -> str:
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """The options that were given, as a body or a query."""
-    return {name: value for name, value in options.items() if value is not None}
+    """The options that were given, as a body or a query; a flag that is not set is none."""
+    return {name: value for name, value in options.items() if value is not None and value is not False}
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 verb = partial(click.command, context_settings=SETTINGS)
@@ -247,15 +213,15 @@ def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
             control_key: str | None = None,
             **others: Any,
         ) -> Any:
+            from .running_server import Target
+
             headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
             if control_key is not None:
                 headers = {"X-Sandbox-Control-Key": control_key}
-            return command(Target(server, sandbox, headers, as_json), **others)
+            with Target(server, sandbox, headers, as_json=as_json) as target:
+                return command(target, **others)
 
-        decorated: Any = called
-        for option in reversed((*options, json_option)):
-            decorated = option(decorated)
-        return decorated  # type: ignore[no-any-return]
+        return with_options(*options, json_option)(called)  # type: ignore[return-value]
 
     return decorate
 

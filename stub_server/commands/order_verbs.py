@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from time import monotonic
+from time import monotonic, sleep
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
 from ..kernel.text import counted
-from .options import BaseUrl, Target, Unusable, asks_sandbox, asks_server, given, table, verb
+from .options import BaseUrl, asks_sandbox, asks_server, given, table, verb
+
+if TYPE_CHECKING:
+    from .running_server import Target
 
 _UNITS = MappingProxyType({"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"})
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
@@ -20,11 +22,9 @@ _PAUSE = 0.2  # seconds between two questions of `wait`
 _SHOWN = 20
 
 
-def _change_order(target: Target, order: str, change: str, body: dict[str, Any]) -> None:
-    def text(answer: Any) -> str:
-        return f"{answer['order']['code']} is {answer['order']['status']}."
-
-    target.control(text, "POST", f"/orders/{quote(order, safe='')}/{change}", json=body)
+def _change_order(target: Target, order: str, change: str, **body: Any) -> None:
+    answer = target.control("POST", f"/orders/{quote(order, safe='')}/{change}", json=given(**body))
+    target.show(answer, f"{answer['order']['code']} is {answer['order']['status']}.")
 
 
 @verb(short_help="Pay an order in full.")
@@ -32,7 +32,7 @@ def _change_order(target: Target, order: str, change: str, body: dict[str, Any])
 @asks_sandbox
 def pay(target: Target, order: str) -> None:
     """Pay the order with the id ORDER in full."""
-    _change_order(target, order, "pay", {})
+    _change_order(target, order, "pay")
 
 
 @verb(short_help="Expire an unpaid order.")
@@ -40,7 +40,7 @@ def pay(target: Target, order: str) -> None:
 @asks_sandbox
 def expire(target: Target, order: str) -> None:
     """Expire the unpaid order with the id ORDER."""
-    _change_order(target, order, "expire", {})
+    _change_order(target, order, "expire")
 
 
 @verb(short_help="Fail the payment of an order.")
@@ -49,7 +49,7 @@ def expire(target: Target, order: str) -> None:
 @asks_sandbox
 def fail(target: Target, order: str, code: str | None) -> None:
     """Fail the payment of the order with the id ORDER."""
-    _change_order(target, order, "fail", given(code=code))
+    _change_order(target, order, "fail", code=code)
 
 
 @verb(short_help="Refund an order, or a part of it.")
@@ -58,7 +58,7 @@ def fail(target: Target, order: str, code: str | None) -> None:
 @asks_sandbox
 def refund(target: Target, order: str, amount: float | None) -> None:
     """Refund the order with the id ORDER: what is left of it, or a part."""
-    _change_order(target, order, "refund", given(amount=amount))
+    _change_order(target, order, "refund", amount=amount)
 
 
 @verb(short_help="Dispute a payment, or resolve a dispute.")
@@ -69,13 +69,12 @@ def refund(target: Target, order: str, amount: float | None) -> None:
 @asks_sandbox
 def dispute(target: Target, order: str, amount: float | None, reason: str | None, outcome: str | None) -> None:
     """Dispute the payment of the order with the id ORDER, or resolve its dispute."""
-    opening = given(amount=amount, reason=reason)
     if outcome is None:
-        _change_order(target, order, "dispute", opening)
-    elif opening:
-        raise click.UsageError("Give --outcome without --amount and --reason, which are those of the open dispute.")
+        _change_order(target, order, "dispute", amount=amount, reason=reason)
+    elif amount is None and reason is None:
+        _change_order(target, order, "dispute/resolve", outcome=outcome)
     else:
-        _change_order(target, order, "dispute/resolve", {"outcome": outcome})
+        raise click.UsageError("Give --outcome without --amount and --reason, which are those of the open dispute.")
 
 
 @verb(short_help="Show or advance the clock of a sandbox.")
@@ -83,20 +82,16 @@ def dispute(target: Target, order: str, amount: float | None, reason: str | None
 @asks_sandbox
 def clock(target: Target, what: tuple[str, ...]) -> None:
     """Show the clock of a sandbox, or advance it by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
-
-    def shown(answer: Any) -> str:
-        return f"The clock shows {answer['now']} and {'stands still' if answer['frozen'] else 'runs'}."
-
-    def advanced(answer: Any) -> str:
-        text = f"The clock shows {answer['now']}. {counted(len(answer['fired']), 'job')} ran on the way."
-        return text if answer["complete"] else f"{text} Deliveries are still on their way."
-
     if not what:
-        target.control(shown, "GET", "/clock")
+        answer = target.control("GET", "/clock")
+        text = f"The clock shows {answer['now']} and {'stands still' if answer['frozen'] else 'runs'}."
     elif len(what) == 2 and what[0] == "advance":
-        target.control(advanced, "POST", "/clock/advance", json=_span(what[1]))
+        answer = target.control("POST", "/clock/advance", json=_span(what[1]))
+        text = f"The clock shows {answer['now']}. {counted(len(answer['fired']), 'job')} ran on the way."
+        text += "" if answer["complete"] else " Deliveries are still on their way."
     else:
         raise click.UsageError("Write clock, or clock advance 30d.")
+    target.show(answer, text)
 
 
 def _span(text: str) -> dict[str, Any]:
@@ -117,11 +112,8 @@ def _span(text: str) -> dict[str, Any]:
 @asks_sandbox
 def reset(target: Target, scenario: str | None, seed: int | None, now: str | None) -> None:
     """Restore the seeded state of a sandbox. Everything else in it is deleted."""
-
-    def text(answer: Any) -> str:
-        return f"Reset to the scenario {answer['scenario']}, seed {answer['seed']}, at {answer['now']}."
-
-    target.control(text, "POST", "/reset", json=given(scenario=scenario, seed=seed, now=now))
+    answer = target.control("POST", "/reset", json=given(scenario=scenario, seed=seed, now=now))
+    target.show(answer, f"Reset to the scenario {answer['scenario']}, seed {answer['seed']}, at {answer['now']}.")
 
 
 @verb()
@@ -129,12 +121,7 @@ def reset(target: Target, scenario: str | None, seed: int | None, now: str | Non
 @asks_sandbox
 def orders(target: Target, status: str | None) -> None:
     """List the newest orders of a sandbox."""
-
-    async def listed(running: Any) -> Any:
-        token = (await running.control("GET", "/credentials"))["jwt"]
-        return await running.api(token, "/v2/orders", params=given(limit=str(_SHOWN), status=status))
-
-    answer = target.ask(listed)
+    answer = target.api("/v2/orders", params=given(limit=str(_SHOWN), status=status))
     rows = [
         (o["id"], o["code"], o["status"], f"{o['totalAmount']:>10.2f}", o["paymentMethod"], o["customer"]["name"])
         for o in answer["orders"]
@@ -147,28 +134,24 @@ def orders(target: Target, status: str | None) -> None:
 @asks_sandbox
 def events(target: Target, what: tuple[str, ...]) -> None:
     """List the newest events of a sandbox, or send an event of TYPE to its webhooks."""
-
-    def text(answer: Any) -> str:
-        found = [answer["event"]] if what else answer["events"]
-        return table([(event["timestamp"], event["id"], event["type"]) for event in found], empty="No events.")
-
     if not what:
-        target.control(text, "GET", "/events", params={"limit": _SHOWN})
+        answer = target.control("GET", "/events", params={"limit": _SHOWN})
+        found = answer["events"]
     elif len(what) == 2 and what[0] == "trigger":
-        target.control(text, "POST", "/events", json={"type": what[1]})
+        answer = target.control("POST", "/events", json={"type": what[1]})
+        found = [answer["event"]]
     else:
         raise click.UsageError("Write events, or events trigger order.paid.")
+    rows = [(event["timestamp"], event["id"], event["type"]) for event in found]
+    target.show(answer, table(rows, empty="No events."))
 
 
 @verb()
 @asks_sandbox
 def health(target: Target) -> None:
     """Show whether a sandbox is up, its version, data and time."""
-
-    def text(answer: Any) -> str:
-        return f"{answer['sandbox']} is {answer['status']}: {answer['version']}, {answer['scenario']}, {answer['now']}."
-
-    target.control(text, "GET", "/health")
+    up = target.control("GET", "/health")
+    target.show(up, f"{up['sandbox']} is {up['status']}: {up['version']}, {up['scenario']}, {up['now']}.")
 
 
 @verb(short_help="Wait until a server is ready.")
@@ -181,17 +164,13 @@ def wait(target: Target, url: str | None, timeout: float) -> None:
     """Wait until the server at URL, or that of --server, is ready."""
     from .running_server import Away
 
-    if url is not None:
-        target = target._replace(server=url)
-
-    async def ready(running: Any) -> Any:
-        until = monotonic() + timeout
-        while True:
-            try:
-                return await running.control("GET", "/ready")
-            except Away as error:
-                if monotonic() >= until:
-                    raise Unusable(str(error)) from None
-            await asyncio.sleep(_PAUSE)
-
-    target.show(target.ask(ready, may_be_new=True), f"{target.server} is ready.")
+    target.server, until = url or target.server, monotonic() + timeout
+    while True:
+        try:
+            answer = target.control("GET", "/ready")
+            break
+        except Away:
+            if monotonic() >= until:
+                raise
+        sleep(_PAUSE)
+    target.show(answer, f"{target.server} is ready.")

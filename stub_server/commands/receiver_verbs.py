@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from time import sleep
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..kernel.text import counted
-from .options import BaseUrl, Refusing, Target, Unusable, asks_sandbox, given, json_text, printable, verb
+from ..kernel.text import counted, nearest
+from .options import BaseUrl, Unusable, asks_sandbox, given, json_text, printable, verb
 
 if TYPE_CHECKING:
-    from .running_server import RunningServer
+    from .running_server import Target
 
 _WAIT = 25  # seconds that a request waits for an event
 _ATTEMPT = 15.0  # seconds that the receiver has
@@ -35,34 +36,30 @@ def certify(target: Target, url: str, signing_key: str | None, event_type: str |
     the sandbox. These calls change the sandbox, and nobody else should use it meanwhile: choose a separate sandbox
     with --sandbox.
     """
-    from .running_server import Away, Refused
+    from .running_server import Refused
 
-    async def judged(running: RunningServer) -> Any:
-        body = given(event_type=event_type)
+    body = given(event_type=event_type)
+    target.may_be_new = signing_key is not None  # then the receiver needs no webhook
+    try:
         if signing_key is not None:
             body |= {"url": url, "signing_key": signing_key}
             path = "/certify"
         else:
-            path = f"/webhooks/{await _webhook_at(running, url)}/certify"
-        return (await running.control("POST", path, json=body))["certificate"]
-
-    try:  # with a key of its own the receiver is judged in a sandbox that may be new
-        report = target.run(judged, may_be_new=signing_key is not None)
-    except (Away, Refused) as error:
-        raise Unusable(str(error)) from None
+            path = f"/webhooks/{_webhook_at(target, url)}/certify"
+        report = target.control("POST", path, json=body)["certificate"]
+    except Refused as error:
+        raise Unusable(error.message) from None  # the receiver breaks no rule
     target.show(report, _certificate_text(report))
     sys.exit(0 if report["passed"] else 1)
 
 
-async def _webhook_at(running: RunningServer, url: str) -> str:
+def _webhook_at(target: Target, url: str) -> str:
     """The id of the webhook with an address. Raises Unusable."""
-    token = (await running.control("GET", "/credentials"))["jwt"]
-    webhooks = (await running.api(token, "/v2/webhooks", params={"limit": 100}))["webhooks"]
-    for webhook in webhooks:
+    for webhook in target.api("/v2/webhooks", params={"limit": 100})["webhooks"]:
         if webhook["url"] == url:
             return str(webhook["id"])
     raise Unusable(
-        f"no webhook of the sandbox has this address. Register it (POST {running.base}/v2/webhooks), or give the "
+        f"no webhook of the sandbox has this address. Register it (POST {target.base}/v2/webhooks), or give the "
         "receiver's key as --signing-key."
     )
 
@@ -104,77 +101,58 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     """
     import signal
 
-    from .running_server import Away, Refused
+    from .running_server import Refused
 
     if forward_to is None and not show:
         raise click.UsageError("Give --forward-to URL to forward the events, or --print to show them.")
-    patterns = tuple(part.strip() for part in events.split(",") if part.strip())
+    patterns = [part.strip() for part in events.split(",") if part.strip()]
     if not patterns:
         raise click.UsageError("--events names no type.")
-    wanted = _Wanted(patterns, forward_to, show, target.as_json)
-
-    async def followed(running: RunningServer) -> int:
-        listener = _Listener(running, wanted)
-        following = asyncio.current_task()
-        assert following is not None
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError):  # Windows interrupts in another way
-                asyncio.get_running_loop().add_signal_handler(number, following.cancel)
-        with suppress(asyncio.CancelledError):
-            await listener.begin()
-            await listener.follow()
-        return listener.failures
-
+    listener = _Listener(target, patterns, forward_to, shows=show)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        failures = target.run(followed)
-    except (Away, Refused) as error:
-        is_none = isinstance(error, Refused) and error.code == "sandbox_not_found"
-        raise (Refusing if is_none else Unusable)(str(error)) from None
-    sys.exit(1 if failures else 0)
-
-
-class _Wanted(NamedTuple):
-    """The `patterns` of events, where they are sent (None: nowhere), and whether each is shown whole."""
-
-    patterns: tuple[str, ...]
-    forward_to: str | None
-    show: bool
-    as_json: bool
+        listener.begin()
+        listener.follow()
+    except KeyboardInterrupt:
+        sys.exit(1 if listener.failures else 0)
+    except Refused as error:
+        if error.code == "sandbox_not_found":
+            raise
+        raise Unusable(error.message) from None
 
 
 class _Listener:
     """Follows one sandbox. `failures` counts the events that the receiver rejected."""
 
-    def __init__(self, server: RunningServer, wanted: _Wanted) -> None:
+    def __init__(self, target: Target, patterns: Sequence[str], forward_to: str | None, *, shows: bool) -> None:
+        """Without `forward_to` no event is sent; with `shows` each is printed whole."""
         from ..events.sender import Sender
         from ..version import __version__
 
         self.failures = 0
-        self._server, self._wanted = server, wanted
+        self._target, self._patterns, self._forward_to, self._shows = target, patterns, forward_to, shows
         self._sender = Sender(__version__, local=True)
         self._key = self._since = ""
 
-    async def begin(self) -> None:
+    def begin(self) -> None:
         """Take the present position in the feed, and print the signing key. Raises Away, Refused, Unusable."""
         import hashlib
         import hmac
 
         from ..events.signing import new_key
 
-        credentials = await self._server.control("GET", "/credentials")
+        credentials = self._target.control("GET", "/credentials")
         # The same for a sandbox each time, so that a receiver can keep it.
         self._key = new_key(hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256))
-        await self._check_patterns(credentials["jwt"])
-        self._since = (await self._server.control("GET", "/events/feed"))["next"]
-        sandbox, to = credentials["sandbox"], self._wanted.forward_to
-        if self._wanted.as_json:
-            click.echo(json_text({"sandbox": sandbox, "forward_to": to, "signing_key": self._key}))
-        else:
-            signed = f" go to {to}, signed with {self._key}" if to else ""
-            click.echo(f"Events of the sandbox {sandbox}{signed}")
+        self._check_patterns()
+        self._since = self._target.control("GET", "/events/feed")["next"]
+        sandbox, to = credentials["sandbox"], self._forward_to
+        signed = f" go to {to}, signed with {self._key}" if to else ""
+        answer = {"sandbox": sandbox, "forward_to": to, "signing_key": self._key}
+        self._target.show(answer, f"Events of the sandbox {sandbox}{signed}")
 
-    async def follow(self) -> None:
-        """Forward events in their order, until cancelled. Raises Refused."""
+    def follow(self) -> None:
+        """Forward events in their order, until interrupted. Raises Refused."""
         from ..domain.webhooks import listens
         from .running_server import Away
 
@@ -182,12 +160,12 @@ class _Listener:
         while True:
             query = {"since": self._since, "wait_seconds": _WAIT, "limit": 100}
             try:
-                page = await self._server.control("GET", "/events/feed", params=query)
+                page = self._target.control("GET", "/events/feed", params=query)
             except Away:
                 if not is_away:
                     _notice("The server does not answer. Trying again every second.")
                 is_away = True
-                await asyncio.sleep(_PAUSE)
+                sleep(_PAUSE)
                 continue
             if is_away:
                 _notice("The server is back.")
@@ -198,28 +176,29 @@ class _Listener:
                 verb = "is" if page["missed"] == 1 else "are"
                 _notice(f"{counted(page['missed'], 'event')} {verb} no longer stored.")
             for event in page["events"]:
-                if listens(self._wanted.patterns, event["type"]):
-                    await self._handle(event)
+                if listens(self._patterns, event["type"]):
+                    self._handle(event)
             self._since = page["next"]
 
-    async def _check_patterns(self, token: str) -> None:
-        from difflib import get_close_matches
-
-        contract = await self._server.api(token, "/openapi.json")
-        known = contract["components"]["schemas"]["EventPattern"]["enum"]
-        for pattern in self._wanted.patterns:
+    def _check_patterns(self) -> None:
+        known = self._target.api("/openapi.json")["components"]["schemas"]["EventPattern"]["enum"]
+        for pattern in self._patterns:
             if pattern not in known:
-                similar = get_close_matches(pattern, known, 1)
-                hint = f" Did you mean {similar[0]}?" if similar else f" Known are {', '.join(known)}."
+                similar = nearest(pattern, known)
+                hint = f" Did you mean {similar}?" if similar else f" Known are {', '.join(known)}."
                 raise Unusable(f"no event is called {pattern}.{hint}")
 
-    async def _handle(self, event: Event) -> None:
-        status, error, duration = None, None, 0
-        if self._wanted.forward_to is not None:
+    def _handle(self, event: Event) -> None:
+        line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
+        text = f"{event['timestamp']}  {event['type']:<26}"
+        status = error = ms = None
+        if self._forward_to is not None:
             self.failures += 1  # until the event has arrived: an interrupt may end the wait
-            status, error, duration = await self._forward(event, self._wanted.forward_to)
+            status, error, ms = asyncio.run(self._forward(event, self._forward_to))
             self.failures -= error is None
-        click.echo(self._line(event, status, error, duration))
+            text += f"  {status or error}  {ms} ms"
+        line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if self._shows else {})
+        self._target.show(line, text.rstrip() + (f"\n{json_text(event)}" if self._shows else ""))
 
     async def _forward(self, event: Event, to: str) -> tuple[int | None, str | None, int]:
         """Deliver an event, again and again until the receiver accepts a connection."""
@@ -239,16 +218,6 @@ class _Listener:
                 _notice(f"No answer from {to} ({outcome.error}). Trying again every second.")
             is_away = True
             await asyncio.sleep(_PAUSE)
-
-    def _line(self, event: Event, status: int | None, error: str | None, duration: int) -> str:
-        if self._wanted.as_json:
-            line = {"time": event["timestamp"], "type": event["type"], "id": event["id"], "status": status}
-            line |= {"error": error, "ms": duration if self._wanted.forward_to else None}
-            return json_text(line | ({"event": event} if self._wanted.show else {}))
-        text = f"{event['timestamp']}  {event['type']:<26}"
-        if self._wanted.forward_to is not None:
-            text += f"  {status or error}  {duration} ms"
-        return text.rstrip() + (f"\n{json_text(event)}" if self._wanted.show else "")
 
 
 def _notice(text: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
@@ -14,16 +15,20 @@ import click
 from .options import (
     SETTINGS,
     Number,
-    Target,
-    Unusable,
     asks_sandbox,
+    given,
     json_text,
     output_option,
     printable,
+    read_file,
     table,
     verb,
-    write_private,
+    with_options,
+    write_download,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from .running_server import Target
 
 _HAR = "application/har+json"
 _LAST = "last"
@@ -36,7 +41,7 @@ _WARNINGS = {
     "path_as_name": 'a member of a body is called like its path ($.a.b): write it nested, as {"a": {"b": …}}.',
     "oldest_requests_forgotten": "the journal is full (--journal): requests that it has deleted are not counted.",
 }
-_FILTERS = (
+_filters = with_options(
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
     click.option("--method", metavar="METHOD", help="Only requests of this method."),
     click.option("--path", metavar="GLOB", help="Only requests whose path matches, without the sandbox's prefix."),
@@ -48,15 +53,8 @@ _FILTERS = (
     click.option("--contains", metavar="TEXT", help="Only with this text in path, query or a body."),
     click.option("--control", is_flag=True, help="Also requests to the control surface."),
 )
+"""The options that select requests, by the names of the query."""
 Body = dict[str, Any]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _filters(command: F) -> F:
-    """The options that select requests, by the names of the query."""
-    for option in reversed(_FILTERS):
-        command = option(command)
-    return command
 
 
 @click.group(context_settings=SETTINGS, short_help="List, show, verify and delete requests.")
@@ -73,24 +71,19 @@ def requests() -> None:
 @asks_sandbox
 def list_requests(target: Target, limit: int, **filters: Any) -> None:
     """List requests, the newest first."""
-    query = _query(filters)
-
-    async def listed(running: Any) -> Body:
-        found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
-        size, page = min(limit, _PAGE), 1
-        while True:
-            answer = await running.control("GET", "/requests", params={**query, "limit": size, "page": page})
-            found |= {request["id"]: request for request in answer["requests"]}
-            if len(found) >= limit or not answer["pagination"]["has_next"]:
-                return {"requests": list(found.values())[:limit]}
-            page += 1
-
-    answer = target.ask(listed)
+    found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
+    for page in count(1):
+        query = given(**filters) | {"limit": min(limit, _PAGE), "page": page}
+        answer = target.control("GET", "/requests", params=query)
+        found |= {request["id"]: request for request in answer["requests"]}
+        if len(found) >= limit or not answer["pagination"]["has_next"]:
+            break
+    newest = list(found.values())[:limit]
     rows = [
         (r["id"], r["at"], r["method"], r["status"], _cut(printable(r["path"])), r["operationId"], r["code"])
-        for r in answer["requests"]
+        for r in newest
     ]
-    target.show(answer, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
+    target.show({"requests": newest}, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
 
 
 @requests.command("show", context_settings=SETTINGS, short_help="Show a request and its answer.")
@@ -113,12 +106,10 @@ def show_request(target: Target, ident: str) -> None:
 @asks_sandbox
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    file = target.ask(lambda running: running.download("/requests.har", _query(filters), _HAR))
-    to = output or Path(f"{target.sandbox}.har")
-    write_private(to, file)
-    if str(to) != "-":
-        text = f"{to} has the requests of {target.sandbox}, {len(file):,} bytes."
-        target.show({"sandbox": target.sandbox, "file": str(to), "bytes": len(file)}, text)
+    file = target.download("/requests.har", given(**filters), _HAR)
+    done = write_download(target.sandbox, file, output, "har")
+    if done is not None:
+        target.show(done, f"{done['file']} has the requests of {target.sandbox}, {len(file):,} bytes.")
 
 
 @requests.command("verify", context_settings=SETTINGS, short_help="Check the requests against an expectation.")
@@ -131,19 +122,14 @@ def verify_requests(target: Target, expected: str) -> None:
     file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
     operation or a method that does not exist.
     """
-    body = _read(expected)
+    from .running_server import Refused
 
-    async def verified(running: Any) -> Any:
-        from .running_server import Refused
-
-        try:
-            return await running.control("POST", "/requests/verify", json=body)
-        except Refused as error:
-            if error.code != "verification_failed":
-                raise
-            return error.body
-
-    report = target.ask(verified)
+    try:
+        report = target.control("POST", "/requests/verify", json=_read(expected))
+    except Refused as error:
+        if error.code != "verification_failed":
+            raise
+        report = error.body
     for warning in report["warnings"]:
         click.echo(f"Warning: {_WARNINGS.get(warning, warning)}", err=True)
     target.show(report, _report_text(report))
@@ -154,7 +140,7 @@ def verify_requests(target: Target, expected: str) -> None:
 @asks_sandbox
 def clear_requests(target: Target) -> None:
     """Delete every request from the journal. Their changes remain."""
-    target.ask(lambda running: running.control("DELETE", "/requests"))
+    target.control("DELETE", "/requests")
     target.show({"deleted": "all"}, "Every request is deleted.")
 
 
@@ -177,37 +163,20 @@ def explain(target: Target, ident: str) -> None:
 
 def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], bool]) -> Body | None:
     """A request whole, by its id; for `last` the newest one that is wanted, or None."""
-
-    async def ask(running: Any) -> Body | None:
-        wanted: str | None = ident
-        if ident == _LAST:
-            newest = (await running.control("GET", "/requests", params={"limit": limit}))["requests"]
-            wanted = next((request["id"] for request in newest if is_wanted(request)), None)
-        if wanted is None:
-            return None
-        found: Body = await running.control("GET", f"/requests/{quote(wanted, safe='')}")
-        return found
-
-    found: Body | None = target.ask(ask)
-    return found
-
-
-def _query(filters: Mapping[str, Any]) -> Body:
-    """The filters that were given."""
-    return {name: value for name, value in filters.items() if value not in (None, False)}
+    wanted: str | None = ident
+    if ident == _LAST:
+        newest = target.control("GET", "/requests", params={"limit": limit})["requests"]
+        wanted = next((request["id"] for request in newest if is_wanted(request)), None)
+    return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
 
 
 def _read(expected: str) -> Body:
     """The expectation as an object. Raises UsageError if it is none, Unusable for a file that cannot be read."""
+    is_file = expected == "-" or expected.startswith("@")
+    text = read_file(Path(expected.removeprefix("@"))) if is_file else expected
     try:
-        if expected == "-":
-            expected = sys.stdin.read()
-        elif expected.startswith("@"):
-            expected = Path(expected[1:]).read_text(encoding="utf-8")
-        body = json.loads(expected)
+        body = json.loads(text)
         json.dumps(body, ensure_ascii=False, allow_nan=False).encode()  # rejects what cannot be sent as JSON
-    except OSError as error:
-        raise Unusable(f"{expected[1:]}: {error.strerror or error}.") from None
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
@@ -226,7 +195,7 @@ def _request_text(request: Body, flags: str) -> str:
     caller = request["caller"]
     lines = [
         f"{request['method']} {target}",
-        f"answered  {_status(request)} {request['code'] or ''}".rstrip(),
+        f"answered  {request['status'] or '-'} {request['code'] or ''}".rstrip(),
         f"id        {request['id']}",
         f"at        {request['at']}, received {request['received_at']}, {request['duration_us']} µs",
         f"caller    {'nobody' if caller is None else caller['kind'] + ' ' + caller['subject']}",
@@ -286,10 +255,6 @@ def _explanation_text(request: Body) -> str:
         arrow = now if change["from"] is None else f"{was} → {now}"
         lines.append(f"{'changes' if number == 0 else '':<9} {change['where']}: {arrow}  ({change['why']})")
     return "\n".join([*map(printable, lines), "", found["nearest"]["curl"]])
-
-
-def _status(request: Body) -> str:
-    return "-" if request["status"] is None else str(request["status"])
 
 
 def _cut(text: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping, Sequence
-from types import TracebackType
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -12,100 +12,119 @@ import httpx2
 
 from ..engine.sandbox import DEFAULT
 from ..files.package import MEDIA
+from .options import Refusing, Unusable, flags_of, show
 
 TIMEOUT = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
 
 
-class Away(Exception):
+class Away(Unusable):
     """No server answers, or one that is no sandbox."""
 
 
-class Refused(Exception):
-    """The server refused the request. Message, reasons and body are the server's."""
+class Refused(Refusing):
+    """The server refused the request. Message, code and body are the server's."""
 
-    def __init__(
-        self, message: str, code: str | None, reasons: Sequence[str] = (), body: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, message: str, code: str | None, body: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.code, self.reasons, self.body = code, tuple(reasons), dict(body or {})
+        self.code, self.body = code, dict(body or {})
 
 
-class RunningServer:
-    """One sandbox of a server: `async with RunningServer(...) as server`. Every request raises Away and Refused."""
+class Target:
+    """The sandbox of a server that a verb asks, and how the verb prints. Every request raises Away and Refused.
 
-    def __init__(self, url: str, sandbox: str, headers: Mapping[str, str]) -> None:
+    Unless it `may_be_new`, the first request checks that the sandbox exists, without creating it.
+    """
+
+    def __init__(self, server: str, sandbox: str, headers: Mapping[str, str], *, as_json: bool) -> None:
         """`headers` are sent to the control surface: they have a key."""
-        self._url, self._sandbox, self._headers = url.rstrip("/"), sandbox, headers
-        self.base = f"{self._url}/s/{quote(sandbox, safe='')}"
-        # Reading the machine's certificate authorities takes a quarter of a second.
-        is_plain = urlsplit(url).scheme == "http"
-        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-        self._client = httpx2.AsyncClient(timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
+        self.server, self.sandbox, self.as_json, self._headers = server, sandbox, as_json, headers
+        self.may_be_new = False
 
-    async def __aenter__(self) -> RunningServer:
+    def __enter__(self) -> Target:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._client.aclose()
+    def __exit__(self, *_: object) -> None:
+        if "_client" in vars(self):  # something was asked
+            self._client.close()
 
-    async def check_sandbox(self) -> None:
-        """Check that the sandbox exists, without creating it."""
-        if self._sandbox == DEFAULT:
-            return
-        try:
-            await self.control("GET", "")
-        except Refused as refusal:
-            if refusal.code != "sandbox_not_found":
-                raise
-            advice = "`stub-server sandboxes` lists the sandboxes, `stub-server fork NAME` creates one."
-            raise Refused(f"{refusal} {advice}", refusal.code) from None
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        # Reading the machine's certificate authorities takes a quarter of a second.
+        is_plain = urlsplit(self.server).scheme == "http"
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+        return httpx2.Client(timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
 
-    async def control(self, method: str, path: str, **options: Any) -> Any:
+    @property
+    def base(self) -> str:
+        """The address of the sandbox."""
+        return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
+
+    @property
+    def flags(self) -> str:
+        """The flags with which another command asks the same sandbox, with a space before each."""
+        return flags_of(self.server, self.sandbox)
+
+    def show(self, answer: Any, text: str) -> None:
+        """Print an answer as JSON, or its text for people."""
+        show(answer, text, as_json=self.as_json)
+
+    def control(self, method: str, path: str, **options: Any) -> Any:
         """The body of an answer of the control surface."""
-        return self._body_of(await self._control(method, path, **options))
+        return self._body_of(self._control(method, path, **options))
 
-    async def every(self, path: str, member: str, query: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
+    def every(self, path: str, member: str, query: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
         """All pages of a list of the control surface."""
         found: list[Any] = []
         page = 1
         while True:
-            answer = await self.control("GET", path, params={**(query or {}), "limit": _PAGE, "page": page})
+            answer = self.control("GET", path, params={**(query or {}), "limit": _PAGE, "page": page})
             found += answer[member]
             if not answer["pagination"]["has_next"]:
                 return {member: found}
             page += 1
 
-    async def api(self, token: str, path: str, **options: Any) -> Any:
-        """The body of an answer of the API to a GET."""
-        headers = {"Authorization": f"Bearer {token}"}
-        return self._body_of(await self._send("GET", self.base + path, headers=headers, **options))
+    def api(self, path: str, **options: Any) -> Any:
+        """The body of an answer of the API to a GET by the seeded merchant."""
+        headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
+        return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    async def download(self, path: str, query: Mapping[str, Any], media: str = MEDIA) -> bytes:
+    def download(self, path: str, query: Mapping[str, Any], media: str = MEDIA) -> bytes:
         """A file of a media type from the control surface."""
-        response = await self._control("GET", path, params=query)
+        response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
             raise self._foreign()
         return response.content
 
-    async def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
+    def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        if not self.may_be_new and self.sandbox != DEFAULT:
+            self.may_be_new = True
+            self._check_sandbox()
         headers = {**self._headers, **options.pop("headers", {})}
-        return await self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
+        return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
 
-    async def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
+    def _check_sandbox(self) -> None:
         try:
-            return await self._client.request(method, url, **options)
+            self.control("GET", "")
+        except Refused as refusal:
+            if refusal.code != "sandbox_not_found":
+                raise
+            advice = "`stub-server sandboxes` lists the sandboxes, `stub-server fork NAME` creates one."
+            raise Refused(f"{refusal.message} {advice}", refusal.code) from None
+
+    def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
+        try:
+            return self._client.request(method, url, **options)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
+            where = self.server.rstrip("/")
             raise Away(
-                f"no sandbox answers at {self._url} ({why}). Start one with stub-server, or give --server."
+                f"no sandbox answers at {where} ({why}). Start one with stub-server, or give --server."
             ) from None
 
     def _foreign(self) -> Away:
-        return Away(f"the server at {self._url} is not a compatible sandbox. Give another --server.")
+        return Away(f"the server at {self.server} is not a compatible sandbox. Give another --server.")
 
     def _body_of(self, response: httpx2.Response) -> Any:
         try:
@@ -116,9 +135,10 @@ class RunningServer:
             return body
         refusal = body if isinstance(body, dict) else {}
         code = refusal.get("code")
-        message = str(refusal.get("message", f"{self._url} answered {response.status_code}."))
+        message = str(refusal.get("message", f"{self.server} answered {response.status_code}."))
         if response.status_code >= 500:
             raise Away(message)
         if code == "admin_key_required" and "X-Sandbox-Control-Key" not in self._headers:
             raise Refused("the server needs a key: give --admin-key, or --control-key where the command has it.", code)
-        raise Refused(message, code, [str(detail.get("message")) for detail in refusal.get("details", ())], refusal)
+        reasons = [str(detail.get("message")) for detail in refusal.get("details", ())]
+        raise Refused("\n  ".join([message, *(reasons if len(reasons) > 1 else ())]), code, refusal)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
@@ -16,7 +16,6 @@ from ..kernel.text import counted
 from .options import (
     EXISTING_OR_STDIN,
     Number,
-    Target,
     asks_sandbox,
     asks_sandbox_as_admin,
     asks_server,
@@ -25,8 +24,11 @@ from .options import (
     read_file,
     table,
     verb,
-    write_private,
+    write_download,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from .running_server import Target
 
 
 @verb(short_help="List the sandboxes of a server, or delete one.")
@@ -38,11 +40,11 @@ def sandboxes(target: Target, name: str | None, delete: bool) -> None:
     if delete:
         if name is None:
             raise click.UsageError("Give the NAME of the sandbox.")
-        path = f"/sandboxes/{quote(name, safe='')}"
-        target._replace(sandbox=name).ask(lambda running: running.control("DELETE", path))
+        target.sandbox = name
+        target.control("DELETE", f"/sandboxes/{quote(name, safe='')}")
         target.show({"deleted": name}, f"{name} is deleted.")
         return
-    found = target.ask(lambda running: running.every("/sandboxes", "sandboxes", given(name=name)))
+    found = target.every("/sandboxes", "sandboxes", given(name=name))
     rows = [(s["name"], s["step"], s["now"], s["records"], s["scenario"], s["parent"]) for s in found["sandboxes"]]
     target.show(found, table(rows, "NAME STEP NOW RECORDS SCENARIO PARENT"))
 
@@ -59,17 +61,15 @@ worlds.name, worlds.hidden = "worlds", True
 @asks_sandbox_as_admin
 def fork(target: Target, name: str | None, step: int | None, deliver: bool, ttl_seconds: int | None) -> None:
     """Copy a sandbox to a new one, called NAME if given. Both change independently from then on."""
+    body = given(name=name, step=step, deliver=deliver, ttl_seconds=ttl_seconds)
+    answer = target.control("POST", f"/sandboxes/{quote(target.sandbox, safe='')}/fork", json=body)
+    made = answer["sandbox"]
+    text = f"{made['name']} is a fork of {made['parent']} after step {made['step']}.\n{_how_to_call(made)}"
+    target.show(answer, text)
 
-    def text(answer: Any) -> str:
-        sandbox = answer["sandbox"]
-        return (
-            f"{sandbox['name']} is a fork of {sandbox['parent']} after step {sandbox['step']}.\n"
-            f"  address   {sandbox['base_url']}\n"
-            f"  API key   {sandbox['credentials']['private_key']}"
-        )
 
-    body = given(name=name, step=step, deliver=deliver or None, ttl_seconds=ttl_seconds)
-    target.control(text, "POST", f"/sandboxes/{quote(target.sandbox, safe='')}/fork", json=body)
+def _how_to_call(sandbox: dict[str, Any]) -> str:
+    return f"  address   {sandbox['base_url']}\n  API key   {sandbox['credentials']['private_key']}"
 
 
 @verb(short_help="Save, list, restore or delete a state of a sandbox.")
@@ -80,29 +80,26 @@ def fork(target: Target, name: str | None, step: int | None, deliver: bool, ttl_
 @asks_sandbox
 def snapshot(target: Target, name: str | None, description: str | None, restore: bool, delete: bool) -> None:
     """Save the present state of a sandbox as NAME, or restore or delete NAME. Without NAME, list the snapshots."""
-
-    def saved(answer: Any) -> str:
-        made = answer["snapshot"]
-        records = counted(made["records"], "record")
-        return f"{made['name']} is the state after step {made['step']}, at {made['now']}: {records}."
-
     if restore + delete + (description is not None) > 1:
         raise click.UsageError("--description, --restore and --delete exclude each other.")
     if name is None:
         if restore or delete or description is not None:
             raise click.UsageError("Give the NAME of the snapshot.")
-        found = target.ask(lambda running: running.every("/snapshots", "snapshots"))
+        found = target.every("/snapshots", "snapshots")
         rows = [(s["name"], s["step"], s["now"], s["records"], s["description"]) for s in found["snapshots"]]
         target.show(found, table(rows, "NAME STEP NOW RECORDS DESCRIPTION", "The sandbox has no snapshot."))
         return
     path = f"/snapshots/{quote(name, safe='')}"
     if restore:
-        target.control(lambda answer: _restored(target, answer), "POST", f"{path}/restore")
+        answer = target.control("POST", f"{path}/restore")
+        target.show(answer, _restored(target, answer))
     elif delete:
-        target.ask(lambda running: running.control("DELETE", path))
+        target.control("DELETE", path)
         target.show({"deleted": name}, f"{name} is deleted.")
     else:
-        target.control(saved, "POST", "/snapshots", json=given(name=name, description=description))
+        answer = target.control("POST", "/snapshots", json=given(name=name, description=description))
+        made, records = answer["snapshot"], counted(answer["snapshot"]["records"], "record")
+        target.show(answer, f"{made['name']} is the state after step {made['step']}, at {made['now']}: {records}.")
 
 
 @verb()
@@ -112,15 +109,13 @@ def snapshot(target: Target, name: str | None, description: str | None, restore:
 @asks_sandbox
 def rewind(target: Target, to_step: int | None, to_request: str | None, instant: str | None) -> None:
     """Restore an earlier state of a sandbox. Another rewind undoes it."""
-
-    def text(answer: Any) -> str:
-        count = answer["undone"]
-        return f"{'1 step is' if count == 1 else f'{count} steps are'} undone: {_restored(target, answer)}"
-
     body = given(to_step=to_step, to_request=to_request, to=instant)
     if len(body) != 1:
         raise click.UsageError("Give one of --to-step, --to-request and --to.")
-    target.control(text, "POST", "/rewind", json=body)
+    answer = target.control("POST", "/rewind", json=body)
+    count = answer["undone"]
+    undone = f"{'1 step is' if count == 1 else f'{count} steps are'} undone"
+    target.show(answer, f"{undone}: {_restored(target, answer)}")
 
 
 def _restored(target: Target, answer: Any) -> str:
@@ -140,13 +135,13 @@ def _restored(target: Target, answer: Any) -> str:
 @asks_sandbox
 def export(target: Target, output: Path | None, history: bool, requests: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
-    to = output or Path(f"{target.sandbox}.sandbox")
-    file = _download(target, to, history=history, requests=requests, secrets=not no_secrets)
-    if str(to) == "-":
-        return
-    content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
-    answer = {"sandbox": target.sandbox, "file": str(to), "bytes": len(file), "secrets": not no_secrets}
-    target.show(answer, f"{to} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}.")
+    query = {"history": history, "requests": requests, "secrets": not no_secrets}
+    file = target.download("/export", query)
+    done = write_download(target.sandbox, file, output, "sandbox")
+    if done is not None:
+        content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
+        text = f"{done['file']} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}."
+        target.show(done | {"secrets": not no_secrets}, text)
 
 
 @verb(short_help="Write the requests of a sandbox to a recording.")
@@ -155,17 +150,15 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
-    to = output or Path(f"{target.sandbox}.stub")
-    file = _download(target, to, requests=True, secrets=not no_secrets)
-    if str(to) == "-":
-        return
-    from ..app import data_dir
-    from ..files.fitting import Shapes
     from ..files.recording import outline
 
-    about = outline(file, Shapes(data_dir("fixtures")).check).about
+    file = target.download("/export", {"requests": True, "secrets": not no_secrets})
+    done = write_download(target.sandbox, file, output, "stub")
+    if done is None:
+        return
+    about = outline(file, None).about
     count, left_out = about["recorded"], about["left_out"]
-    text = f"{to} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
+    text = f"{done['file']} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
     if left_out:
         text += (
             f" {left_out:,} more cannot be sent again: they are older than the stored steps, not whole, or came before "
@@ -173,15 +166,7 @@ def record(target: Target, output: Path | None, no_secrets: bool) -> None:
         )
     if not no_secrets:
         text += " It contains signing keys: keep it to yourself."
-    done = {"sandbox": target.sandbox, "file": str(to), "bytes": len(file), "requests": count, "left_out": left_out}
-    target.show(done | {"secrets": not no_secrets}, text)
-
-
-def _download(target: Target, to: Path, **query: bool) -> bytes:
-    """Write an export of the sandbox to a file, and return its bytes."""
-    file: bytes = target.ask(lambda running: running.download("/export", query))
-    write_private(to, file)
-    return file
+    target.show(done | {"requests": count, "left_out": left_out, "secrets": not no_secrets}, text)
 
 
 @verb("import", short_help="Replace a sandbox by the one in a file.")
@@ -191,27 +176,20 @@ def _download(target: Target, to: Path, **query: bool) -> bytes:
 @asks_sandbox_as_admin
 def import_(target: Target, file: Path, deliver: bool, drop_unfit: bool) -> None:
     """Replace a sandbox of a running server with the one in FILE (- for standard input)."""
-    data = read_file(file)
+    from ..files.admitting import LeftOut
+    from ..files.package import MEDIA
 
-    async def asked(running: Any) -> Any:
-        from ..files.package import MEDIA
-
-        query = {"deliver": deliver, "drop_unfit": drop_unfit}
-        return await running.control("POST", "/import", content=data, params=query, headers={"Content-Type": MEDIA})
-
-    made = target.ask(asked, may_be_new=True)
+    target.may_be_new = True
+    query, how = {"deliver": deliver, "drop_unfit": drop_unfit}, {"Content-Type": MEDIA}
+    made = target.control("POST", "/import", content=read_file(file), params=query, headers=how)
     shown, was, left_out = made["sandbox"], made["replaced"], made["left_out"]
     journal = "stays" if was["keeps_requests"] else "is replaced by that of the file"
     text = (
         f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {counted(shown['records'], 'record')}, "
         f"{shown['now']}.\n"
         f"It replaces step {was['step']}, {counted(was['records'], 'record')}, {was['now']}. "
-        f"Its journal of {counted(was['requests'], 'request')} {journal}.\n"
-        f"  address   {shown['base_url']}\n"
-        f"  API key   {shown['credentials']['private_key']}"
+        f"Its journal of {counted(was['requests'], 'request')} {journal}.\n{_how_to_call(shown)}"
     )
     if left_out is not None:
-        from ..files.admitting import LeftOut
-
         text += "\nLeft out: " + "\n  ".join((f"{LeftOut(**left_out)}.", *left_out["reasons"]))
     target.show(made, text)

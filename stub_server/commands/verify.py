@@ -10,13 +10,13 @@ import sys
 from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 
 from ..kernel.text import is_local
-from .options import BaseUrl, Number, Unusable, of_overlays, printable, write_private
+from .options import EXISTING, BaseUrl, Number, Unusable, of_overlays, printable, write_private
 
 if TYPE_CHECKING:
     from ..verify.outcome import Outcome
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
-_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 _WRITTEN = click.Path(dir_okay=False, path_type=Path)
 _REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
                         help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
@@ -54,27 +53,18 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
 @of_overlays
 @click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
               help="Header to send with every request; repeatable.")  # fmt: skip
-@click.option("--cacert", type=_FILE, help="Certificates (PEM) to trust in place of the usual ones.")
+@click.option("--cacert", type=EXISTING, help="Certificates (PEM) to trust in place of the usual ones.")
 @_REPORTS
-@click.option("--baseline", type=_FILE, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
-@click.option("--har", type=_FILE, help="Check this recorded traffic, and send nothing.")
+@click.option("--baseline", type=EXISTING, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
+@click.option("--har", type=EXISTING, help="Check this recorded traffic, and send nothing.")
 @click.option("--record-har", type=_WRITTEN, metavar="FILE",
               help="Write all requests and answers to a file, without secrets.")  # fmt: skip
 @_WRITE_OVERLAY
 @click.option("--yes", metavar="HOST", help="Write to this host without asking.")
-@click.pass_context
 def verify(
-    context: click.Context,
     url: str | None,
     token: str | None,
-    write: bool,
-    charges: bool,
-    only: tuple[str, ...],
-    skip: tuple[str, ...],
-    budget: float,
-    settle: float,
     coverage: float,
-    seed: int,
     overlays: tuple[Path, ...],
     headers: tuple[str, ...],
     cacert: Path | None,
@@ -84,6 +74,7 @@ def verify(
     har: Path | None,
     record_har: Path | None,
     yes: str | None,
+    **chosen: Any,
 ) -> None:
     """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
 
@@ -95,7 +86,7 @@ def verify(
     host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
-        _check_sends_nothing(context)
+        _check_sends_nothing()
         outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None or host is None:
@@ -103,12 +94,12 @@ def verify(
         if token is None:
             raise click.UsageError("Give the credential of the backend with --token or STUB_VERIFY_TOKEN.")
         named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
-        if write and not is_local(host) and yes != host:
+        if chosen["write"] and not is_local(host) and yes != host:
             _ask(host)
         from ..verify.run import Options
 
         trusted = None if cacert is None else str(cacert)
-        options = Options(url, token, write, charges, only, skip, budget, settle, seed, overlays, named, trusted)
+        options = Options(url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen)
         outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
     if write_overlay is not None:
         save(write_overlay, overlay(outcome.report, outcome.where))
@@ -160,8 +151,9 @@ def _sent(
     return outcome
 
 
-def _check_sends_nothing(context: click.Context) -> None:
+def _check_sends_nothing() -> None:
     """Refuse options that have no effect with --har. Raises UsageError."""
+    context = click.get_current_context()
     given = [
         parameter.opts[0]
         for parameter in context.command.params

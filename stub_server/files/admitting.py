@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import gt
 from typing import NamedTuple
 
 import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
-from ..events.log import Event
+from ..events.log import Event, EventLog
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
@@ -50,7 +51,7 @@ class LeftOut(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A sandbox, the newest steps that led to it, which its log has not yet, its snapshots, and what was left out.
+    """A sandbox, the newest steps that led to it, its snapshots, and what was left out.
 
     `requests` are those of a recording, which led to it too.
     """
@@ -82,7 +83,7 @@ def admit(
     drops = drop_unfit and fitting is not None
     if reasons and not drops:
         raise BadFile("unfit", *reasons)
-    steps = own.steps
+    steps: Sequence[Step] = own.steps
     before = _counts(state, steps) if drops else Counter[str]()
     gone = _unfit(state, fitting) if reasons and fitting is not None else set[str]()
     for _ in range(ROUNDS):
@@ -100,10 +101,9 @@ def admit(
             raise BadFile("unfit", *reasons[:SHOWN])
     else:
         raise BadFile("unfit", *reasons[:SHOWN])
+    sandbox.log.refill(steps)
     found, others = _snapshots(state, snapshots, empty, secret, reasons, drops=drops, trusted=trusted)
-    if not reasons:
-        return Admitted(sandbox, steps, found, None)
-    left_out = LeftOut(before - _counts(state, steps), others, reasons[:SHOWN])
+    left_out = LeftOut(before - _counts(state, steps), others, reasons[:SHOWN]) if reasons else None
     return Admitted(sandbox, steps, found, left_out)
 
 
@@ -118,12 +118,12 @@ def _snapshots(
     trusted: bool,
 ) -> tuple[list[Snapshot], list[str]]:
     """The snapshots of a sandbox that fit, and the names of the others, whose reasons are added."""
-    shared, fitting, others = _Shared(), list[Snapshot](), list[str]()
-    shared.share(state)
+    records, events, fitting, others = dict[Record, Record](), dict[str, Event](), list[Snapshot](), list[str]()
+    _share(state, records, events)
     for head, reader in snapshots:
         was, where = reader.state, f"snapshot {head['name']}: "
         _check_origin(state, was, where)
-        shared.share(was)
+        _share(was, records, events)
         sandbox = empty(was.scenario, was.seed)
         found = _reasons(reader) or _filled(sandbox, was, secret, was.clock, 0 if trusted else SHOWN, where)
         reasons += [where + reason for reason in found]
@@ -160,40 +160,24 @@ def _filled(
 # -- snapshots
 
 
-class _Shared:
-    """The versions that the states of one sandbox have in common, once in memory: restoring compares by identity."""
-
-    def __init__(self) -> None:
-        self._records: dict[Record, Record] = {}
-        self._events: dict[str, Event] = {}
-
-    def share(self, state: SandboxState) -> None:
-        """Replace versions of a state by equal ones of an earlier state."""
-        for owned in state.owned.values():
-            for rows in owned.rows.values():
-                for key, record in rows.items():
-                    rows[key] = self._records.setdefault(record, record)
-        for place, event in enumerate(state.events):
-            earlier = self._events.setdefault(event.id, event)
-            if earlier == event:
-                state.events[place] = earlier
+def _share(state: SandboxState, records: dict[Record, Record], events: dict[str, Event]) -> None:
+    """Replace versions of a state by equal ones of an earlier state of the sandbox: restoring compares by identity."""
+    for owned in state.owned.values():
+        for rows in owned.rows.values():
+            for key, record in rows.items():
+                rows[key] = records.setdefault(record, record)
+    shared = ((event, events.setdefault(event.id, event)) for event in state.events)
+    state.events = EventLog.of([old if old == event else event for event, old in shared], state.events_raised)
 
 
 def _check_origin(state: SandboxState, snapshot: SandboxState, where: str) -> None:
     """Check that a snapshot is of the sandbox whose state is given. Raises BadFile."""
-    reason = None
     for name in ("scenario", "seed", "home", "seeded_keys"):
         if getattr(state, name) != getattr(snapshot, name):
-            reason = reason or f"its {name} is another than the sandbox's"
-    for name, mine, own in (
-        ("step", [snapshot.step], [state.step]),
-        ("timers_set", [snapshot.timers_last], [state.timers_last]),
-        ("position", snapshot.position, state.position),
-    ):
-        if any(of_mine > of_own for of_mine, of_own in zip(mine, own, strict=True)):
-            reason = reason or f"its {name} is beyond the sandbox's"
-    if reason is not None:
-        raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
+            raise BadFile("damaged", f"The file is damaged: {where}its {name} is another than the sandbox's.")
+    before, own = ((each.step, each.timers_set, *each.position) for each in (snapshot, state))
+    if any(map(gt, before, own)):
+        raise BadFile("damaged", f"The file is damaged: {where}its step or position is beyond the sandbox's.")
 
 
 # -- leaving out
@@ -208,7 +192,7 @@ def _records(state: SandboxState) -> Iterator[tuple[str, Record]]:
 
 def _counts(state: SandboxState, steps: Sequence[Step]) -> Counter[str]:
     counts = Counter(table for table, _ in _records(state))
-    counts.update(events=len(state.events), replies=len(state.replies), steps=len(steps))
+    counts.update(events=len(state.events), replies=len(state.replies.items()), steps=len(steps))
     return counts
 
 
@@ -247,17 +231,15 @@ def _leave_out(state: SandboxState, gone: set[str], fitting: Fitting) -> None:
             del owned.usage[key]
         for key in gone & owned.unrecorded.keys():
             del owned.unrecorded[key]
-    state.events = deque(event for event in state.events if event.id not in gone)
+    state.events = EventLog.of([event for event in state.events if event.id not in gone], state.events_raised)
     state.timers = {
         number: timer
         for number, timer in state.timers.items()
         if is_job(timer) and gone.isdisjoint(_NAMED.findall(timer[4]))
     }
-    state.replies = OrderedDict(
-        (key, saved)
-        for key, saved in state.replies.items()
-        if key not in fitting.unfit and gone.isdisjoint(_NAMED.findall(saved.body.decode()))
-    )
+    for reply, saved in list(state.replies.items()):
+        if reply in fitting.unfit or not gone.isdisjoint(_NAMED.findall(saved.body.decode())):
+            state.replies.drop(reply)
     state.sample, state.personas = (
         {name: ident for name, ident in named.items() if ident not in gone} for named in (state.sample, state.personas)
     )

@@ -14,6 +14,7 @@ import orjson
 
 from ..contract.secrets import REDACTED
 from ..domain.api_keys import digest
+from ..engine.bounded import Replies
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.step import Step
 from ..events.signing import new_key
@@ -54,7 +55,7 @@ def write_sandbox(
         for name, description, now, created_at, sandbox, _ in snapshots:
             was = capture(sandbox)
             if not secrets:
-                was.replies.clear()
+                was.replies = Replies()
             head = {"name": name, "description": description, "now": now, "created_at": created_at}
             yield line_of("snapshot", head)
             yield from state_lines(was, change)
@@ -65,7 +66,7 @@ def write_sandbox(
 def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
-        state.replies.clear()
+        state.replies = Replies()
         steps = list(map(without_replies, steps))
     lines = [step_line(step, change) for step in steps]
     too_long = [place for place, line in enumerate(lines) if not is_readable(line)]

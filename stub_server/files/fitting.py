@@ -170,7 +170,7 @@ class Fitting:
 
 def _things(state: SandboxState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
     """(table, thing as `unfit` has it, id) of what a state and steps hold, what steps replaced included."""
-    events, replies = [*state.events], [*state.replies]
+    events, replies = [*state.events], [key for key, _ in state.replies.items()]
     for owned in state.owned.values():
         for table, rows in owned.rows.items():
             yield from ((table[:40], record, record.id) for record in rows.values())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from hashlib import sha256
+from io import BytesIO
 from itertools import chain
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from types import MappingProxyType
 from typing import IO, Any
@@ -29,6 +30,8 @@ MOST_VALUES = 100_000  # of a line: five of the largest bodies
 DEEPEST = 48  # levels: a request has at most 32, and a line adds at most 10
 _PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are read at once; and those that are kept in memory
 _NOTE = "Contains signing keys and saved replies: anyone who has this file can sign as this sandbox does."
+Check = Callable[[str, Any], None]
+"""Is given the kind and the body of a line. Raises BadFile."""
 _NO_SECRETS = "Contains no keys and no saved replies: an import creates new keys."
 
 
@@ -55,34 +58,30 @@ def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secr
     if contract is not None:
         header["contract"] = contract
     header["note"] = _NOTE if secrets else _NO_SECRETS
-    with _naming_no_room(), gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        for line in chain([orjson.dumps({"header": header})], lines):
-            size += len(line) + 1
-            if len(line) > LONGEST_LINE:
-                raise BadFile("too_large", f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line.")
-            if size > MOST_BYTES:
-                raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the maximum of a file.")
-            count += 1
-            seal.update(line)
-            seal.update(b"\n")
-            packed.write(line + b"\n")
-        packed.write(orjson.dumps({"end": {"lines": count, "sha256": seal.hexdigest()}}) + b"\n")
-
-
-@contextmanager
-def _naming_no_room() -> Iterator[None]:
     try:
-        yield
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            for line in chain([orjson.dumps({"header": header})], lines):
+                size += len(line) + 1
+                if len(line) > LONGEST_LINE:
+                    message = f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line."
+                    raise BadFile("too_large", message)
+                if size > MOST_BYTES:
+                    raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the maximum of a file.")
+                count += 1
+                seal.update(line + b"\n")
+                packed.write(line + b"\n")
+            packed.write(orjson.dumps({"end": {"lines": count, "sha256": seal.hexdigest()}}) + b"\n")
     except OSError as error:
         raise BadFile("too_large", f"The server has no room for the file: {error.strerror}.") from None
 
 
 def unpack(
-    data: bytes | bytearray, check: Callable[[str, Any], None], expected: Collection[str] = (FORMAT, RECORDING)
+    data: bytes | bytearray, check: Check | None, expected: Collection[str] = (FORMAT, RECORDING)
 ) -> Iterator[tuple[str, Any]]:
     """The header and then the lines of a file as (kind, body); the last line has their checksum.
 
-    `check` validates a line against its schema; `expected` are the formats that may be read. Raises BadFile.
+    `check` validates a line against its schema, unless that was done before; `expected` are the formats that may be
+    read. Raises BadFile.
     """
     if data[:2] != b"\x1f\x8b":
         raise BadFile("foreign", "This is not a sandbox file: it is not packed with gzip.")
@@ -91,7 +90,8 @@ def unpack(
         kind, body = _parsed(line, is_first)
         if is_first:
             _check_header(kind, body, expected)
-        check(kind, body)
+        if check is not None:
+            check(kind, body)
         if kind == "end":
             if body != {"lines": count, "sha256": seal.hexdigest()}:
                 raise _damaged("its checksum does not match its lines")
@@ -100,11 +100,19 @@ def unpack(
         if count < 0:
             raise _damaged("it has data after its end")
         is_first, count = False, count + 1
-        seal.update(line)
-        seal.update(b"\n")
+        seal.update(line + b"\n")
         yield kind, body
     if count >= 0:
         raise _damaged("it has no end")
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file. Raises BadFile for a device or pipe, and for a file that is too large."""
+    if not path.is_file():
+        raise BadFile("foreign", "It is not a regular file.")
+    if path.stat().st_size > MOST_BYTES:
+        raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
+    return path.read_bytes()
 
 
 def digest_of(header: Body) -> str | None:
@@ -149,31 +157,21 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
 
 def _lines(data: bytes | bytearray) -> Iterator[bytes]:
     """The lines of what was packed, unpacked piece by piece: a small file may unpack to a very large one."""
-    unpacker, size, rest = zlib.decompressobj(31), 0, b""
-    for piece in _pieces(data, unpacker):
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise BadFile("too_large", f"The file unpacks to more than {_LIMIT}, the most that is read.")
-        *lines, rest = (rest + piece).split(b"\n")
-        if max(map(len, (rest, *lines))) > LONGEST_LINE:
-            raise _damaged(f"a line is longer than {LONGEST_LINE >> 20} MiB")
-        yield from lines
-    if not unpacker.eof:
-        raise _damaged("it is truncated")
-    if rest or unpacker.unused_data:
-        raise _damaged("it has data after its end")
-
-
-def _pieces(data: bytes | bytearray, unpacker: Any) -> Iterator[bytes]:
-    whole = memoryview(data)
+    size = 0
     try:
-        for start in range(0, len(data), _PIECE):
-            if unpacker.eof:
-                raise _damaged("it has data after its end")
-            yield unpacker.decompress(whole[start : start + _PIECE], _UNPACKED)
-            while unpacker.unconsumed_tail:
-                yield unpacker.decompress(unpacker.unconsumed_tail, _UNPACKED)
-    except zlib.error as error:
+        with gzip.GzipFile(fileobj=BytesIO(data)) as packed:
+            while line := packed.readline(LONGEST_LINE + 2):
+                size += len(line)
+                if size > MOST_BYTES:
+                    raise BadFile("too_large", f"The file unpacks to more than {_LIMIT}, the most that is read.")
+                if len(line) > LONGEST_LINE + 1:
+                    raise _damaged(f"a line is longer than {LONGEST_LINE >> 20} MiB")
+                yield line.rstrip(b"\n")
+        if int.from_bytes(data[-4:], "little") != size:  # gzip ignores zeros there
+            raise _damaged("it has data after its end")
+    except EOFError:
+        raise _damaged("it is truncated") from None
+    except (OSError, zlib.error) as error:
         raise _damaged(f"it cannot be unpacked ({error})") from None
 
 
@@ -184,7 +182,7 @@ def _damaged(reason: str) -> BadFile:
 class Download:
     """A file that is written whole and then read in pieces. Beyond a mebibyte it is on disk.
 
-    After `written` this is an asynchronous iterator of its pieces. Its reader closes it.
+    After `written` its pieces can be read. Its reader closes it.
     """
 
     def __init__(self, among: WeakSet[Download]) -> None:
@@ -199,14 +197,9 @@ class Download:
         self.size = self.file.tell()
         self.file.seek(0)
 
-    def __aiter__(self) -> Download:
-        return self
-
-    async def __anext__(self) -> bytes:
-        piece = self.file.read(_PIECE)
-        if not piece:
-            raise StopAsyncIteration
-        return piece
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := self.file.read(_PIECE):
+            yield piece
 
     async def aclose(self) -> None:
         """Release memory and disk."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
 from ..store.table import encoded, parted, place
 from .fitting import Fitting
-from .state import Owned, SandboxState
+from .state import HEAD, Owned, SandboxState
 from .writing import EVENT
 
 Rewrite = Callable[[SandboxState, str, Record], Record]
@@ -33,12 +34,12 @@ class Reader:
 
     def __init__(self, rewrite: Rewrite | None = None, keep: int = 0, fitting: Fitting | None = None) -> None:
         """`keep` at most so many steps. Every version of a record passes through `rewrite`, then `fitting`."""
-        self._rewrite, self._keep, self.fitting = rewrite, keep, fitting
+        self._rewrite, self.fitting = rewrite, fitting
         self._owned: Owned | None = None
         self._state: SandboxState | None = None
         self._parts: dict[bytes, bytes] = {}  # that records share of their hidden parts
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
-        self._steps: list[Step] = []
+        self.steps: deque[Step] = deque(maxlen=keep)  # the newest that were read
 
     @property
     def state(self) -> SandboxState:
@@ -46,11 +47,6 @@ class Reader:
         if self._state is None:
             raise Unreadable("there is no sandbox in it")
         return self._state
-
-    @property
-    def steps(self) -> list[Step]:
-        """The newest steps that were read."""
-        return self._steps[-self._keep :] if self._keep else []
 
     def read(self, kind: str, body: Any) -> None:
         """Read a line. Raises Unreadable."""
@@ -66,16 +62,17 @@ class Reader:
             self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body, self._parts)])
         elif kind == "step":
             self._apply(body)
-        elif kind == "event":
-            self.state.events.append(self._event([body[name] for name in EVENT], self._shown))
-        elif kind == "events":
-            self.state.events.extend([self._event(row, self._shown) for row in body])
+        elif kind in ("event", "events"):
+            events, raised = self.state.events, self.state.events_raised
+            for row in [[body[name] for name in EVENT]] if kind == "event" else body:
+                events.append(self._event(row, self._shown))
+            events.raised = raised
         elif kind in ("timer", "timers"):
             timers = [timer_of(body)] if kind == "timer" else map(tuple, body)
             self.state.timers.update({timer[1]: timer for timer in timers})
         elif kind == "reply":
             key, saved = self._reply(body)
-            self.state.replies[key] = saved
+            self.state.replies.put(key, saved)
         elif kind == "merchant":
             usage = {key: (used[0], used[1]) for key, used in body.pop("usage").items()}
             unrecorded = {key: _usage_of(used) for key, used in body.pop("unrecorded").items()}
@@ -91,18 +88,12 @@ class Reader:
     def _begin(self, body: Body) -> None:
         if self._state is not None:
             raise Unreadable("two sandboxes where one was expected")
-        as_they_are = ("name", "scenario", "seed", "home", "step", "sample", "personas")
-        self._state = SandboxState(
-            **{name: body[name] for name in as_they_are},
-            clock=ClockState(**body["clock"]),
-            position=(body["position"][0], body["position"][1]),
-            event_salt=int(body["event_salt"], 16),
-            raised=body["events_raised"],
-            timers_last=body["timers_set"],
-            seeded_keys=frozenset(body["seeded_keys"]),
-            settings=_settings(body, "settings"),
-            first_settings=_settings(body, "first_settings"),
-        )
+        head = {name: body[name] for name in HEAD if name != "events_raised"}
+        head |= {"clock": ClockState(**body["clock"]), "event_salt": int(body["event_salt"], 16)}
+        head |= {"position": tuple(body["position"]), "seeded_keys": frozenset(body["seeded_keys"])}
+        head |= {name: _settings(body, name) for name in ("settings", "first_settings")}
+        self._state = SandboxState(**head)
+        self._state.events.raised = body["events_raised"]
 
     def _add(self, table: str, records: list[Record]) -> None:
         if self._owned is None:
@@ -160,14 +151,14 @@ class Reader:
             puts=part.puts,
             drops=part.drops,
             events=tuple(events),
-            events_before=state.raised,
-            forgotten_events=tuple(state.events[place] for place in range(body.get("forgotten_events", 0))),
+            events_before=state.events_raised,
+            forgotten_events=state.events.outgoing(events),
             timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
-            timers_before=state.timers_last,
+            timers_before=state.timers_set,
             timers_fired=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
             used=part.used,
             saved=self._reply(body["saved"]) if "saved" in body else None,
-            forgotten_replies=tuple((key, state.replies[key]) for key in forgotten if key in state.replies),
+            forgotten_replies=tuple((key, saved) for key in forgotten if (saved := state.replies.get(key))),
             clock=ClockState(**body["clock"]),
             clock_before=state.clock,
             position=(body["position"][0], body["position"][1]),
@@ -178,10 +169,7 @@ class Reader:
             settings_before=state.settings if "settings" in body else None,
         )
         state.fold(step)
-        if self._keep:
-            self._steps.append(step)
-            if len(self._steps) > 2 * self._keep:
-                del self._steps[: -self._keep]
+        self.steps.append(step)
 
     def _restored(self, body: Body) -> Restored:
         """The changes of restoring an earlier state, with what they replace."""
@@ -197,7 +185,7 @@ class Reader:
             tuple(state.owned),
             tuple(body["merchants"]),
             _ends(state.events, body["events_gone"], events),
-            state.raised,
+            state.events_raised,
             body["events_raised"],
             _ends(state.replies.items(), body["replies_gone"], replies),
         )

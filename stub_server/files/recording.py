@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import IO, NamedTuple
 
 import orjson
 
@@ -17,8 +18,8 @@ from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
 from .exports import adopted, blanked, changed, sandbox_lines, without_replies
 from .fitting import Fitting
-from .package import RECORDING, BadFile, is_readable, pack, unpack
-from .reading import Reader, Rewrite, Unreadable
+from .package import RECORDING, BadFile, Check, is_readable, pack, unpack
+from .reading import Reader, Rewrite, Unreadable, timer_of
 from .state import SandboxState
 from .writing import as_it_is, line_of, step_line
 
@@ -67,7 +68,7 @@ def _keyless(table: str, record: Record) -> Record:
     return blanked(table, record) if table == "api_keys" else as_it_is(table, record)
 
 
-def outline(data: bytes, check: Callable[[str, Any], None]) -> Outline:
+def outline(data: bytes, check: Check | None) -> Outline:
     """The header of a file, the settings of its server, and its requests in their order. Raises BadFile."""
     header, about, requests = Body(), Body(), list[Body]()
     for kind, body in unpack(data, check, (RECORDING,)):
@@ -85,12 +86,12 @@ def outline(data: bytes, check: Callable[[str, Any], None]) -> Outline:
 def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> tuple[Reader, list[Body]]:
     """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
 
-    Every API key gets the half that `private_key` returns. At most `keep` steps are read; with `anew` the file has no
+    Every API key gets the private half of `pair_of`. At most `keep` steps are read; with `anew` the file has no
     secrets. Raises BadFile.
     """
     reader, outside = Reader(_renewed(secret, anew=anew), keep, fitting), list[Body]()
     try:
-        for kind, body in unpack(data, _anything, (RECORDING,)):
+        for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":
                 puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
                 outside.append(body | {"puts": puts})
@@ -102,26 +103,17 @@ def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, a
     return reader, outside
 
 
-def private_key(secret: bytes, seed: int, ident: str, name: str) -> str:
-    """The private half that an API key of a recording has where it is replayed."""
-    return pair_of(secret, seed, ident, name)[1]
-
-
 def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
     """Write the recording, whose outline is known, as it was before its request of this number. Raises BadFile."""
-    header, _, requests = outline(data, _anything)
+    header, _, requests = outline(data, None)
     step = requests[count - 1]["before"]
     kept = [
         line_of(kind, body)
-        for kind, body in unpack(data, _anything, (RECORDING,))
+        for kind, body in unpack(data, None, (RECORDING,))
         if kind not in ("header", "request") and (kind not in ("later", "outside") or body["number"] <= step)
     ]
     kept += [line_of("request", request) for request in requests[: count - 1]]
     pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
-
-
-def _anything(kind: str, body: Any) -> None:
-    """Checks nothing."""
 
 
 def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
@@ -129,7 +121,7 @@ def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
 
     def rewrite(state: SandboxState, table: str, record: Record) -> Record:
         if table == "api_keys":
-            return changed(record, {}, {"digest": digest(private_key(secret, state.seed, record.id, state.name))})
+            return changed(record, {}, {"digest": digest(pair_of(secret, state.seed, record.id, state.name)[1])})
         return adopted(secret, state.name, anew=True)(state, table, record) if anew else record
 
     return rewrite
@@ -162,9 +154,7 @@ def step_for(sandbox: Sandbox, body: Body) -> Step:
         merchant=store.merchant,
         puts=tuple(puts),
         events_before=sandbox.events.raised,
-        timers_set=tuple(
-            (t["due"], t["number"], t["job"], t["merchant"], t["subject"]) for t in body.get("timers", ())
-        ),
+        timers_set=tuple(map(timer_of, body.get("timers", ()))),
         timers_before=sandbox.timers.last,
         timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
         used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
@@ -183,16 +173,6 @@ _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)
 
 
-class PastCaller(NamedTuple):
-    """Who a caller was, as far as a recording knows."""
-
-    kind: str
-    subject: str
-    merchant_id: str
-    key_id: str | None
-    claims: Body | None
-
-
 def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, keeps_bodies: bool) -> Iterator[Trace]:
     """The requests of a sandbox in their order; `steps` tell what they raised."""
     made = defaultdict[str, list[Step]](list)
@@ -207,7 +187,8 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         )
         trace.operation, trace.is_prefixed = body["operation"], body["prefixed"]
         trace.is_control = body["path"].startswith("/_sandbox")
-        trace.caller = _caller(body["caller"])
+        if body["caller"] is not None:  # as far as a recording knows him
+            trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
         for step in made[trace.id]:
@@ -216,23 +197,10 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
                 r.id for table, r, before in step.puts if before is None and table == "webhook_logs"
             )
         if keeps_bodies:
-            _keep(trace, body)
+            names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
+            trace.packed = "\n".join((*names, *values)).encode("latin-1")
+            trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")
+            trace.body = body["body"].encode("latin-1") or None
+            trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
         trace.size = _OVERHEAD + len(trace.packed) + len(trace.body or b"") + len(trace.sent) + trace.length
         yield trace
-
-
-def _keep(trace: Trace, body: Body) -> None:
-    """Add the messages to a trace."""
-    names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
-    trace.packed = "\n".join((*names, *values)).encode("latin-1")
-    trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")
-    trace.body = body["body"].encode("latin-1") or None
-    trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
-
-
-def _caller(body: Any) -> PastCaller | None:
-    if body is None:
-        return None
-    return PastCaller(
-        body["kind"], body.get("subject", ""), body.get("merchant_id", ""), body["key_id"], body["claims"]
-    )

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..engine.bounded import Replies
 from ..engine.sandbox import Sandbox
-from ..engine.step import Part, ReplyKey, Restored, SandboxSettings, Saved, Step
-from ..events.log import Event, EventLog
+from ..engine.step import Part, SandboxSettings, Step
+from ..events.log import EventLog
 from ..kernel.clock import ClockState
-from ..kernel.ends import Ends
 from ..kernel.ids import Position
 from ..kernel.record import Record
 from ..kernel.timers import TimerData
 from ..seeding.keys import MAIN_ID, pair_of
 from ..store.memory import Merchant, Store, Usage
+
+HEAD = (
+    "name", "scenario", "seed", "home", "step", "clock", "position", "event_salt", "events_raised", "timers_set",
+    "sample", "personas", "seeded_keys",
+)  # fmt: skip
+"""The members of a state that a line `sandbox` has, beside its settings."""
 
 
 @dataclass(slots=True)
@@ -47,8 +52,8 @@ class Owned:
 class SandboxState:
     """Everything that steps change in a sandbox, and what it was seeded with; `step` is the number of the newest one.
 
-    `raised` is how many events there ever were, `timers_last` the number of the newest timer. The
-    private halves of keys are in no state: those of seeded keys follow from the server's secret.
+    `timers_set` is the number of the newest timer. The private halves of keys are in no state: those of seeded keys
+    follow from the server's secret.
     """
 
     name: str
@@ -59,68 +64,69 @@ class SandboxState:
     clock: ClockState
     position: Position
     event_salt: int
-    raised: int
-    timers_last: int
+    timers_set: int
     sample: Mapping[str, str]
     personas: Mapping[str, str]
     seeded_keys: frozenset[str]
     owned: dict[str, Owned] = field(default_factory=dict)
-    events: deque[Event] = field(default_factory=deque)
+    events: EventLog = field(default_factory=EventLog)
     timers: dict[int, TimerData] = field(default_factory=dict)
-    replies: OrderedDict[ReplyKey, Saved] = field(default_factory=OrderedDict)
+    replies: Replies = field(default_factory=Replies)
     settings: SandboxSettings | None = None
     first_settings: SandboxSettings | None = None
     """None in files of older formats: then they are those of the server."""
 
+    @property
+    def events_raised(self) -> int:
+        """How many events there ever were."""
+        return self.events.raised
+
     def fold(self, step: Step) -> None:
         """Apply a step, which must be the next one."""
-        change = _difference(step)
-        self._change(change.parts, change.merchants_after, change.events, change.raised_after, change.replies)
+        restored = step.restored
+        self._change(step.parts, None if restored is None else restored.merchants_after)
+        if restored is not None:
+            self.events.exchange(restored.events, restored.raised_after)
+            self.replies.exchange(restored.replies)
+        for event in step.events:
+            self.events.append(event)
+        for key, _ in step.forgotten_replies:
+            self.replies.drop(key)
+        if step.saved is not None:
+            self.replies.put(*step.saved)
         self._exchange(step.timers_fired, step.timers_set)
-        self.timers_last = max([self.timers_last, *(timer[1] for timer in step.timers_set)])
+        self.timers_set = max([self.timers_set, *(timer[1] for timer in step.timers_set)])
         self.settings = step.settings or self.settings
         self.clock, self.position, self.step = step.clock, step.position, step.number
 
     def unfold(self, step: Step) -> None:
         """Undo the newest step. Usage of keys since then counts as unrecorded."""
-        change = _difference(step)
-        parts = [part.mirrored for part in change.parts]
-        events, replies = change.events.mirrored, change.replies.mirrored
-        self._change(parts, change.merchants_before, events, change.raised_before, replies)
+        restored = step.restored
+        self._change([part.mirrored for part in step.parts], None if restored is None else restored.merchants_before)
+        if restored is not None:
+            self.events.exchange(restored.events.mirrored, restored.raised_before)
+            self.replies.exchange(restored.replies.mirrored)
+        self.events.retract(len(step.events), step.forgotten_events)
+        if step.saved is not None:
+            self.replies.drop(step.saved[0])
+        self.replies.put_back(step.forgotten_replies)
         self._exchange(step.timers_set, step.timers_fired)
-        self.timers_last = step.timers_before
+        self.timers_set = step.timers_before
         if step.settings is not None:
             self.settings = step.settings_before
         self.clock, self.position, self.step = step.clock_before, step.position_before, step.number - 1
 
-    def _change(
-        self, parts: Iterable[Part], merchants: Sequence[str], events: Ends, raised: int, replies: Ends
-    ) -> None:
-        """Change records, events and replies. `merchants` are all of an earlier state, empty if they stay the same."""
-        if merchants:
+    def _change(self, parts: Iterable[Part], merchants: Sequence[str] | None) -> None:
+        """Change records; `merchants` are all of an earlier state that is restored."""
+        if merchants is not None:
             self.forget_unrecorded()
         for part in parts:
             owned = self.owned[part.merchant.id] = self.owned.get(part.merchant.id) or Owned(part.merchant, {})
             owned.change(part)
             if part.closes:
                 del self.owned[part.merchant.id]
-        if merchants:
+        if merchants is not None:
             self.owned = {ident: self.owned[ident] for ident in merchants}
-        for _ in events.newest_before[: len(self.events)]:
-            self.events.pop()
-        for _ in events.oldest_before:
-            self.events.popleft()
-        self.events.extendleft(reversed(events.oldest_after))
-        self.events.extend(events.newest_after)
-        self.raised = raised
-        for key, _ in (*replies.oldest_before, *replies.newest_before):
-            self.replies.pop(key, None)
-        for key, saved in reversed(replies.oldest_after):
-            self.replies[key] = saved
-            self.replies.move_to_end(key, last=False)
-        for key, saved in replies.newest_after:
-            self.replies.pop(key, None)
-            self.replies[key] = saved
 
     def _exchange(self, gone: Iterable[TimerData], come: Iterable[TimerData]) -> None:
         for timer in gone:
@@ -146,17 +152,6 @@ class SandboxState:
         owned.usage[key] = usage
 
 
-def _difference(step: Step) -> Restored:
-    """The records, events and replies that a step changes. Only one that restores a state reorders merchants."""
-    if step.restored is not None:
-        return step.restored
-    part = Part(step.merchant, step.opens_store, False, step.puts, step.drops, step.used)
-    events = Ends(step.forgotten_events, (), (), step.events)
-    replies = Ends(step.forgotten_replies, (), (), () if step.saved is None else (step.saved,))
-    raised = step.events_before
-    return Restored((part,), (), (), events, raised, raised + len(step.events), replies)
-
-
 def _set(usage: dict[str, Usage], key: str, value: Usage | None) -> None:
     if value is None:
         usage.pop(key, None)
@@ -175,7 +170,6 @@ def capture(sandbox: Sandbox) -> SandboxState:
         sandbox.recorded_clock,
         sandbox.ids.position,
         sandbox.ids.event_salt,
-        sandbox.events.raised,
         sandbox.timers.last,
         dict(sandbox.sample),
         dict(sandbox.personas),
@@ -189,9 +183,9 @@ def capture(sandbox: Sandbox) -> SandboxState:
             )
             for ident, store in sandbox.stores.items()
         },
-        deque(sandbox.events),
+        sandbox.events.copy(),
         sandbox.timers.by_number(),
-        OrderedDict(sandbox.replies.items()),
+        sandbox.replies.copy(),
         sandbox.settings,
         sandbox.first_settings,
     )
@@ -209,12 +203,10 @@ def build(sandbox: Sandbox, state: SandboxState, secret: bytes, clock: ClockStat
     sandbox.home = state.home
     sandbox.settings = state.settings or sandbox.settings
     sandbox.first_settings = state.first_settings or sandbox.first_settings
-    sandbox.events = EventLog.of(state.events, state.raised)
+    sandbox.events, sandbox.replies = state.events.copy(), state.replies.copy()
     for timer in state.timers.values():
         sandbox.timers.put(timer)
-    sandbox.timers.last = state.timers_last
-    for key, saved in state.replies.items():
-        sandbox.replies.put(key, saved)
+    sandbox.timers.last = state.timers_set
     public_key, private_key = pair_of(secret, sandbox.seed, MAIN_ID, sandbox.name)
     sandbox.credentials = {"public_key": public_key, "private_key": private_key}
     sandbox.sample, sandbox.personas = dict(state.sample), dict(state.personas)

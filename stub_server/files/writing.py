@@ -6,13 +6,16 @@ it. Records appear as the JSON that they are, a saved reply's body as text. An e
 its index among the records, from 0. The same state gives the same lines.
 `fixtures/sandbox-file.yaml` describes what each line holds. `reading.py` is the way back.
 
-A store has records and events many to a line, which is read in half the time: `columns` and `event_row`.
+A store has records and events many to a line, which is read in half the time, and lines in chunks. Equal parts of two
+states give equal chunks, which are stored once. So a chunk ends where the id of a record says so, and not after a
+number of them: a record that is added or deleted changes the chunk that it is in and no other one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -22,8 +25,12 @@ from ..engine.step import Drop, Put, ReplyKey, Restored, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.record import Body, Record
 from ..store.table import whole
-from .state import Owned, SandboxState
+from .state import HEAD, Owned, SandboxState
 
+GROUP = 64  # events or timers of a line in a chunk, and about so many records
+MOST_GROUP = 512  # records
+LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is compressed
+_ENDS = 8  # one line of records in so many begins a chunk
 CREATED = 128  # bits of a record's key before the time of its creation
 EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource", "hidden", "names", "others")
 TIMER = ("due", "number", "job", "merchant", "subject")
@@ -66,25 +73,11 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
 def sandbox_line(state: SandboxState) -> bytes:
     """The first line of a state."""
     settings = {"settings": state.settings, "first_settings": state.first_settings}
-    return line_of(
-        "sandbox",
-        {
-            "name": state.name,
-            "scenario": state.scenario,
-            "seed": state.seed,
-            "home": state.home,
-            "step": state.step,
-            "clock": state.clock._asdict(),
-            "position": state.position,
-            "event_salt": f"{state.event_salt:x}",
-            "events_raised": state.raised,
-            "timers_set": state.timers_last,
-            "sample": state.sample,
-            "personas": state.personas,
-            "seeded_keys": sorted(state.seeded_keys),
-            **{name: each._asdict() for name, each in settings.items() if each is not None},
-        },
-    )
+    body = {name: getattr(state, name) for name in HEAD}
+    body |= {"clock": state.clock._asdict(), "event_salt": f"{state.event_salt:x}"}
+    body |= {"seeded_keys": sorted(state.seeded_keys)}
+    body |= {name: each._asdict() for name, each in settings.items() if each is not None}
+    return line_of("sandbox", body)
 
 
 def merchant_line(owned: Owned) -> bytes:
@@ -201,7 +194,7 @@ def _reply(key: ReplyKey, saved: Saved) -> Body:
     }
 
 
-def columns(table: str, records: Sequence[Record]) -> Body:
+def _columns(table: str, records: Sequence[Record]) -> Body:
     """Records of a line `records`: a list for each member."""
     return {
         "table": table,
@@ -213,6 +206,74 @@ def columns(table: str, records: Sequence[Record]) -> Body:
     }
 
 
-def event_row(event: Event, shown: int | None) -> list[Any]:
+def _event_row(event: Event, shown: int | None) -> list[Any]:
     """An event of a line `events`: its members; `shown` is the index of the record that it shows as it is."""
     return [*_event(event, bytes.decode, shown).values()]
+
+
+# -- a state as chunks of lines
+
+
+def chunks_of(state: SandboxState) -> Iterator[bytes]:
+    """The chunks of a state, in their order."""
+    return _grouped(_chunk_lines(state))
+
+
+def grouped(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines as chunks, which may end anywhere."""
+    return _grouped(item for line in lines for item in (LEAST, line))
+
+
+def _grouped(items: Iterable[bytes | int]) -> Iterator[bytes]:
+    """Lines as chunks; a number is a place where a chunk may end that has so many bytes."""
+    lines: list[bytes] = []
+    size = 0
+    for item in items:
+        if isinstance(item, bytes):
+            lines.append(item)
+            size += len(item) + 1
+        elif lines and size >= item:
+            yield b"\n".join(lines)
+            lines, size = [], 0
+    yield b"\n".join(lines)
+
+
+def _chunk_lines(state: SandboxState) -> Iterator[bytes | int]:
+    """The lines of a state, and between them how large a chunk must be to end there."""
+    yield sandbox_line(state)
+    yield 0
+    places: dict[bytes, int] = {}
+    count = 0
+    for owned in state.owned.values():
+        yield merchant_line(owned)
+        yield 0
+        for name in sorted(owned.rows):
+            rows = owned.rows[name]
+            for group in _groups(sorted(rows)):
+                yield LEAST if not group[0] // GROUP % _ENDS else MOST
+                records = [rows[key] for key in group]
+                places.update(zip([record.public for record in records], range(count, count + len(group)), strict=True))
+                count += len(group)
+                yield orjson.dumps({"records": _columns(name, records)})
+        yield LEAST
+    for kind, items in (
+        ("events", (_event_row(event, places.get(event.resource)) for event in state.events)),
+        ("timers", map(tuple, sorted(state.timers.values()))),  # some are named, which orjson does not take
+    ):
+        while many := list(islice(items, GROUP)):
+            yield orjson.dumps({kind: many})
+            yield LEAST
+    for reply in state.replies.items():
+        yield reply_line(*reply)
+        yield LEAST
+
+
+def _groups(keys: list[int]) -> Iterator[list[int]]:
+    """The keys of records for a line each: one begins with about every 64th id."""
+    begin = 0
+    for place in range(1, len(keys)):
+        if not keys[place] % GROUP or place - begin >= MOST_GROUP:
+            yield keys[begin:place]
+            begin = place
+    if keys:
+        yield keys[begin:]

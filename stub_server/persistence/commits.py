@@ -129,35 +129,30 @@ class Commits:
 
         sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
 
-    def _head(self, stored: Stored, newest: int, chain: int) -> Head:
-        """The row of a sandbox after one of its steps."""
-        entry = stored.entry
-        kept = Kept(
-            entry.sandbox.name,
-            entry.parent,
-            int(entry.created_on_first_use),
-            entry.created_at,
-            entry.expires_at,
-            stored.contract,
-            entry.last_used_at,
-            None if entry.sandbox.held_before == SILENT else entry.sandbox.held_before,
-            entry.incarnation,
-            entry.origin_events,
-            newest,
-            chain,
-            stored.state.id,
-            _next_due(entry.sandbox),
-            _summary(entry.sandbox),
-        )
-        return stored.number, stored.committed[0], kept
-
     def _batch(self, pending: Pending) -> Batch:
-        rows = []
+        """The rows of sandboxes as they are to be, with what else is pending."""
+        rows: list[Head] = []
         for stored in pending.touched.values():
             if pending.state is not None:
                 stored.state, stored.contract = pending.state, self.contract
-            newest = stored.committed if pending.is_one else (stored.newest, stored.chain)
-            rows.append(self._head(stored, *newest))
+            entry, sandbox = stored.entry, stored.entry.sandbox
+            kept = Kept(
+                sandbox.name,
+                entry.parent,
+                int(entry.created_on_first_use),
+                entry.created_at,
+                entry.expires_at,
+                stored.contract,
+                entry.last_used_at,
+                None if sandbox.held_before == SILENT else sandbox.held_before,
+                entry.incarnation,
+                entry.origin_events,
+                *(stored.committed if pending.is_one else (stored.newest, stored.chain)),
+                stored.state.id,
+                _next_due(sandbox),
+                _summary(sandbox),
+            )
+            rows.append((stored.number, stored.committed[0], kept))
         ends = [stored.number for stored in pending.ends]
         return Batch(pending.statements, rows, pending.lines, is_one=pending.is_one, ends=ends)
 

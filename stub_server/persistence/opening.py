@@ -15,13 +15,13 @@ from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile
 from ..files.reading import Reader, Unreadable
 from ..files.state import Snapshot, capture
+from ..files.writing import chunks_of
 from ..kernel.record import Body
 from ..kernel.slices import at_once
 from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
 from ..sandboxes.snapshots import measured
 from . import store
-from .chunks import chunks_of
 from .commits import Stored
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError
 from .store import Batch, Session
@@ -58,7 +58,6 @@ class Opener:
             reasons = "does not fit the contract that is served:", *error.reasons, *advice
             raise StoreError("\n  ".join(reasons)) from None
         sandbox = found.sandbox
-        sandbox.log.refill(found.steps)
         if kept.newest or holder:  # no ids of requests that an earlier process has given
             sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
         sandbox.held_before = SILENT if kept.held is None else kept.held

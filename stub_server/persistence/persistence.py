@@ -12,12 +12,12 @@ import orjson
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..files.state import SandboxState, Snapshot, capture
+from ..files.writing import chunks_of
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import BackgroundWorker
 from ..sandboxes.entry import Entry, too_many
 from . import store as sql
-from .chunks import chunks_of
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
 from .opening import Opener
 from .rows import Damage, KeptSnapshot, KeptState, StoreError
@@ -188,7 +188,7 @@ class Persistence(Commits):
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
-        if self.is_shared and self.store.lease_is_over:
+        if self.is_shared and self.store.lease_left == 0:
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
             raise unavailable(message, "Send this again in a few seconds.")
 

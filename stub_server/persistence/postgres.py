@@ -237,11 +237,6 @@ class PostgresStore:
         """For how many seconds no other process takes over sandboxes of this one."""
         return max(0.0, self._until - _now())
 
-    @property
-    def lease_is_over(self) -> bool:
-        """Whether another process may have taken them over."""
-        return _now() >= self._until
-
     def close(self) -> None:
         """Give up the sandboxes and the lease."""
         if self._commits is not None:

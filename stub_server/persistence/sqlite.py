@@ -90,7 +90,7 @@ class SqliteStore:
     living = "0"
     is_shared = False
     advice = SALVAGE
-    lease_left, lease_is_over = None, False
+    lease_left = None
 
     def __init__(self, path: Path, *, always: bool) -> None:
         """Raises StoreError."""

@@ -18,8 +18,8 @@ from zlib import crc32
 
 import orjson
 
+from ..files.writing import grouped
 from . import store
-from .chunks import grouped
 from .rows import Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
 from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
 from .store import Batch

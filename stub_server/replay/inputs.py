@@ -19,11 +19,12 @@ from ..engine.deliveries import is_kept_back
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Limits, Sender, unanswered
-from ..files.recording import private_key, step_for
+from ..files.recording import step_for
 from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.record import Body
 from ..kernel.slices import BackgroundWorker
 from ..kernel.timers import SENDING, Timer
+from ..seeding.keys import pair_of
 from ..version import __version__
 from .recorded import Recorded
 
@@ -92,7 +93,7 @@ class Callers:
             yield f"Bearer {_public_key(sandbox, caller['key_id'])}"
         else:
             ident = caller["key_id"]
-            yield "Bearer " + (self._made.get(ident) or private_key(self._secret, sandbox.seed, ident, self._name))
+            yield "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, self._name)[1])
 
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""

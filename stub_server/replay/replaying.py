@@ -142,8 +142,7 @@ class Session:
 
         def fill(sandbox: Sandbox) -> None:
             secret = self._settings.signing_secret(b"")
-            admitted = admit(self._reader, (), lambda scenario, seed: sandbox, secret, lambda clock: clock)
-            sandbox.log.refill(admitted.steps)
+            admit(self._reader, (), lambda scenario, seed: sandbox, secret, lambda clock: clock)
             sandbox.held_before = SILENT if held_before == SILENT else min(held_before, sandbox.events.raised)
 
         await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)

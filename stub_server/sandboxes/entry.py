@@ -1,16 +1,18 @@
-"""Names of sandboxes, what all sandboxes of a server begin with, and what the server knows of each."""
+"""Names of sandboxes, what all sandboxes of a server begin with, what the server knows of each, and of their keys."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..delivery.inbox import Inbox
-from ..engine.sandbox import Rules, Sandbox
+from ..engine.sandbox import DEFAULT, Rules, Sandbox
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Conflict
 from ..seeding.filling import Seeding
 from ..settings import Settings
 from .snapshots import Snapshots
 
+MOST_KEYS = 100_000
 NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
 is_name = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
 
@@ -27,6 +29,13 @@ def too_many(most: int, who: str) -> Conflict:
         "that are created with ttl_seconds expire."
     )
     return Conflict.at("name", message, "too_many_sandboxes")
+
+
+def duplicate_name(name: str) -> Conflict:
+    """409 for a name that a sandbox has."""
+    advice = "Choose another name." if name == DEFAULT else f"DELETE /_sandbox/sandboxes/{name} deletes it."
+    message = f"There is a sandbox {name} already. {advice}"
+    return Conflict.at("name", message, "duplicate_sandbox")
 
 
 def made_up(prefix: str, number: int) -> str:
@@ -70,3 +79,41 @@ class Entry:
     origin_events: int
     turn: int = 0  # when it was last used, finer than the clock
     born: int = 0  # its turn when it was made
+
+
+class Keyring:
+    """Digests of private keys, and public keys, to the names of sandboxes.
+
+    A key belongs to the first sandbox that names it, so a copy does not take its parent's keys away. This only says
+    where to look; the sandbox decides whether the key is valid. Beyond `most` keys the oldest are forgotten. They are
+    still valid under their sandbox's prefix or header.
+    """
+
+    def __init__(self, most: int = MOST_KEYS) -> None:
+        self._most = most
+        self._sandboxes: dict[str, str] = {}
+        self._keys: dict[str, set[str]] = {}
+
+    def sandbox_of(self, key: str) -> str | None:
+        """The sandbox that a key's digest or public half belongs to."""
+        return self._sandboxes.get(key)
+
+    def add(self, sandbox: str, keys: Iterable[str]) -> None:
+        """Keys that a sandbox has."""
+        own = self._keys.setdefault(sandbox, set())
+        for key in keys:
+            if key in self._sandboxes:
+                continue
+            if len(self._sandboxes) >= self._most:
+                oldest = next(iter(self._sandboxes))
+                self._keys[self._sandboxes.pop(oldest)].discard(oldest)
+            self._sandboxes[key] = sandbox
+            own.add(key)
+
+    def forget(self, sandbox: str) -> None:
+        """Forget the keys of a deleted sandbox."""
+        for key in self._keys.pop(sandbox, ()):
+            del self._sandboxes[key]
+
+    def __len__(self) -> int:
+        return len(self._sandboxes)

@@ -16,7 +16,7 @@ from ..engine.scheduler import ticking
 from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
 from ..files.exports import SandboxImporter
-from ..files.package import BadFile
+from ..files.package import BadFile, read_file
 from ..files.recording import traces_of
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
@@ -25,37 +25,34 @@ from ..kernel.record import Body
 from ..kernel.slices import at_once
 from ..kernel.text import glob, nearest
 from ..persistence import store as sql
-from ..persistence.commits import records_of
+from ..persistence.commits import keys_of, records_of
 from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Written
 from ..persistence.rows import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
-from .entries import MOST, Entries, duplicate_name
-from .entry import NAMING, Entry, Origin, folded, is_name, made_up
+from .entry import NAMING, Entry, Keyring, Origin, duplicate_name, folded, is_name, made_up, too_many
 from .making import SandboxFactory
 from .residence import Residence
 from .snapshots import Snapshots, measured
 
+MOST = 1_000
 T = TypeVar("T")
 
 
-class Sandboxes(Entries):
-    """All sandboxes by name."""
+class Sandboxes:
+    """All sandboxes by name, at most `MOST` without a store."""
 
-    def __init__(
-        self,
-        origin: Origin,
-        on_due: Callable[[Sandbox], None],
-        persistence: Persistence,
-        restored: Callable[[], bytes] | None,
-    ) -> None:
+    def __init__(self, origin: Origin, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
         """`on_due` is called with a sandbox that is new or gone, and when something falls due in one.
 
-        `persistence` has the sandboxes of an earlier process; `restored` reads a file with which the default one
-        begins, unless it is stored. Raises StoreError, BadFile, ScenarioError.
+        `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile, ScenarioError.
         """
-        super().__init__(on_due, persistence)
+        self._on_due, self.persistence, self.keyring = on_due, persistence, Keyring()
+        self._entries: dict[str, Entry] = {}
+        self.default: Sandbox  # the sandbox that is there from the start
+        self._named = count(persistence.epoch + 1)  # counts the names that are made up
+        self._turns = count(1)  # how often sandboxes were used
         self.origin, self.settings, self.worker = origin, origin.settings, persistence.worker
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
@@ -70,8 +67,9 @@ class Sandboxes(Entries):
         self.has_kept_default = DEFAULT in self._entries
         if self.has_kept_default:
             return
-        if restored is not None:
-            sandbox, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=self.settings.drop_unfit)
+        if self.settings.restore is not None:
+            file = read_file(self.settings.restore)
+            sandbox, snapshots, left_out = self._admitted(DEFAULT, file, drop_unfit=self.settings.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
             _check_room(self.factory.belongings()[1], snapshots)
@@ -86,6 +84,8 @@ class Sandboxes(Entries):
         self.put(entry)
         entry.snapshots.keep(*snapshots)
 
+    # -- finding
+
     @property
     def scenarios(self) -> list[str]:
         """The scenarios that a request may name, besides the one that the server was started with."""
@@ -96,6 +96,49 @@ class Sandboxes(Entries):
         entry = self.entry(name)
         named = f"control/{entry.sandbox.name}/{entry.created_at}".encode()
         return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
+
+    def find(self, name: str) -> Sandbox | None:
+        """A sandbox that exists already."""
+        entry = self._entries.get(name) or self._entries.get(folded(name))
+        return None if entry is None or self._has_expired(entry) else entry.sandbox
+
+    def choose(self, name: str) -> Sandbox | None:
+        """A sandbox that exists already, which somebody uses now."""
+        entry = self._entries.get(name) or self._entries.get(folded(name))
+        if entry is None or self._has_expired(entry):
+            return None
+        entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
+        return entry.sandbox
+
+    def entry(self, name: str) -> Entry:
+        """What is known of a sandbox that exists. Raises NotFound."""
+        entry = self._entries.get(folded(name))
+        if entry is None or self._has_expired(entry):
+            raise NotFound(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
+        return entry
+
+    def entries(self, pattern: str = "*") -> list[Entry]:
+        """The sandboxes whose name matches a glob, in which capitals mean the same; those made last first."""
+        for entry in list(self._entries.values()):
+            self._has_expired(entry)
+        pattern = folded(pattern)
+        return [entry for name, entry in reversed(self._entries.items()) if glob(pattern, name)]
+
+    def seeded_owner(self, unique: str, value: str) -> str | None:
+        """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
+        sandbox = self.find(self.keyring.sandbox_of(value) or "")
+        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
+            return None
+        return sandbox.name
+
+    def sandboxes(self) -> list[Sandbox]:
+        """The sandboxes that exist."""
+        return [entry.sandbox for entry in self._entries.values()]
+
+    def add_keys(self, name: str, keys: Sequence[str]) -> None:
+        """API keys that a sandbox has from now on: digests of private ones, and public ones."""
+        self.keyring.add(name, keys)
+        self.persistence.add_keys(name, keys)
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
@@ -109,6 +152,58 @@ class Sandboxes(Entries):
             ]
             found.sort(key=lambda each: each.created_at, reverse=True)
         return found
+
+    # -- coming and going
+
+    def put(self, entry: Entry) -> None:
+        """Add a sandbox, in place of the one of its name."""
+        sandbox = entry.sandbox
+        before = self._entries.get(sandbox.name)
+        self._entries[sandbox.name] = entry
+        if before is not None:
+            self._leave(before)
+        if sandbox.name == DEFAULT:
+            self.default = sandbox
+        self.keyring.add(sandbox.name, keys_of(sandbox))
+        sandbox.on_due = self._on_due
+        self._on_due(sandbox)
+
+    def take_back(self, entry: Entry) -> bool:
+        """Delete the sandbox of a request that failed after it created it, unless others have used it since."""
+        current = self._entries.get(entry.sandbox.name)
+        if current is None or (current.born, current.turn) != (entry.born, entry.born):
+            return False
+        self.forget(entry.sandbox.name)
+        return True
+
+    def forget(self, name: str) -> None:
+        """Delete a sandbox, if it is there and not the default one; the next use of its name creates another."""
+        if name != DEFAULT and name in self._entries:
+            self.persistence.leave_soon(name)
+            self._leave(self._entries.pop(name))
+
+    def unload(self, sandbox: Sandbox) -> None:
+        """Remove a sandbox from memory; the store keeps it."""
+        entry = self._entries.get(sandbox.name)
+        if entry is not None and entry.sandbox is sandbox:
+            self._leave(self._entries.pop(sandbox.name))
+
+    def _leave(self, entry: Entry) -> None:
+        """Free what a removed sandbox held; its pending jobs are not done."""
+        entry.sandbox.is_gone = True
+        entry.sandbox.log.close()
+        entry.sandbox.journal.clear()
+        self._on_due(entry.sandbox)
+        entry.inbox.clear()
+        entry.snapshots.clear()
+        self.keyring.forget(entry.sandbox.name)
+
+    def _has_expired(self, entry: Entry) -> bool:
+        """Whether a sandbox has expired; if so, it is deleted."""
+        if entry.expires_at is None or entry.expires_at > wall_ms():
+            return False
+        self.forget(entry.sandbox.name)
+        return True
 
     # -- making
 
@@ -195,11 +290,19 @@ class Sandboxes(Entries):
         return self.entry(name)
 
     async def ensure_room(self) -> None:
-        """Make room for one more sandbox. Raises Conflict, Unavailable."""
+        """Make room for one more sandbox. Raises Conflict, Unavailable.
+
+        Without a store, at the limit, that deletes the one idle longest of those created on first use.
+        """
         if self.residence is not None:
             await self.residence.make_room()
-        else:
-            self.make_room()
+            return
+        entries = self.entries()  # deletes those that have expired
+        if len(entries) >= MOST:
+            unnamed = [entry for entry in entries if entry.created_on_first_use]
+            if not unnamed:
+                raise too_many(MOST, "server")
+            self.forget(min(unnamed, key=lambda entry: entry.turn).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
@@ -346,7 +449,6 @@ class Sandboxes(Entries):
             file, name, self.settings.history, partial(self.factory.carried, name), drop_unfit=drop_unfit
         )
         sandbox = found.sandbox
-        sandbox.log.refill(found.steps)
         for trace in traces_of(found.requests, found.steps, name, keeps_bodies=sandbox.journal.keeps_bodies):
             trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
             sandbox.journal.append(trace)

@@ -11,7 +11,7 @@ from stub_server.faults import fault_rules
 from stub_server.files import package
 from stub_server.files.package import MEDIA
 from stub_server.operations.control import sandbox as control
-from stub_server.sandboxes import entries, snapshots
+from stub_server.sandboxes import sandboxes, snapshots
 
 from ..support.contract import document
 from ..support.estate import Estate, webhook_body
@@ -80,7 +80,7 @@ def _taken(shop: Estate) -> httpx2.Response:
 
 def _too_many(shop: Estate) -> httpx2.Response:
     """None of those that there are was only mentioned."""
-    with patch.object(entries, "MOST", len(shop.live.app.sandboxes.sandboxes())):
+    with patch.object(sandboxes, "MOST", len(shop.live.app.sandboxes.sandboxes())):
         refused(shop.control.post("/sandboxes"), 409, "too_many_sandboxes")
         return shop.control.post(f"/sandboxes/{shop.sandbox}/fork")
 

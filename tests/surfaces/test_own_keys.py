@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.persistence.commits import keys_of
-from stub_server.sandboxes.entries import Keyring
+from stub_server.sandboxes.entry import Keyring
 from stub_server.seeding.keys import MAIN_ID, derive_keys, pair_of
 
 from ..conftest import Serve

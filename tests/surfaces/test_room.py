@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from stub_server.sandboxes import entries
+from stub_server.sandboxes import sandboxes as room
 
 from ..conftest import Serve
 from ..journeys.steps import refused
@@ -13,7 +13,7 @@ from ..support.make import created
 
 def test_past_the_limit_the_longest_unused_mention_makes_room(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that were asked for stay; when only such are left, the next one is refused with the limit."""
-    monkeypatch.setattr(entries, "MOST", 5)
+    monkeypatch.setattr(room, "MOST", 5)
     server = serve(seed=11)
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as sandboxes:
 

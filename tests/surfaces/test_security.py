@@ -16,7 +16,7 @@ from stub_server.http.monitor import Limits
 from stub_server.http.protocol import LARGEST_HEAD
 from stub_server.http.validation import DEEPEST, MOST_VALUES
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
-from stub_server.sandboxes import entries
+from stub_server.sandboxes import sandboxes
 from stub_server.settings import Settings
 from stub_server.store import tables
 
@@ -52,7 +52,7 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
         "Values of a body": (f"{MOST_VALUES:,}",),
         "Connections": (f"`--max-connections` {settings.max_connections}",),
-        "Sandboxes": (f"{entries.MOST:,}",),
+        "Sandboxes": (f"{sandboxes.MOST:,}",),
         "Merchants of a sandbox": (str(MOST_MERCHANTS),),
         "Steps": (
             f"{settings.history:,}",

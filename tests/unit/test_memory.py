@@ -12,7 +12,7 @@ from stub_server import create_app
 from stub_server.engine.scheduler import advance
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, wall_ms
-from stub_server.sandboxes import entries
+from stub_server.sandboxes import sandboxes
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS
@@ -92,7 +92,7 @@ def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch
     worlds = create_app(FROZEN).sandboxes
     held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).sandbox)
     now = wall_ms()
-    monkeypatch.setattr(entries, "wall_ms", lambda: now + 2_000)
+    monkeypatch.setattr(sandboxes, "wall_ms", lambda: now + 2_000)
     asyncio.run(worlds.fork("default", "next", None, None))
     assert held() is None
 
