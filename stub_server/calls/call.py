@@ -118,7 +118,6 @@ class Call:
     upload: bytes | bytearray = b""  # the file in its body, while it is processed
     values: tuple[str, ...] = ()  # the ids in its path, validated
     arguments: Mapping[str, Any] = MappingProxyType({})  # the query and body, if its handler takes them
-    suspect_maps: tuple[tuple[str, ...], ...] = ()  # where its body has maps one of which has an invalid key
     # FirstUse
     created: Entry | None = None  # the sandbox that it created, which is deleted again if the request fails
     # Idempotency

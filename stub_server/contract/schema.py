@@ -1,7 +1,6 @@
 """Compiles the contract's schemas to validators of jsonschema-rs, each when it is first needed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import jsonschema_rs
@@ -14,7 +13,6 @@ LONGEST_KEY = 64  # characters
 MOST_EXPLAINED = 20_000  # values of what an error is explained of: that copies them all, and blocks every request
 _NOT_IN_DRAFT4 = ("example", "examples", "default", "description", "nullable")
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
-_KEY = f"^[^\\u0000]{{1,{LONGEST_KEY}}}$"
 
 
 class ContractViolation(Exception):
@@ -76,15 +74,12 @@ class Schemas:
     def _translated(self) -> dict[str, Json]:
         return {name: translate(schema, self._raw) for name, schema in self._raw.items()}
 
-    def compile(self, schema: Json, *, request: bool, names: bool = False) -> "Validator":
-        """A validator for a schema of the document.
-
-        With `names` the keys of free maps count for `is_valid`, and for nothing else.
-        """
+    def compile(self, schema: Json, *, request: bool) -> "Validator":
+        """A validator for a schema of the document."""
         root = translate(schema, self._raw)
         components = {"schemas": needed(root, self._translated)}  # a validator contains only these
         formats = self._formats.requests if request else self._formats.responses
-        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats, names=names)
+        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats)
 
     def component(self, name: str, *, request: bool = False) -> "Validator":
         """A validator for a named component."""
@@ -107,23 +102,9 @@ class Schemas:
 class Validator:
     """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 
-    def __init__(self, schema: Json, formats: Mapping[str, Format], *, names: bool = False) -> None:
-        """With `names`, `is_valid` also rejects keys of free maps that are empty, too long or have NUL.
-
-        OpenAPI 3.0 has no keyword for those, so the errors of such a validator do not mention them.
-        """
-        self._schema, self._formats = schema, dict(formats)
-        self.is_valid: Callable[[Any], bool] = (
-            self._compiled(_with_keys(schema)).is_valid if names else self._exact.is_valid
-        )
-
-    def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
-        return jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=self._formats)
-
-    @cached_property
-    def _exact(self) -> jsonschema_rs.Draft4Validator:
-        """The validator of the unchanged schema, compiled at the first error."""
-        return self._compiled(self._schema)
+    def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
+        self._exact = jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=dict(formats))
+        self.is_valid: Callable[[Any], bool] = self._exact.is_valid
 
     def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
         """All violations in a value."""
@@ -175,16 +156,3 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
     if isinstance(value, list) and "items" in schema:
         return [prune(member, schema["items"], resolve) for member in value]
     return value
-
-
-def _with_keys(node: Json) -> Json:
-    """A translated schema whose maps from free keys to strings reject keys that are empty, too long or have NUL."""
-    if isinstance(node, list):
-        return [_with_keys(value) for value in node]
-    if not isinstance(node, dict):
-        return node
-    result = {key: value if key == "enum" else _with_keys(value) for key, value in node.items()}
-    rest = result.get("additionalProperties")
-    if isinstance(rest, dict) and rest.get("type") == "string":
-        result["patternProperties"], result["additionalProperties"] = {_KEY: rest}, False
-    return result

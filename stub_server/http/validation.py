@@ -167,7 +167,7 @@ class OperationRequests:
     @cached_property
     def validator(self) -> Validator:
         """The compiled schema."""
-        return self._schemas.compile(self._shape, request=True, names=bool(self._maps))
+        return self._schemas.compile(self._shape, request=True)
 
     def rely_on(self, operation: Operation, shipped: Document) -> None:
         """Also reject what overlays allow but the handler, written for the shipped contract, cannot process."""
@@ -202,9 +202,10 @@ class OperationRequests:
         value, query = self._value(call), call.query_string
         if not self._takes_nothing and not self.validator.is_valid(value):
             self._refuse(call, value)
-            call.suspect_maps = self._maps  # nothing else is wrong with it
         if self._relied_on is not None:
             _check_known(self._relied_on, value)
+        if self._maps:
+            check_names(value.get("body"), self._maps)
         if value.keys() == {"query"} and len(query) <= _LONGEST_KNOWN and _has_all(value["query"], query):
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -276,17 +277,14 @@ class OperationRequests:
         return value
 
     def _refuse(self, call: Call, value: dict[str, Any]) -> None:
-        """Raises Invalid with the violations of the contract's own schema, if there are any."""
+        """Raises Invalid with the violations of the contract."""
         if call.body_bytes.count(b",") > WIDEST:
-            first = self.validator.first_error(value)
-            errors = iter(() if first is None else (first,))
+            errors = iter([self.validator.first_error(value)])
         else:
             errors = self.validator.iter_errors(value)
         unchecked = _UNCHECKED if call.server.loopback else ""
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
-        details = [*{tuple(entry.values()): entry for entry in found}.values()]
-        if details:
-            raise _invalid(details)
+        raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
 
     def _schema_at(self, path: Sequence[str | int]) -> Mapping[str, Any]:
         return schema_of(self._shape, path, self._resolve)
@@ -411,14 +409,9 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
     for place in places:
         node: Any = body
         for step in place:
-            node = node.get(step)
-            if type(node) is not dict:
-                break
-        else:
-            for name in node:
-                if not name or len(name) > LONGEST_KEY or "\0" in name:
-                    wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
-                    break
+            node = node.get(step) if type(node) is dict else None
+        if type(node) is dict and not all([0 < len(name) <= LONGEST_KEY and "\0" not in name for name in node]):
+            wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
         raise Conflict(f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.", code=CODE, details=wrong)
