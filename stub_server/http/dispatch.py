@@ -13,9 +13,6 @@ from time import perf_counter_ns
 from typing import Any
 
 import orjson
-from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
-from connexion.resolver import Resolver
-from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
@@ -29,6 +26,7 @@ from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
 from ..store.tables import UniqueViolation
 from .answers import render
+from .routing import Endpoint
 
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
@@ -175,35 +173,16 @@ class OperationHandler:
             self._proved.add((reply.status, reply.shape))
 
 
-class Dispatch(SpecMiddleware):
+class Dispatch:
     """The application of the stack. Handlers run on the event loop."""
 
-    def __init__(
-        self, documents: Mapping[str, Document], schemas: Mapping[str, Schemas], shipped: Document | None
-    ) -> None:
-        """`documents` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self._documents, self._schemas, self._shipped = documents, schemas, shipped
-        self._apis: dict[str, tuple[Specification, Resolver]] = {}
-        self._handlers: dict[str, dict[str, OperationHandler]] = {}
+    def __init__(self, schemas: Mapping[str, Schemas], shipped: Document | None) -> None:
+        """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
+        self._schemas, self._shipped = schemas, shipped
 
-    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Add the operations of an API. Their handlers are imported with the first request, for a fast start."""
-        base = specification.base_path if base_path is None else base_path
-        self._apis[base], self._handlers[base] = (specification, options["resolver"]), {}
-
-    def _resolve(self, base: str, ident: str) -> OperationHandler:
-        """Find the operation's handler with Connexion's resolver."""
-        specification, resolver = self._apis[base]
-        operation = self._documents[base].operations[ident]
-        parsed = specification.operation_cls.from_spec(
-            specification,
-            path=operation.path,
-            method=operation.method.lower(),
-            resolver=resolver,
-            uri_parser_class=None,
-        )
-        handler = self._handlers[base][ident] = OperationHandler(operation, parsed.function, self._schemas[base])
-        made_for = self._shipped.operations.get(ident) if self._shipped is not None and not base else None
+    def _compile(self, endpoint: Endpoint) -> OperationHandler:
+        operation, made_for = endpoint.operation, endpoint.made_for(self._shipped)
+        handler = endpoint.responses = OperationHandler(operation, endpoint.handler, self._schemas[endpoint.base])
         if made_for is not None:
             status = success_of(operation, made_for)
             handler.success = None if status in made_for.responses else status
@@ -213,9 +192,7 @@ class Dispatch(SpecMiddleware):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        routed = scope["extensions"][ROUTING_CONTEXT]
-        base, ident = routed["api_base_path"], routed["operation_id"]
-        handler = self._handlers[base].get(ident) or self._resolve(base, ident)
+        handler: OperationHandler = call.endpoint.responses or self._compile(call.endpoint)
         call.trace.rule_at = perf_counter_ns()
         try:
             reply = handler.function(call, *call.values, **call.arguments)
@@ -236,8 +213,8 @@ class Dispatch(SpecMiddleware):
             _locate(conflict, call.values, call.arguments.get("body"))
             raise
         except (ContractViolation, UniqueViolation) as error:
-            # A control creates records only where it fills a sandbox.
-            if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and not base:
+            is_api = not call.endpoint.base  # a control creates records only where it fills a sandbox
+            if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and is_api:
                 refusal = duplicate(error.schema, error.key, error.value)
                 _locate(refusal, call.values, call.arguments.get("body"))
                 raise refusal from None

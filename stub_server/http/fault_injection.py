@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from itertools import chain
 from typing import Any
 
-from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
-from connexion.spec import Specification
+from connexion.middleware.abstract import ROUTING_CONTEXT
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
@@ -39,17 +38,11 @@ _DIGITS = 5
 _PREFERENCES = ("code", "example")
 
 
-class FaultInjection(SpecMiddleware):
+class FaultInjection:
     """Acts on requests to the API, before the credential is read. The control surface has no faults."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        self._effects: Effects | None = None
-
-    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Read the statuses and codes of the API's operations."""
-        if not base_path:
-            self._effects = Effects(options["documents"][""])
+    def __init__(self, app: ASGIApp, document: Document) -> None:
+        self.app, self._effects = app, Effects(document)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -61,7 +54,6 @@ class FaultInjection(SpecMiddleware):
         return self.app(scope, receive, send)
 
     async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self._effects is not None
         call: Call = scope[CALL]
         call.trace.operation = operation_id
         injection = call.faults = Injection(self._effects, call, operation_id, scope)

@@ -14,7 +14,6 @@ from time import monotonic, perf_counter_ns
 from typing import Any
 from weakref import ref
 
-from connexion.middleware.abstract import ROUTING_CONTEXT
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
@@ -229,7 +228,7 @@ class TimeTravel:
 
     async def _go_back(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        if scope["extensions"][ROUTING_CONTEXT]["api_base_path"]:
+        if call.endpoint.base:
             raise _impossible(f"it is for the API only, and {call.trace.path[:60]} always shows the present")
         if call.method not in ("GET", "HEAD"):
             raise _impossible(f"it is for GET only, not {call.method[:20]}: the past cannot be changed")
