@@ -1,6 +1,7 @@
 """Compiles the contract's schemas to validators of jsonschema-rs, each when it is first needed."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import jsonschema_rs
@@ -10,6 +11,7 @@ from .formats import STRICT, UUID, Format, Formats
 from .source import Json, nodes
 
 LONGEST_KEY = 64  # characters
+_AMOUNT = "amount"
 MOST_EXPLAINED = 20_000  # values of what an error is explained of: that copies them all, and blocks every request
 _NOT_IN_DRAFT4 = ("example", "examples", "default", "description", "nullable")
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
@@ -103,8 +105,18 @@ class Validator:
     """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 
     def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
-        self._exact = jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=dict(formats))
-        self.is_valid: Callable[[Any], bool] = self._exact.is_valid
+        self._schema, self._formats = schema, dict(formats)
+        self.is_valid: Callable[[Any], bool] = self._compiled(_with_amounts(schema)).is_valid
+
+    def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
+        return jsonschema_rs.Draft4Validator(
+            schema, validate_formats=True, formats=self._formats, keywords={_AMOUNT: _Amount}
+        )
+
+    @cached_property
+    def _exact(self) -> jsonschema_rs.Draft4Validator:
+        """The validator of the unchanged schema, compiled at the first error."""
+        return self._compiled(self._schema)
 
     def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
         """All violations in a value."""
@@ -156,3 +168,28 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
     if isinstance(value, list) and "items" in schema:
         return [prune(member, schema["items"], resolve) for member in value]
     return value
+
+
+class _Amount:
+    """A keyword: an amount of BRL between two bounds. The validator's own, which compare fractions, take 4 µs."""
+
+    def __init__(self, parent: dict[str, Any], bounds: list[float], path: list[str | int]) -> None:
+        self._least, self._most = bounds
+
+    def validate(self, value: Any) -> None:
+        """Raises ValueError, or TypeError for what is no number."""
+        if not self._least <= value <= self._most or round(value, 2) != value:
+            raise ValueError
+
+
+def _with_amounts(node: Json) -> Json:
+    """A translated schema that says of amounts the same by a faster keyword."""
+    if isinstance(node, list):
+        return [_with_amounts(value) for value in node]
+    if not isinstance(node, dict):
+        return node
+    match node:
+        case {"multipleOf": 0.01, "minimum": int() | float() as least, "maximum": int() | float() as most, **others}:
+            if most < 1e9 and not {"exclusiveMinimum", "exclusiveMaximum"} & others.keys():
+                return {**others, _AMOUNT: [least, most]}
+    return {key: value if key == "enum" else _with_amounts(value) for key, value in node.items()}
