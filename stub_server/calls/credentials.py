@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
 _KEYS = ("sk_", "pk_")  # API keys begin so
-_API_KEY_HEADER = "X-API-Key is not supported. "
 _LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
@@ -169,7 +168,7 @@ class Gate:
         """
         header = call.headers.get(b"authorization")
         if header is None:
-            raise no_credentials(_API_KEY_HEADER if b"x-api-key" in call.headers else "")
+            raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in call.headers else "")
         caller = call.caller = call.trace.caller = self._caller(call, header, operation.scheme)
         store = call.sandbox.stores.get(caller.merchant_id)
         if store is None:
@@ -211,7 +210,8 @@ class Gate:
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
-            raise no_credentials(_not_bearer(kind.lower(), token))
+            wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
+            raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
         if token.startswith(_KEYS):
             return self._key_caller(call, token, scheme)
         try:
@@ -273,17 +273,6 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
     return network
-
-
-def _not_bearer(kind: str, token: str) -> str:
-    """What an Authorization header has instead of a bearer token. It is not quoted: it may be a secret."""
-    if kind == "bearer":
-        return "The Authorization header has nothing after Bearer. "
-    if kind == "basic":
-        return "Basic authentication is not supported. "
-    if kind and not token:
-        return "The Authorization header has a credential without the word Bearer before it. "
-    return "The Authorization header does not begin with Bearer. "
 
 
 def _shown(address: str) -> str:

@@ -59,9 +59,9 @@ def test_another_scheme_is_no_credential(door: Door, authorization: str) -> None
 @pytest.mark.parametrize(
     ("header", "value", "wrong"),
     [
-        ("Authorization", "sk_test_abc", "without the word Bearer"),
-        ("Authorization", "eyJx.y.z", "without the word Bearer"),
-        ("Authorization", "Basic YTpi", "Basic"),
+        ("Authorization", "sk_test_abc", "does not begin with Bearer"),
+        ("Authorization", "eyJx.y.z", "does not begin with Bearer"),
+        ("Authorization", "Basic YTpi", "begin with Bearer"),
         ("Authorization", "Token abc", "begin with Bearer"),
         ("Authorization", "", "begin with Bearer"),
         ("Authorization", "Bearer ", "nothing after Bearer"),
