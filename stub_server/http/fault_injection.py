@@ -25,16 +25,13 @@ from .answers import Headers, has_left
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
 LOOK = 0.25  # seconds between two checks whether the client of a delayed request is still there
-ANYWHERE = {
-    "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,
-    "simulated_fault": 503, "request_timeout": 408, "store_unavailable": 503,
-}  # fmt: skip
-"""Codes that any operation may answer, and their statuses."""
-ALWAYS = {429: "rate_limited", 500: "internal_error", 502: "simulated_fault", 503: "simulated_fault",
-          504: "simulated_fault"}  # fmt: skip
-"""Statuses that Prefer may ask of any operation, and their codes."""
+_OF_ALL = (
+    (408, "request_timeout"), (429, "rate_limited"), (500, "internal_error"), (503, "simulated_fault"),
+    (503, "sandbox_unavailable"), (503, "store_unavailable"), (503, "too_many_connections"), (502, "simulated_fault"),
+    (504, "simulated_fault"),
+)  # fmt: skip
+"""Statuses and codes of refusals that may be asked of any operation; of two, the first is the usual one."""
 _WISHES = frozenset((PREFER, SIMULATE, DELAY))
-_DIGITS = 5
 _PREFERENCES = ("code", "example")
 
 
@@ -99,11 +96,8 @@ class Effects:
 
     def __init__(self, document: Document) -> None:
         self._operations, self._document = document.operations, document
-        self._statuses = dict(ANYWHERE)
-        for operation in document.operations.values():
-            for status, response in operation.responses.items():
-                for code in response.codes:
-                    self._statuses.setdefault(code, status)
+        known = [pair for operation in document.operations.values() for pair in _refusals(operation)]
+        self._statuses = {code: status for status, code in reversed(known)}
 
     def refusal(self, effect: Effect, operation_id: str) -> Refusal:
         """The answer that an effect asks for."""
@@ -135,40 +129,13 @@ class Effects:
             yield _delay(headers[DELAY])
         if SIMULATE in headers:
             code = headers[SIMULATE].decode("latin-1").strip()
-            yield self._by_code(operation, code, "X-Sandbox-Simulate", "simulate")
+            yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
         if PREFER in headers:
             preferred = _preferences(b",".join(value for name, value in sent if name == PREFER).decode("latin-1"))
             unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
             guessed = unknown[:MOST_WARNINGS]
             call.warn(*(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed))
-            yield from self._preferred(operation, preferred.get("code"), preferred.get("example"))
-
-    def _preferred(self, operation: Operation, asked: str | None, example: str | None) -> Iterable[Effect]:
-        """What Prefer asks for: a status, the code of a refusal, or both. A status alone means its most usual code."""
-        if asked is None:
-            if example is not None:
-                yield self._by_code(operation, example, "Prefer", "prefer")
-            return
-        status = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS else 0
-        if status not in operation.responses and status not in ALWAYS:
-            possible = sorted({*operation.responses, *ALWAYS})
-            raise _impossible("Prefer", f"code={asked}", operation, possible)
-        response = operation.responses.get(status)
-        codes = response.codes if response is not None else ()
-        if example is not None and example not in codes:
-            raise _impossible("Prefer", f"code={asked}, example={example}", operation, codes or ["no example"])
-        if status >= 400:
-            # The contract lists the most usual code first.
-            yield Effect("prefer", status=status, code=example or next(iter(codes), ALWAYS.get(status)))
-
-    def _by_code(self, operation: Operation, code: str, header: str, label: str) -> Effect:
-        for status, response in operation.responses.items():
-            if code in response.codes:
-                return Effect(label, status=status, code=code)
-        if code in ANYWHERE:
-            return Effect(label, status=ANYWHERE[code], code=code)
-        own = {code for response in operation.responses.values() for code in response.codes}
-        raise _impossible(header, code, operation, sorted(own | ANYWHERE.keys()))
+            yield from _wished(operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example"))
 
 
 class Injection:
@@ -280,8 +247,23 @@ def _preferences(header: str) -> dict[str, str]:
     return {name.strip().lower(): value.strip().strip('"') for name, _, value in reversed(members) if name.strip()}
 
 
-def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> BadRequest:
-    """400 for a header that asks for what the operation cannot answer. It lists what the operation can answer."""
-    listed = ", ".join(str(one) for one in possible)
-    message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
-    return BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])
+def _refusals(operation: Operation) -> list[tuple[int, str]]:
+    """The statuses and codes that an operation may refuse with; the contract lists the most usual codes first."""
+    return [(status, code) for status, response in operation.responses.items() for code in response.codes] + [*_OF_ALL]
+
+
+def _wished(operation: Operation, header: str, label: str, status: str | None, code: str | None) -> Iterator[Effect]:
+    """The refusal of this status, this code, or both; nothing for a success. Raises BadRequest if there is none."""
+    if status is None and code is None:
+        return
+    refusals = _refusals(operation)
+    known = [*refusals, *((each, None) for each in operation.responses)]
+    found = next(((s, c) for s, c in known if status in (None, str(s)) and code in (None, c)), None)
+    if found is None:
+        asked = " ".join([part for part in (status, code) if part is not None])
+        codes = sorted({c for s, c in refusals if status in (None, str(s))}) if code is not None else ()
+        listed = ", ".join(codes or sorted({str(s) for s, _ in known}))
+        message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
+        raise BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])
+    if found[0] >= 400:
+        yield Effect(label, status=found[0], code=found[1])
