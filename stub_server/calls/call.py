@@ -101,7 +101,7 @@ class Call:
     is_of_none = False  # whether its sandbox had been deleted before the request began
     pending: Sandbox | None = None  # its sandbox until that is created: a request that is refused creates none
     # Forwarding
-    passage: Any = None  # what sends the answer of that server: an `http.forwarding.Passage`, or None
+    passage: Callable[..., Awaitable[None]] | None = None  # what sends the answer of that server
     # RateLimit
     limits: Sequence[tuple[bytes, bytes]] = ()  # headers of its answer about the rate limit
     # Pages

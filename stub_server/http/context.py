@@ -105,7 +105,7 @@ class RequestContext:
             await self._send_stream(call, scope, receive, send)
             return
         if call.passage is not None:
-            await call.passage.send(whole, scope, receive, send)
+            await call.passage(whole, scope, receive, send)
             return
         trace, answer, kept = call.trace, call.answer, None
         if call.warnings and not call.is_preflight:

@@ -72,7 +72,7 @@ class Forwarding:
         except BaseException:
             passage.close()
             raise
-        call.passage = passage
+        call.passage = passage.send
 
 
 class Passage:

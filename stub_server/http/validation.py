@@ -134,7 +134,9 @@ class OperationRequests:
         self._shape = _shape_of(operation)
         self._takes_nothing = not self._shape["properties"]
         self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
-        self._maps = tuple(kept_maps(operation, resolve))
+        conflict = operation.responses.get(409)
+        # Of maps whose keys are stored: then the contract lists the code of invalid ones.
+        self._maps = tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
         not_found = operation.responses.get(404)
         self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
 
@@ -356,13 +358,6 @@ def cast_of(schema: Json) -> Callable[[str], Any] | None:
 
 def _integer(text: str) -> int | str:
     return text if _INTEGER(text) is None or len(text) > _LONGEST_INTEGER else int(text)
-
-
-def kept_maps(operation: Operation, resolve: Callable[[Json], Json]) -> Iterator[Place]:
-    """Where the body of an operation has maps whose keys are stored: its contract lists the code of invalid keys."""
-    conflict = operation.responses.get(409)
-    if conflict is not None and CODE in conflict.codes:
-        yield from free_maps(operation.body, resolve)
 
 
 def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
