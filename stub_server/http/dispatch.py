@@ -7,7 +7,7 @@ Dispatch calls the handler, checks its response against the contract, and record
 import hashlib
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
@@ -31,8 +31,6 @@ from .routing import Endpoint
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
 _MEMBER = re.compile(r"[.\[]")
-
-Handler = Callable[..., Reply | Awaitable[Reply]]
 
 
 class Idempotency:
@@ -114,14 +112,19 @@ def _conflict(code: str, message: str) -> Conflict:
 class OperationHandler:
     """One operation with its handler and its response schemas."""
 
-    def __init__(self, operation: Operation, handler: Handler, schemas: Schemas) -> None:
-        self.operation, self.function, self._schemas = operation, handler, schemas
-        self.is_async = inspect.iscoroutinefunction(handler)
-        self.success: int | None = None
-        """The status of its successes, where an overlay has another one than the handler."""
-        self.unsent: frozenset[bytes] = frozenset()
-        """The headers of its successes that overlays have taken away."""
+    _success: int | None = None  # the status of its successes, where an overlay has another one than the handler
+    _unsent: frozenset[bytes] = frozenset()  # the headers of its successes that overlays have taken away
+
+    def __init__(self, endpoint: Endpoint, schemas: Schemas, made_for: Operation | None) -> None:
+        """`made_for` is the operation without overlays, if there are any."""
+        self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, schemas
+        self.is_async = inspect.iscoroutinefunction(self.function)
         self._proved: set[tuple[int, Any]] = set()
+        if made_for is not None:
+            status = success_of(self.operation, made_for)
+            self._success = None if status in made_for.responses else status
+            had, has = made_for.responses[made_for.successes[0]].headers, self.operation.responses[status].headers
+            self._unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
 
     @cached_property
     def _validators(self) -> dict[int, Any]:
@@ -134,12 +137,12 @@ class OperationHandler:
     def checked(self, call: Call, reply: Reply) -> Reply:
         """The response, checked."""
         call.trace.respond_at = perf_counter_ns()
-        if self.success is not None:
-            reply.status = self.success
+        if self._success is not None:
+            reply.status = self._success
             if reply.status == 204:
                 reply.parts = ()
-        if self.unsent:
-            reply.headers = tuple(header for header in reply.headers if header[0] not in self.unsent)
+        if self._unsent:
+            reply.headers = tuple(header for header in reply.headers if header[0] not in self._unsent)
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self.check(reply)
         return reply
@@ -181,13 +184,8 @@ class Dispatch:
         self._schemas, self._shipped = schemas, shipped
 
     def _compile(self, endpoint: Endpoint) -> OperationHandler:
-        operation, made_for = endpoint.operation, endpoint.made_for(self._shipped)
-        handler = endpoint.responses = OperationHandler(operation, endpoint.handler, self._schemas[endpoint.base])
-        if made_for is not None:
-            status = success_of(operation, made_for)
-            handler.success = None if status in made_for.responses else status
-            had, has = made_for.responses[made_for.successes[0]].headers, operation.responses[status].headers
-            handler.unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
+        made_for = endpoint.made_for(self._shipped)
+        handler = endpoint.responses = OperationHandler(endpoint, self._schemas[endpoint.base], made_for)
         return handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -197,7 +195,7 @@ class Dispatch:
         try:
             reply = handler.function(call, *call.values, **call.arguments)
             if handler.is_async:
-                reply = await reply  # type: ignore[misc]
+                reply = await reply
             assert isinstance(reply, Reply)
             reply = handler.checked(call, reply)
             if isinstance(reply, Streamed):

@@ -102,7 +102,7 @@ class SandboxSelection:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True
-            with call.server.waiting.elsewhere():
+            with call.server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
             found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
@@ -199,7 +199,7 @@ class DueJobs:
         """Run what takes longer: this request waits, and those to other sandboxes do not."""
         call: Call = scope[CALL]
         sandbox, trace = call.sandbox, call.trace
-        with self._waiting.with_sandbox(call):
+        with self._waiting.take(sandbox.name):
             await pass_on(sandbox, self._sandboxes.worker, until)
         trace.at, trace.before, trace.began = sandbox.clock.now, sandbox.log.number, perf_counter_ns()
         if sandbox.is_broken:
