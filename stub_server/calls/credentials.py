@@ -98,33 +98,15 @@ class Tokens:
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
-    def caller(self, authorization: bytes, sandbox: str, now: float) -> Caller:
-        """The caller of the token in an Authorization header, valid for a sandbox at an instant, in seconds since 1970.
-
-        Raises Unauthenticated.
-        """
-        known = self.known.get(authorization) or self._verified(authorization)
-        if known.expires_at <= now:
-            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-        if known.sandbox != sandbox:
-            raise bad_credentials(
-                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
-            )
-        return known.caller
-
-    def find(self, authorization: bytes) -> Verified | None:
-        """A token, expired or not; None for one that this server has not issued."""
+    def sandbox_named(self, authorization: bytes) -> str | None:
+        """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
         try:
-            return self.known.get(authorization) or self._verified(authorization)
+            return self.verified(authorization).sandbox if authorization[:9].lower() == b"bearer ey" else None
         except Unauthenticated:
             return None
 
-    def sandbox_named(self, authorization: bytes) -> str | None:
-        """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
-        found = self.find(authorization) if authorization[:9].lower() == b"bearer ey" else None
-        return None if found is None else found.sandbox
-
-    def _verified(self, authorization: bytes) -> Verified:
+    def verified(self, authorization: bytes) -> Verified:
+        """The token in an Authorization header that is not `known`, expired or not. Raises Unauthenticated."""
         from joserfc import jwt
         from joserfc.errors import JoseError
 
@@ -204,9 +186,8 @@ class Gate:
         )
 
     def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
-        now = call.trace.received / 1000
         if header[:9].lower() == b"bearer ey" and not self.lenient:
-            return self.tokens.caller(header, call.sandbox.name, now)
+            return self._token_caller(call, header)
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
@@ -215,17 +196,30 @@ class Gate:
         if token.startswith(_KEYS):
             return self._key_caller(call, token, scheme)
         try:
-            return self.tokens.caller(b"Bearer " + token.encode("latin-1"), call.sandbox.name, now)
+            return self._token_caller(call, b"Bearer " + token.encode("latin-1"))
         except Unauthenticated:
             if self.lenient:
                 return _seeded_merchant(call.sandbox)
             raise
 
+    def _token_caller(self, call: Call, authorization: bytes) -> Caller:
+        found = self.tokens.known.get(authorization) or self.tokens.verified(authorization)
+        call.trace.caller = found.caller  # also of a token that is refused
+        if found.expires_at <= call.trace.received / 1000:
+            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
+        if found.sandbox != call.sandbox.name:
+            raise bad_credentials(
+                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
+            )
+        return found.caller
+
     def _key_caller(self, call: Call, token: str, scheme: str | None) -> Caller:
         sandbox, is_public = call.sandbox, token.startswith("pk_")
+        key = _key_in(sandbox, token)
+        if key is not None:
+            call.trace.caller = key.caller  # also of a key that is refused
         if is_public and scheme != "publicBearer" and not self.lenient:
             raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
-        key = _key_in(sandbox, token)
         if key is not None and scheme == "jwt" and not is_public:
             raise Forbidden(
                 "API keys are managed with a JWT, never with an API key.",
@@ -279,19 +273,6 @@ def _shown(address: str) -> str:
     """An address as it was sent, cut short."""
     plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
     return plain or "an unknown address"
-
-
-def recognised(call: Call, authorization: bytes) -> Caller | None:
-    """The caller of a rejected credential that this server has issued: expired, inactive, or of another sandbox."""
-    kind, _, token = authorization.decode("latin-1").strip().partition(" ")
-    token = token.strip()
-    if kind.lower() != "bearer":
-        return None
-    if token.startswith(_KEYS):
-        key = _key_in(call.sandbox, token)
-        return None if key is None else key.caller
-    verified: Verified | None = call.server.tokens.find(authorization)
-    return None if verified is None else verified.caller
 
 
 def _lacks(scope: str) -> Forbidden:

@@ -10,7 +10,6 @@ from time import perf_counter_ns
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call, Head
-from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone
@@ -330,10 +329,6 @@ class JournalWriter:
         if call.warnings:
             trace.warnings = call.warnings
         secrets, head, body = self._secrets, call.head, call.body_bytes
-        if trace.status == 401 or trace.code == "jwt_required":
-            authorization = head.by_name.get(b"authorization")
-            if authorization is not None:
-                trace.caller = recognised(call, authorization)
         packed = head.packed
         if head.is_suspect or trace.operation in secrets.operations or secrets.suspects(trace.path, trace.query, body):
             self._redact_line(call)
