@@ -40,7 +40,7 @@ class Waiting:
 
     def __init__(self, connections: int = 512) -> None:
         """`connections` are the most that the server has."""
-        self._most = min(IN_ALL, max(1, connections * 3 // 4))
+        self._most = max(1, connections * 3 // 4)
         self._counts: Counter[tuple[str, Hashable]] = Counter()  # by sandbox and caller
 
     def of(self, call: Call) -> AbstractContextManager[None]:
@@ -60,7 +60,7 @@ class Waiting:
         for count, most, whose, is_limit in (
             (self._counts[place], OF_ONE, " of this caller", caller is not None),
             (in_sandbox, OF_SANDBOX, " of this sandbox", sandbox != ""),
-            (self._counts.total(), self._most, "", True),
+            (self._counts.total(), min(IN_ALL, self._most), "", True),
         ):
             if is_limit and count >= most:
                 message = f"{most} requests{whose} are already waiting, which is the maximum."

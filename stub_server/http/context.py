@@ -110,11 +110,7 @@ class RequestContext:
         if call.warnings and not call.is_preflight:
             answer[1].append(_warnings(call))
         if call.faults is not None:
-            whole, injection, call.faults = None, call.faults, None
-            try:
-                damaged = await injection.damage(answer)
-            finally:
-                injection.end()
+            whole, damaged, call.faults = None, call.faults.damage(answer), None
             if damaged is None and call.is_hop:  # the connection is the other server's
                 assert self._hops is not None
                 dropped = [(HOP, self._hops.said[Word.DROPPED])]
@@ -188,9 +184,6 @@ class RequestContext:
         if not call.has_begun:
             call.begin()
         trace, is_control = call.trace, call.path.startswith(CONTROL)
-        if call.faults is not None:  # the request was cancelled
-            call.faults.end()
-            call.faults = None  # it refers to the call
         trace.micros = (perf_counter_ns() - trace.began) // 1000
         if call.pending is not None or (call.created is not None and trace.status >= 400):
             undo_creation(call)

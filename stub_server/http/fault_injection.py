@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -53,20 +53,16 @@ class FaultInjection:
     async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
         call.trace.operation = operation_id
-        injection = call.faults = Injection(self._effects, call, operation_id, scope)
+        injection = call.faults = Injection(partial(self._effects.refusal, operation_id))
         request = Request(operation_id, call.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
         wishes = list(self._effects.asked(scope["headers"], call, operation_id))
         # On a server that others can reach, only authenticated callers may cause a delay.
         late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
-        await injection.apply(wish for wish in wishes if wish not in late)
-        if injection.effect is None:
-            await injection.apply(rules.by_request(request, now))
-        if injection.drops_before():
-            return
-        if injection.effect is None and (late or rules.read_bodies):
+        if late or rules.read_bodies:
             injection.of_body = lambda body: chain(late, rules.by_body(request, body, now))
-        await self.app(scope, receive, send)
+        effects = chain([wish for wish in wishes if wish not in late], rules.by_request(request, now))
+        await injection(self.app, effects, scope, receive, send)
 
 
 class BodyFaults:
@@ -76,19 +72,11 @@ class BodyFaults:
         self.app = app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        injection: Injection | None = scope[CALL].faults
-        if injection is None or injection.of_body is None:
-            return self.app(scope, receive, send)
-        return self._inject(injection.of_body, scope, receive, send)
-
-    async def _inject(
-        self, of_body: Callable[[Any], Iterable[Effect]], scope: Scope, receive: Receive, send: Send
-    ) -> None:
         call: Call = scope[CALL]
-        injection: Injection = call.faults
-        await injection.apply(of_body(call.arguments.get("body")))
-        if not injection.drops_before():
-            await self.app(scope, receive, send)
+        injection: Injection | None = call.faults
+        if injection is None or injection.of_body is None or injection.effect is not None:
+            return self.app(scope, receive, send)
+        return injection(self.app, injection.of_body(call.arguments.get("body")), scope, receive, send)
 
 
 class Effects:
@@ -99,7 +87,7 @@ class Effects:
         known = [pair for operation in document.operations.values() for pair in _refusals(operation)]
         self._statuses = {code: status for status, code in reversed(known)}
 
-    def refusal(self, effect: Effect, operation_id: str) -> Refusal:
+    def refusal(self, operation_id: str, effect: Effect) -> Refusal:
         """The answer that an effect asks for."""
         operation = self._operations[operation_id]
         status, code = effect.status, effect.code or "simulated_fault"
@@ -143,60 +131,54 @@ class Injection:
 
     of_body: Callable[[Any], Iterable[Effect]] | None = None  # the effects that depend on its body, if any do
     effect: Effect | None = None  # the first effect that does more than wait
-    _delay_after = 0
-    _has_place = False
 
-    def __init__(self, effects: Effects, call: Call, operation_id: str, scope: Scope) -> None:
-        self._effects, self._call, self._operation_id, self._scope = effects, call, operation_id, scope
-        self._labels: list[str] = []
-        self._place = ExitStack()
+    def __init__(self, refusal: Callable[[Effect], Refusal]) -> None:
+        """`refusal` makes the answer that an effect asks for."""
+        self._refusal, self._labels = refusal, list[str]()
 
-    def drops_before(self) -> bool:
-        """Whether the connection is closed before the change, without an answer."""
-        if self.effect is None or self.effect.drop != BEFORE:
-            return False
-        self._call.answer = 0, [], (b"",), b""
-        return True
-
-    async def apply(self, effects: Iterable[Effect]) -> None:
-        """Wait for the delays of the effects up to the first that does more; the rest are ignored.
+    async def __call__(
+        self, app: ASGIApp, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Pass the request on after the delays of the effects up to the first that does more; the rest are ignored.
 
         Raises the refusal that replaces the answer, and BadRequest if the client leaves: then nothing is done.
         """
-        delay = 0
+        call: Call = scope[CALL]
+        before = after = 0
         for effect in effects:
-            delay += effect.delay
-            self._delay_after += effect.delay_after
+            before += effect.delay
+            after += effect.delay_after
             self._labels.append(effect.label)
             if not effect.only_waits:
                 self.effect = effect
                 break
         if self._labels:
-            self._call.trace.simulated = ", ".join(self._labels)
-        if (delay or self._delay_after) and not self._has_place and self._call.server.waits:
-            self._place.enter_context(self._call.server.waiting.of(self._call))
-            self._has_place = True
-        if not await self._wait(delay):
-            raise BadRequest(
-                "The client left during the delay. The request was not processed.", code="malformed_request"
-            )
-        if self.effect is not None and self.effect.is_answer:
-            raise self._effects.refusal(self.effect, self._operation_id)
+            call.trace.simulated = ", ".join(self._labels)
+        if not (before or after) or not call.server.waits:
+            await self._pass_on(app, scope, receive, send)
+            return
+        with call.server.waiting.of(call):
+            try:
+                if not await _is_there_after(before, scope):
+                    message = "The client left during the delay. The request was not processed."
+                    raise BadRequest(message, code="malformed_request")
+                await self._pass_on(app, scope, receive, send)
+            except Exception:
+                await _is_there_after(after, scope)
+                raise
+            await _is_there_after(after, scope)
 
-    async def _wait(self, delay: int) -> bool:
-        """Wait some milliseconds, and return whether the client is still there."""
-        if delay and self._has_place:
-            clock = asyncio.get_running_loop().time
-            until = clock() + min(delay, LONGEST_DELAY) / 1_000
-            while (left := until - clock()) > 0:
-                await asyncio.sleep(min(left, LOOK))
-                if has_left(self._scope):
-                    return False
-        return True
+    async def _pass_on(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        effect = self.effect
+        if effect is not None and effect.is_answer:
+            raise self._refusal(effect)
+        if effect is not None and effect.drop == BEFORE:
+            scope[CALL].answer = 0, [], (b"",), b""
+        else:
+            await app(scope, receive, send)
 
-    async def damage(self, answer: Answer) -> tuple[Answer, int | None] | None:
-        """The answer as it is sent, after its delay, and how many bytes of its body, if not all; None for no answer."""
-        await self._wait(self._delay_after)
+    def damage(self, answer: Answer) -> tuple[Answer, int | None] | None:
+        """The answer as it is sent, and how many bytes of its body, if not all; None for no answer."""
         effect, (status, headers, parts, body) = self.effect, answer
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
@@ -214,9 +196,16 @@ class Injection:
             kept = min(int(len(body) * effect.keep), len(body) - 1)
         return (status, headers, (body,), body), kept
 
-    def end(self) -> None:
-        """Free the place of a request that waited."""
-        self._place.close()
+
+async def _is_there_after(delay: int, scope: Scope) -> bool:
+    """Wait some milliseconds, and return whether the client is still there."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + min(delay, LONGEST_DELAY) / 1_000
+    while (left := until - clock()) > 0:
+        await asyncio.sleep(min(left, LOOK))
+        if has_left(scope):
+            return False
+    return True
 
 
 def _delay(header: bytes) -> Effect:
