@@ -39,7 +39,10 @@ class FaultInjection:
     """Acts on requests to the API, before the credential is read. The control surface has no faults."""
 
     def __init__(self, app: ASGIApp, document: Document) -> None:
-        self.app, self._effects = app, Effects(document)
+        """`document` has the statuses and codes that the operations of the API answer."""
+        self.app, self._operations, self._document = app, document.operations, document
+        known = [pair for operation in document.operations.values() for pair in _refusals(operation)]
+        self._statuses = {code: status for status, code in reversed(known)}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -53,10 +56,10 @@ class FaultInjection:
     async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
         call.trace.operation = operation_id
-        injection = call.faults = Injection(partial(self._effects.refusal, operation_id))
+        injection = call.faults = Injection(partial(self._refusal, operation_id))
         request = Request(operation_id, call.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
-        wishes = list(self._effects.asked(scope["headers"], call, operation_id))
+        wishes = list(self._asked(scope["headers"], call, operation_id))
         # On a server that others can reach, only authenticated callers may cause a delay.
         late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
         if late or rules.read_bodies:
@@ -64,30 +67,7 @@ class FaultInjection:
         effects = chain([wish for wish in wishes if wish not in late], rules.by_request(request, now))
         await injection(self.app, effects, scope, receive, send)
 
-
-class BodyFaults:
-    """Acts on requests that are valid."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        injection: Injection | None = call.faults
-        if injection is None or injection.of_body is None or injection.effect is not None:
-            return self.app(scope, receive, send)
-        return injection(self.app, injection.of_body(call.arguments.get("body")), scope, receive, send)
-
-
-class Effects:
-    """The effects that headers may ask for, by the statuses and codes of an API's operations."""
-
-    def __init__(self, document: Document) -> None:
-        self._operations, self._document = document.operations, document
-        known = [pair for operation in document.operations.values() for pair in _refusals(operation)]
-        self._statuses = {code: status for status, code in reversed(known)}
-
-    def refusal(self, operation_id: str, effect: Effect) -> Refusal:
+    def _refusal(self, operation_id: str, effect: Effect) -> Refusal:
         """The answer that an effect asks for."""
         operation = self._operations[operation_id]
         status, code = effect.status, effect.code or "simulated_fault"
@@ -107,7 +87,7 @@ class Effects:
         values = (resolve(example).get("value") for example in examples.values())
         return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
-    def asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:
+    def _asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:
         """What a request's headers ask for; `sent` are all headers, as preferences may be in several.
 
         Raises BadRequest for what the operation cannot answer.
@@ -124,6 +104,20 @@ class Effects:
             guessed = unknown[:MOST_WARNINGS]
             call.warn(*(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed))
             yield from _wished(operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example"))
+
+
+class BodyFaults:
+    """Acts on requests that are valid."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        injection: Injection | None = call.faults
+        if injection is None or injection.of_body is None or injection.effect is not None:
+            return self.app(scope, receive, send)
+        return injection(self.app, injection.of_body(call.arguments.get("body")), scope, receive, send)
 
 
 class Injection:
