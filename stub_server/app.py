@@ -130,7 +130,6 @@ def _served(
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
-    documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
@@ -179,8 +178,8 @@ def _served(
             partial(Pages, pages=pages, console=console),
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
-            FaultInjection,
-            Security,
+            partial(FaultInjection, document=document),
+            partial(Security, gate=gate),
             partial(Validation, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
             BodyFaults,
             TimeTravel,
@@ -188,10 +187,10 @@ def _served(
             Idempotency,
         ]
 
-    app = Application(Dispatch(documents, compiled, shipped), layers)
+    app = Application(Dispatch(compiled, shipped), layers)
     app.serve(server)
     for base, part, package in (("", document, OPERATIONS), (CONTROL, control, f"{OPERATIONS}.control")):
-        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
+        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), document=part)
     return app
 
 

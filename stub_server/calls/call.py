@@ -101,7 +101,7 @@ class Call:
     is_of_none = False  # whether its sandbox had been deleted before the request began
     pending: Sandbox | None = None  # its sandbox until that is created: a request that is refused creates none
     # Forwarding
-    passage: Any = None  # what sends the answer of that server: an `http.forwarding.Passage`, or None
+    passage: Callable[..., Awaitable[None]] | None = None  # what sends the answer of that server
     # RateLimit
     limits: Sequence[tuple[bytes, bytes]] = ()  # headers of its answer about the rate limit
     # Pages
@@ -113,12 +113,12 @@ class Call:
     # Security
     caller: Caller | None = None
     operation: Operation | None = None
+    endpoint: Any  # what the layers have compiled of the operation: an `http.routing.Endpoint`
     # Validation
     body_bytes = b""
     upload: bytes | bytearray = b""  # the file in its body, while it is processed
     values: tuple[str, ...] = ()  # the ids in its path, validated
     arguments: Mapping[str, Any] = MappingProxyType({})  # the query and body, if its handler takes them
-    suspect_maps: tuple[tuple[str, ...], ...] = ()  # where its body has maps one of which has an invalid key
     # FirstUse
     created: Entry | None = None  # the sandbox that it created, which is deleted again if the request fails
     # Idempotency

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
 _KEYS = ("sk_", "pk_")  # API keys begin so
-_API_KEY_HEADER = "X-API-Key is not supported. "
 _LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
@@ -99,33 +98,15 @@ class Tokens:
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
-    def caller(self, authorization: bytes, sandbox: str, now: float) -> Caller:
-        """The caller of the token in an Authorization header, valid for a sandbox at an instant, in seconds since 1970.
-
-        Raises Unauthenticated.
-        """
-        known = self.known.get(authorization) or self._verified(authorization)
-        if known.expires_at <= now:
-            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-        if known.sandbox != sandbox:
-            raise bad_credentials(
-                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
-            )
-        return known.caller
-
-    def find(self, authorization: bytes) -> Verified | None:
-        """A token, expired or not; None for one that this server has not issued."""
+    def sandbox_named(self, authorization: bytes) -> str | None:
+        """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
         try:
-            return self.known.get(authorization) or self._verified(authorization)
+            return self.verified(authorization).sandbox if authorization[:9].lower() == b"bearer ey" else None
         except Unauthenticated:
             return None
 
-    def sandbox_named(self, authorization: bytes) -> str | None:
-        """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
-        found = self.find(authorization) if authorization[:9].lower() == b"bearer ey" else None
-        return None if found is None else found.sandbox
-
-    def _verified(self, authorization: bytes) -> Verified:
+    def verified(self, authorization: bytes) -> Verified:
+        """The token in an Authorization header that is not `known`, expired or not. Raises Unauthenticated."""
         from joserfc import jwt
         from joserfc.errors import JoseError
 
@@ -169,7 +150,7 @@ class Gate:
         """
         header = call.headers.get(b"authorization")
         if header is None:
-            raise no_credentials(_API_KEY_HEADER if b"x-api-key" in call.headers else "")
+            raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in call.headers else "")
         caller = call.caller = call.trace.caller = self._caller(call, header, operation.scheme)
         store = call.sandbox.stores.get(caller.merchant_id)
         if store is None:
@@ -205,27 +186,40 @@ class Gate:
         )
 
     def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
-        now = call.trace.received / 1000
         if header[:9].lower() == b"bearer ey" and not self.lenient:
-            return self.tokens.caller(header, call.sandbox.name, now)
+            return self._token_caller(call, header)
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
-            raise no_credentials(_not_bearer(kind.lower(), token))
+            wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
+            raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
         if token.startswith(_KEYS):
             return self._key_caller(call, token, scheme)
         try:
-            return self.tokens.caller(b"Bearer " + token.encode("latin-1"), call.sandbox.name, now)
+            return self._token_caller(call, b"Bearer " + token.encode("latin-1"))
         except Unauthenticated:
             if self.lenient:
                 return _seeded_merchant(call.sandbox)
             raise
 
+    def _token_caller(self, call: Call, authorization: bytes) -> Caller:
+        found = self.tokens.known.get(authorization) or self.tokens.verified(authorization)
+        call.trace.caller = found.caller  # also of a token that is refused
+        if found.expires_at <= call.trace.received / 1000:
+            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
+        if found.sandbox != call.sandbox.name:
+            raise bad_credentials(
+                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
+            )
+        return found.caller
+
     def _key_caller(self, call: Call, token: str, scheme: str | None) -> Caller:
         sandbox, is_public = call.sandbox, token.startswith("pk_")
+        key = _key_in(sandbox, token)
+        if key is not None:
+            call.trace.caller = key.caller  # also of a key that is refused
         if is_public and scheme != "publicBearer" and not self.lenient:
             raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
-        key = _key_in(sandbox, token)
         if key is not None and scheme == "jwt" and not is_public:
             raise Forbidden(
                 "API keys are managed with a JWT, never with an API key.",
@@ -275,34 +269,10 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
     return network
 
 
-def _not_bearer(kind: str, token: str) -> str:
-    """What an Authorization header has instead of a bearer token. It is not quoted: it may be a secret."""
-    if kind == "bearer":
-        return "The Authorization header has nothing after Bearer. "
-    if kind == "basic":
-        return "Basic authentication is not supported. "
-    if kind and not token:
-        return "The Authorization header has a credential without the word Bearer before it. "
-    return "The Authorization header does not begin with Bearer. "
-
-
 def _shown(address: str) -> str:
     """An address as it was sent, cut short."""
     plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
     return plain or "an unknown address"
-
-
-def recognised(call: Call, authorization: bytes) -> Caller | None:
-    """The caller of a rejected credential that this server has issued: expired, inactive, or of another sandbox."""
-    kind, _, token = authorization.decode("latin-1").strip().partition(" ")
-    token = token.strip()
-    if kind.lower() != "bearer":
-        return None
-    if token.startswith(_KEYS):
-        key = _key_in(call.sandbox, token)
-        return None if key is None else key.caller
-    verified: Verified | None = call.server.tokens.find(authorization)
-    return None if verified is None else verified.caller
 
 
 def _lacks(scope: str) -> Forbidden:

@@ -1,7 +1,6 @@
 """Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
@@ -19,33 +18,17 @@ T = TypeVar("T")
 _SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Page `page` of `limit` rows out of `total`."""
-
-    page: int
-    limit: int
-    total: int
-
-    @property
-    def pages(self) -> int:
-        """How many pages there are."""
-        return -(-self.total // self.limit)
-
-    def body(self) -> Body:
-        """The contract's Pagination object."""
-        return {
-            "page": self.page,
-            "limit": self.limit,
-            "total": self.total,
-            "total_pages": self.pages,
-            "has_next": self.page < self.pages,
-            "has_prev": self.page > 1 and self.pages > 0,
-        }
-
-    def json(self) -> bytes:
-        """The Pagination object as JSON text."""
-        return orjson.dumps(self.body())
+def pagination(page: int, limit: int, total: int) -> Body:
+    """The contract's Pagination object: page `page` of `limit` rows out of `total`."""
+    pages = -(-total // limit)
+    return {
+        "page": page,
+        "limit": limit,
+        "total": total,
+        "total_pages": pages,
+        "has_next": page < pages,
+        "has_prev": page > 1 and pages > 0,
+    }
 
 
 class Reply:
@@ -119,27 +102,19 @@ def bare(record: bytes, status: int = 200) -> Reply:
     return Reply(status, (record,), "bare")
 
 
-def listed(message: str, member: str, records: Iterable[bytes], page: Page) -> Reply:
+def listed(call: Call, table: Table, query: Query, message: str, member: str) -> Reply:
     """`{error, message, <member>: [...], pagination}`."""
     head = _head(message, member)
-    rows = _separated(records)
-    return Reply(200, (head, b"[", *rows, b'],"pagination":', page.json(), b"}"), head if rows else None)
+    rows, page = _page_of(call, table, query)
+    return Reply(200, (head, b"[", *rows, b'],"pagination":', page, b"}"), head if rows else None)
 
 
-def nested_list(message: str, member: str, records: Iterable[bytes], page: Page) -> Reply:
+def nested_list(call: Call, table: Table, query: Query, message: str, member: str) -> Reply:
     """`{error, data: {<member>: [...], pagination}, message}`."""
     tail = _tail(message)
-    rows = _separated(records)
+    rows, page = _page_of(call, table, query)
     head = b'{"error":false,"data":{"' + member.encode() + b'":['
-    return Reply(200, (head, *rows, b'],"pagination":', page.json(), b"}", tail), tail if rows else None)
-
-
-def _separated(records: Iterable[bytes]) -> list[bytes]:
-    """Records with commas between them, not joined: the journal refers to the parts, which the store has anyway."""
-    rows = list(records)
-    parts = [b","] * max(0, 2 * len(rows) - 1)
-    parts[::2] = rows
-    return parts
+    return Reply(200, (head, *rows, b'],"pagination":', page, b"}", tail), tail if rows else None)
 
 
 def value(body: Any, status: int = 200) -> Reply:
@@ -151,7 +126,7 @@ def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T
     """`{<member>: [...], pagination}`: the requested page of items that are in memory, as controls show them."""
     page, limit = query["page"], query["limit"]
     rows = [shown(item) for item in items[(page - 1) * limit : page * limit]]
-    return value({member: rows, "pagination": Page(page, limit, len(items)).body()})
+    return value({member: rows, "pagination": pagination(page, limit, len(items))})
 
 
 def members(body: dict[str, Any]) -> bytes:
@@ -201,10 +176,11 @@ _PLAIN: Mapping[str, Any] = {
 }
 
 
-def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
-    """The public bytes of the records on the requested page, and its pagination.
+def _page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], bytes]:
+    """The public bytes of the records on the requested page with commas between them, and its pagination.
 
-    A key with `allowed_projects` sees only what belongs to those projects.
+    They are not joined: the journal refers to the parts, which the store has anyway. A key with `allowed_projects` sees
+    only what belongs to those projects.
     """
     projects = None if call.caller is None else call.caller.projects
     if projects is not None:
@@ -219,10 +195,11 @@ def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
         shown = [call.store.shown(table, record) for record in records]
     else:
         shown = [record.public for record in records]
-    return shown, Page(query.page, query.limit, total)
+    rows = [b","] * max(0, 2 * len(shown) - 1)
+    rows[::2] = shown
+    return rows, orjson.dumps(pagination(query.page, query.limit, total))
 
 
 def list_reply(call: Call, table: Table, query: Body, message: str, member: str) -> Reply:
     """The reply of a list operation that has no filters of its own."""
-    rows, page = page_of(call, table, query_of(call, table, query))
-    return listed(message, member, rows, page)
+    return listed(call, table, query_of(call, table, query), message, member)

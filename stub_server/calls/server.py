@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from ..contract.document import Document
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 OF_ONE = 32  # requests of one caller to one sandbox
 OF_SANDBOX = 128
 IN_ALL = 384
-Place: TypeAlias = tuple[str, Hashable]  # a sandbox, and the caller who waits there
 Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
 """Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds
@@ -42,35 +41,30 @@ class Waiting:
     def __init__(self, connections: int = 512) -> None:
         """`connections` are the most that the server has."""
         self._most = max(1, connections * 3 // 4)
-        self._counts: Counter[Place] = Counter()
+        self._counts: Counter[tuple[str, Hashable]] = Counter()  # by sandbox and caller
 
     def of(self, call: Call) -> AbstractContextManager[None]:
         """A place for a request that waits for something of its own. Raises Limited when none is free."""
         caller = call.caller  # on loopback not known yet
         named = call.headers.get(b"authorization", call.peer) if caller is None else caller.key_id or caller.subject
-        place = call.sandbox.name, named
-        if self._counts[place] >= OF_ONE:
-            raise _too_many(OF_ONE, " of this caller")
-        return self._take_in_sandbox(place)
-
-    def with_sandbox(self, call: Call) -> AbstractContextManager[None]:
-        """A place for a request that waits because its sandbox does. Raises Limited when none is free."""
-        return self._take_in_sandbox((call.sandbox.name, None))
-
-    def elsewhere(self) -> AbstractContextManager[None]:
-        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
-        return self._take(("", None))
-
-    def _take_in_sandbox(self, place: Place) -> AbstractContextManager[None]:
-        if sum(count for (sandbox, _), count in self._counts.items() if sandbox == place[0]) >= OF_SANDBOX:
-            raise _too_many(OF_SANDBOX, " of this sandbox")
-        return self._take(place)
+        return self.take(call.sandbox.name, named)
 
     @contextmanager
-    def _take(self, place: Place) -> Iterator[None]:
-        most = min(IN_ALL, self._most)
-        if self._counts.total() >= most:
-            raise _too_many(most, "")
+    def take(self, sandbox: str = "", caller: Hashable = None) -> Iterator[None]:
+        """A place for a request that waits because its sandbox does, or without one because another server answers it.
+
+        Raises Limited when none is free.
+        """
+        place = sandbox, caller
+        in_sandbox = sum(count for (name, _), count in self._counts.items() if name == sandbox)
+        for count, most, whose, is_limit in (
+            (self._counts[place], OF_ONE, " of this caller", caller is not None),
+            (in_sandbox, OF_SANDBOX, " of this sandbox", sandbox != ""),
+            (self._counts.total(), min(IN_ALL, self._most), "", True),
+        ):
+            if is_limit and count >= most:
+                message = f"{most} requests{whose} are already waiting, which is the maximum."
+                raise Limited(message, headers={"Retry-After": "1"})
         self._counts[place] += 1
         try:
             yield
@@ -78,10 +72,6 @@ class Waiting:
             self._counts[place] -= 1
             if not self._counts[place]:
                 del self._counts[place]
-
-
-def _too_many(most: int, whose: str) -> Limited:
-    return Limited(f"{most} requests{whose} are already waiting, which is the maximum.", headers={"Retry-After": "1"})
 
 
 class Closing(Event):

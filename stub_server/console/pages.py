@@ -21,9 +21,10 @@ from a2wsgi.wsgi import build_environ
 from ..calls.call import CONTROL, LARGEST_BODY, Answer, Call
 from ..calls.views import credentials_of
 from ..contract.document import Document
+from ..http import inside
 from ..http.access import check_control
 from ..http.answers import Headers
-from ..http.inside import InProcess, Question, Relay, Reply
+from ..http.inside import Question, Reply
 from ..http.pages import Page
 from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
@@ -93,7 +94,6 @@ class Console:
     ) -> None:
         """`contracts` are the files of the contract by the ids of their operations; `app` returns the whole stack."""
         self._make, self._contracts, self._stack, self._sessions = make, contracts, app, sessions
-        self._inside = InProcess(app)
         self._app: WSGIApplication | None = None
         self._showing, self._acting = Threads(), Threads()
 
@@ -118,7 +118,8 @@ class Console:
         loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
 
         def ask(question: Question, prefix: str | None = None) -> Reply:
-            asking = self._inside.ask(call.prefix if prefix is None else prefix, question, call.client, permitted)
+            asked_of = call.prefix if prefix is None else prefix
+            asking = inside.ask(self._stack(), asked_of, question, call.client, permitted)
             answer = asyncio.run_coroutine_threadsafe(asking, loop)
             asked.append(answer)
             return answer.result()
@@ -151,7 +152,7 @@ class Console:
         headers |= self._session(call).keys
         query = call.query_string.decode("latin-1")
         question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
-        call.passage = Relay(call, self._stack(), question)
+        call.passage = inside.relay(call, self._stack(), question)
         return 200, [], (b"",), b""
 
     def _session(self, call: Call) -> Visitor:

@@ -11,10 +11,10 @@ from .formats import STRICT, UUID, Format, Formats
 from .source import Json, nodes
 
 LONGEST_KEY = 64  # characters
+_AMOUNT = "amount"
 MOST_EXPLAINED = 20_000  # values of what an error is explained of: that copies them all, and blocks every request
 _NOT_IN_DRAFT4 = ("example", "examples", "default", "description", "nullable")
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
-_KEY = f"^[^\\u0000]{{1,{LONGEST_KEY}}}$"
 
 
 class ContractViolation(Exception):
@@ -76,15 +76,12 @@ class Schemas:
     def _translated(self) -> dict[str, Json]:
         return {name: translate(schema, self._raw) for name, schema in self._raw.items()}
 
-    def compile(self, schema: Json, *, request: bool, names: bool = False) -> "Validator":
-        """A validator for a schema of the document.
-
-        With `names` the keys of free maps count for `is_valid`, and for nothing else.
-        """
+    def compile(self, schema: Json, *, request: bool) -> "Validator":
+        """A validator for a schema of the document."""
         root = translate(schema, self._raw)
         components = {"schemas": needed(root, self._translated)}  # a validator contains only these
         formats = self._formats.requests if request else self._formats.responses
-        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats, names=names)
+        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats)
 
     def component(self, name: str, *, request: bool = False) -> "Validator":
         """A validator for a named component."""
@@ -107,18 +104,14 @@ class Schemas:
 class Validator:
     """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 
-    def __init__(self, schema: Json, formats: Mapping[str, Format], *, names: bool = False) -> None:
-        """With `names`, `is_valid` also rejects keys of free maps that are empty, too long or have NUL.
-
-        OpenAPI 3.0 has no keyword for those, so the errors of such a validator do not mention them.
-        """
+    def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
         self._schema, self._formats = schema, dict(formats)
-        self.is_valid: Callable[[Any], bool] = (
-            self._compiled(_with_keys(schema)).is_valid if names else self._exact.is_valid
-        )
+        self.is_valid: Callable[[Any], bool] = self._compiled(_with_amounts(schema)).is_valid
 
     def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
-        return jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=self._formats)
+        return jsonschema_rs.Draft4Validator(
+            schema, validate_formats=True, formats=self._formats, keywords={_AMOUNT: _Amount}
+        )
 
     @cached_property
     def _exact(self) -> jsonschema_rs.Draft4Validator:
@@ -177,14 +170,26 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
     return value
 
 
-def _with_keys(node: Json) -> Json:
-    """A translated schema whose maps from free keys to strings reject keys that are empty, too long or have NUL."""
+class _Amount:
+    """A keyword: an amount of BRL between two bounds. The validator's own, which compare fractions, take 4 µs."""
+
+    def __init__(self, parent: dict[str, Any], bounds: list[float], path: list[str | int]) -> None:
+        self._least, self._most = bounds
+
+    def validate(self, value: Any) -> None:
+        """Raises ValueError, or TypeError for what is no number."""
+        if not self._least <= value <= self._most or round(value, 2) != value:
+            raise ValueError
+
+
+def _with_amounts(node: Json) -> Json:
+    """A translated schema that says of amounts the same by a faster keyword."""
     if isinstance(node, list):
-        return [_with_keys(value) for value in node]
+        return [_with_amounts(value) for value in node]
     if not isinstance(node, dict):
         return node
-    result = {key: value if key == "enum" else _with_keys(value) for key, value in node.items()}
-    rest = result.get("additionalProperties")
-    if isinstance(rest, dict) and rest.get("type") == "string":
-        result["patternProperties"], result["additionalProperties"] = {_KEY: rest}, False
-    return result
+    match node:
+        case {"multipleOf": 0.01, "minimum": int() | float() as least, "maximum": int() | float() as most, **others}:
+            if most < 1e9 and not {"exclusiveMinimum", "exclusiveMaximum"} & others.keys():
+                return {**others, _AMOUNT: [least, most]}
+    return {key: value if key == "enum" else _with_amounts(value) for key, value in node.items()}

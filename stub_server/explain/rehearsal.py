@@ -90,9 +90,6 @@ class Rehearsal:
             return Answer(refusal.status, b"", refusal.code, str(refusal), refusal.details)
         except Exception:  # a defect, which the request itself has already logged
             return Answer(500)
-        finally:
-            if call.faults is not None:
-                call.faults.end()
         if call.stream is not None:
             await call.stream.chunks.aclose()
             return Answer(200)

@@ -35,9 +35,8 @@ PRESETS: Mapping[str, Body] = MappingProxyType(
         "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
     }
 )
-# Members of `then` and `match` by what has them: deliveries alone, or also requests.
-_THEN_OF_DELIVERIES = ("webhook_drop", "webhook_duplicate", "webhook_bad_signature")
-_MATCH_OF_DELIVERIES = ("event", "url")
+_DISTURBANCES = ("webhook_drop", "webhook_duplicate", "webhook_bad_signature")
+_OF_DELIVERIES = (("match", ("event", "url")), ("then", _DISTURBANCES))  # the members that only deliveries have
 _OF_BOTH = ("delay_ms", "body")
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
 _is_path = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
@@ -114,11 +113,21 @@ class Fault:
         self.name, self.preset = asked.get("name"), asked.get("preset")
         self.when: Body = asked.get("when", {})
         self.then: Body = asked["then"]
-        self.is_for_deliveries = _is_for_deliveries(asked)
+        self.is_for_deliveries = any(name in asked.get(part, {}) for part, names in _OF_DELIVERIES for name in names)
         self.seen = self.hits = 0
         match = self._match = asked.get("match", {})
         self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
         self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
+
+    @property
+    def misplaced(self) -> list[str]:
+        """The members of a rule about deliveries that only requests have."""
+        return [
+            f"{part}.{name}"
+            for part, names in _OF_DELIVERIES
+            for name in self.asked.get(part, {})
+            if self.is_for_deliveries and name not in (*names, *_OF_BOTH)
+        ]
 
     @property
     def reads_body(self) -> bool:
@@ -187,7 +196,7 @@ class Fault:
 
     def disturbance(self, random: Random) -> Disturbance:
         """The effect on this delivery."""
-        wanted = (self.then.get(name, False) for name in _THEN_OF_DELIVERIES)
+        wanted = (self.then.get(name, False) for name in _DISTURBANCES)
         return Disturbance(f"fault:{self.id}", self._delay(random), *wanted)
 
     def _delay(self, random: Random) -> int:
@@ -215,12 +224,11 @@ class Faults:
         if len(self.rules) >= MOST:
             raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
         preset = PRESETS[asked["preset"]] if "preset" in asked else {}
-        whole = {**preset, **asked}
-        if wrong := _only_of_requests(whole):
+        fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
+        if wrong := fault.misplaced:
             message = f"A rule is about requests or about deliveries, and only requests have {', '.join(wrong)}."
             details = [detail(name, "fault_conflict", message) for name in wrong]
             raise Conflict(message, code="fault_conflict", details=details)
-        fault = Fault(f"fault_{self._made + 1}", whole, now)
         self._made += 1
         self.rules[fault.id] = fault
         return fault
@@ -282,25 +290,6 @@ class Faults:
             return None
         delay = min(sum(each.delay for each in found), LONGEST_DELAY)
         return found[-1]._replace(label=", ".join(each.label for each in found), delay=delay)
-
-
-def _is_for_deliveries(asked: Body) -> bool:
-    """Whether a member of a rule says that it is about deliveries. Every other rule is about requests."""
-    return any(name in asked.get("then", {}) for name in _THEN_OF_DELIVERIES) or any(
-        name in asked.get("match", {}) for name in _MATCH_OF_DELIVERIES
-    )
-
-
-def _only_of_requests(asked: Body) -> list[str]:
-    """The members of a rule about deliveries that only requests have."""
-    if not _is_for_deliveries(asked):
-        return []
-    return [
-        f"{part}.{name}"
-        for part, known in (("match", _MATCH_OF_DELIVERIES), ("then", _THEN_OF_DELIVERIES))
-        for name in asked.get(part, {})
-        if name not in (*known, *_OF_BOTH)
-    ]
 
 
 def _body_path(text: str) -> tuple[Step, ...]:

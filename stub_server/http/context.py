@@ -10,7 +10,6 @@ from time import perf_counter_ns
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call, Head
-from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone
@@ -105,17 +104,13 @@ class RequestContext:
             await self._send_stream(call, scope, receive, send)
             return
         if call.passage is not None:
-            await call.passage.send(whole, scope, receive, send)
+            await call.passage(whole, scope, receive, send)
             return
         trace, answer, kept = call.trace, call.answer, None
         if call.warnings and not call.is_preflight:
             answer[1].append(_warnings(call))
         if call.faults is not None:
-            whole, injection, call.faults = None, call.faults, None
-            try:
-                damaged = await injection.damage(answer)
-            finally:
-                injection.end()
+            whole, damaged, call.faults = None, call.faults.damage(answer), None
             if damaged is None and call.is_hop:  # the connection is the other server's
                 assert self._hops is not None
                 dropped = [(HOP, self._hops.said[Word.DROPPED])]
@@ -189,9 +184,6 @@ class RequestContext:
         if not call.has_begun:
             call.begin()
         trace, is_control = call.trace, call.path.startswith(CONTROL)
-        if call.faults is not None:  # the request was cancelled
-            call.faults.end()
-            call.faults = None  # it refers to the call
         trace.micros = (perf_counter_ns() - trace.began) // 1000
         if call.pending is not None or (call.created is not None and trace.status >= 400):
             undo_creation(call)
@@ -330,10 +322,6 @@ class JournalWriter:
         if call.warnings:
             trace.warnings = call.warnings
         secrets, head, body = self._secrets, call.head, call.body_bytes
-        if trace.status == 401 or trace.code == "jwt_required":
-            authorization = head.by_name.get(b"authorization")
-            if authorization is not None:
-                trace.caller = recognised(call, authorization)
         packed = head.packed
         if head.is_suspect or trace.operation in secrets.operations or secrets.suspects(trace.path, trace.query, body):
             self._redact_line(call)

@@ -7,15 +7,12 @@ Dispatch calls the handler, checks its response against the contract, and record
 import hashlib
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
 
 import orjson
-from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
-from connexion.resolver import Resolver
-from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
@@ -29,13 +26,11 @@ from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
 from ..store.tables import UniqueViolation
 from .answers import render
-from .validation import check_names
+from .routing import Endpoint
 
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
 _MEMBER = re.compile(r"[.\[]")
-
-Handler = Callable[..., Reply | Awaitable[Reply]]
 
 
 class Idempotency:
@@ -117,14 +112,19 @@ def _conflict(code: str, message: str) -> Conflict:
 class OperationHandler:
     """One operation with its handler and its response schemas."""
 
-    def __init__(self, operation: Operation, handler: Handler, schemas: Schemas) -> None:
-        self.operation, self.function, self._schemas = operation, handler, schemas
-        self.is_async = inspect.iscoroutinefunction(handler)
-        self.success: int | None = None
-        """The status of its successes, where an overlay has another one than the handler."""
-        self.unsent: frozenset[bytes] = frozenset()
-        """The headers of its successes that overlays have taken away."""
+    _success: int | None = None  # the status of its successes, where an overlay has another one than the handler
+    _unsent: frozenset[bytes] = frozenset()  # the headers of its successes that overlays have taken away
+
+    def __init__(self, endpoint: Endpoint, schemas: Schemas, made_for: Operation | None) -> None:
+        """`made_for` is the operation without overlays, if there are any."""
+        self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, schemas
+        self.is_async = inspect.iscoroutinefunction(self.function)
         self._proved: set[tuple[int, Any]] = set()
+        if made_for is not None:
+            status = success_of(self.operation, made_for)
+            self._success = None if status in made_for.responses else status
+            had, has = made_for.responses[made_for.successes[0]].headers, self.operation.responses[status].headers
+            self._unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
 
     @cached_property
     def _validators(self) -> dict[int, Any]:
@@ -135,16 +135,14 @@ class OperationHandler:
         }
 
     def checked(self, call: Call, reply: Reply) -> Reply:
-        """The response, checked. Raises Conflict where the request's only fault is a key of a map in its body."""
-        if call.suspect_maps:
-            check_names(call.arguments.get("body"), call.suspect_maps)
+        """The response, checked."""
         call.trace.respond_at = perf_counter_ns()
-        if self.success is not None:
-            reply.status = self.success
+        if self._success is not None:
+            reply.status = self._success
             if reply.status == 204:
                 reply.parts = ()
-        if self.unsent:
-            reply.headers = tuple(header for header in reply.headers if header[0] not in self.unsent)
+        if self._unsent:
+            reply.headers = tuple(header for header in reply.headers if header[0] not in self._unsent)
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self.check(reply)
         return reply
@@ -178,52 +176,26 @@ class OperationHandler:
             self._proved.add((reply.status, reply.shape))
 
 
-class Dispatch(SpecMiddleware):
+class Dispatch:
     """The application of the stack. Handlers run on the event loop."""
 
-    def __init__(
-        self, documents: Mapping[str, Document], schemas: Mapping[str, Schemas], shipped: Document | None
-    ) -> None:
-        """`documents` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self._documents, self._schemas, self._shipped = documents, schemas, shipped
-        self._apis: dict[str, tuple[Specification, Resolver]] = {}
-        self._handlers: dict[str, dict[str, OperationHandler]] = {}
+    def __init__(self, schemas: Mapping[str, Schemas], shipped: Document | None) -> None:
+        """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
+        self._schemas, self._shipped = schemas, shipped
 
-    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Add the operations of an API. Their handlers are imported with the first request, for a fast start."""
-        base = specification.base_path if base_path is None else base_path
-        self._apis[base], self._handlers[base] = (specification, options["resolver"]), {}
-
-    def _resolve(self, base: str, ident: str) -> OperationHandler:
-        """Find the operation's handler with Connexion's resolver."""
-        specification, resolver = self._apis[base]
-        operation = self._documents[base].operations[ident]
-        parsed = specification.operation_cls.from_spec(
-            specification,
-            path=operation.path,
-            method=operation.method.lower(),
-            resolver=resolver,
-            uri_parser_class=None,
-        )
-        handler = self._handlers[base][ident] = OperationHandler(operation, parsed.function, self._schemas[base])
-        made_for = self._shipped.operations.get(ident) if self._shipped is not None and not base else None
-        if made_for is not None:
-            status = success_of(operation, made_for)
-            handler.success = None if status in made_for.responses else status
-            had, has = made_for.responses[made_for.successes[0]].headers, operation.responses[status].headers
-            handler.unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
+    def _compile(self, endpoint: Endpoint) -> OperationHandler:
+        made_for = endpoint.made_for(self._shipped)
+        handler = endpoint.responses = OperationHandler(endpoint, self._schemas[endpoint.base], made_for)
         return handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        routed = scope["extensions"][ROUTING_CONTEXT]
-        base, ident = routed["api_base_path"], routed["operation_id"]
-        handler = self._handlers[base].get(ident) or self._resolve(base, ident)
+        handler: OperationHandler = call.endpoint.responses or self._compile(call.endpoint)
         call.trace.rule_at = perf_counter_ns()
         try:
             reply = handler.function(call, *call.values, **call.arguments)
             if handler.is_async:
-                reply = await reply  # type: ignore[misc]
+                reply = await reply
             assert isinstance(reply, Reply)
             reply = handler.checked(call, reply)
             if isinstance(reply, Streamed):
@@ -239,8 +211,8 @@ class Dispatch(SpecMiddleware):
             _locate(conflict, call.values, call.arguments.get("body"))
             raise
         except (ContractViolation, UniqueViolation) as error:
-            # A control creates records only where it fills a sandbox.
-            if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and not base:
+            is_api = not call.endpoint.base  # a control creates records only where it fills a sandbox
+            if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and is_api:
                 refusal = duplicate(error.schema, error.key, error.value)
                 _locate(refusal, call.values, call.arguments.get("body"))
                 raise refusal from None

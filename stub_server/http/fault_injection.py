@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from typing import Any
 
-from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
-from connexion.spec import Specification
+from connexion.middleware.abstract import ROUTING_CONTEXT
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
@@ -26,30 +25,24 @@ from .answers import Headers, has_left
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
 LOOK = 0.25  # seconds between two checks whether the client of a delayed request is still there
-ANYWHERE = {
-    "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,
-    "simulated_fault": 503, "request_timeout": 408, "store_unavailable": 503,
-}  # fmt: skip
-"""Codes that any operation may answer, and their statuses."""
-ALWAYS = {429: "rate_limited", 500: "internal_error", 502: "simulated_fault", 503: "simulated_fault",
-          504: "simulated_fault"}  # fmt: skip
-"""Statuses that Prefer may ask of any operation, and their codes."""
+_OF_ALL = (
+    (408, "request_timeout"), (429, "rate_limited"), (500, "internal_error"), (503, "simulated_fault"),
+    (503, "sandbox_unavailable"), (503, "store_unavailable"), (503, "too_many_connections"), (502, "simulated_fault"),
+    (504, "simulated_fault"),
+)  # fmt: skip
+"""Statuses and codes of refusals that may be asked of any operation; of two, the first is the usual one."""
 _WISHES = frozenset((PREFER, SIMULATE, DELAY))
-_DIGITS = 5
 _PREFERENCES = ("code", "example")
 
 
-class FaultInjection(SpecMiddleware):
+class FaultInjection:
     """Acts on requests to the API, before the credential is read. The control surface has no faults."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        self._effects: Effects | None = None
-
-    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Read the statuses and codes of the API's operations."""
-        if not base_path:
-            self._effects = Effects(options["documents"][""])
+    def __init__(self, app: ASGIApp, document: Document) -> None:
+        """`document` has the statuses and codes that the operations of the API answer."""
+        self.app, self._operations, self._document = app, document.operations, document
+        known = [pair for operation in document.operations.values() for pair in _refusals(operation)]
+        self._statuses = {code: status for status, code in reversed(known)}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -61,59 +54,20 @@ class FaultInjection(SpecMiddleware):
         return self.app(scope, receive, send)
 
     async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self._effects is not None
         call: Call = scope[CALL]
         call.trace.operation = operation_id
-        injection = call.faults = Injection(self._effects, call, operation_id, scope)
+        injection = call.faults = Injection(partial(self._refusal, operation_id))
         request = Request(operation_id, call.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
-        wishes = list(self._effects.asked(scope["headers"], call, operation_id))
+        wishes = list(self._asked(scope["headers"], call, operation_id))
         # On a server that others can reach, only authenticated callers may cause a delay.
         late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
-        await injection.apply(wish for wish in wishes if wish not in late)
-        if injection.effect is None:
-            await injection.apply(rules.by_request(request, now))
-        if injection.drops_before():
-            return
-        if injection.effect is None and (late or rules.read_bodies):
+        if late or rules.read_bodies:
             injection.of_body = lambda body: chain(late, rules.by_body(request, body, now))
-        await self.app(scope, receive, send)
+        effects = chain([wish for wish in wishes if wish not in late], rules.by_request(request, now))
+        await injection(self.app, effects, scope, receive, send)
 
-
-class BodyFaults:
-    """Acts on requests that are valid."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        injection: Injection | None = scope[CALL].faults
-        if injection is None or injection.of_body is None:
-            return self.app(scope, receive, send)
-        return self._inject(injection.of_body, scope, receive, send)
-
-    async def _inject(
-        self, of_body: Callable[[Any], Iterable[Effect]], scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        call: Call = scope[CALL]
-        injection: Injection = call.faults
-        await injection.apply(of_body(call.arguments.get("body")))
-        if not injection.drops_before():
-            await self.app(scope, receive, send)
-
-
-class Effects:
-    """The effects that headers may ask for, by the statuses and codes of an API's operations."""
-
-    def __init__(self, document: Document) -> None:
-        self._operations, self._document = document.operations, document
-        self._statuses = dict(ANYWHERE)
-        for operation in document.operations.values():
-            for status, response in operation.responses.items():
-                for code in response.codes:
-                    self._statuses.setdefault(code, status)
-
-    def refusal(self, effect: Effect, operation_id: str) -> Refusal:
+    def _refusal(self, operation_id: str, effect: Effect) -> Refusal:
         """The answer that an effect asks for."""
         operation = self._operations[operation_id]
         status, code = effect.status, effect.code or "simulated_fault"
@@ -133,7 +87,7 @@ class Effects:
         values = (resolve(example).get("value") for example in examples.values())
         return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
-    def asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:
+    def _asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:
         """What a request's headers ask for; `sent` are all headers, as preferences may be in several.
 
         Raises BadRequest for what the operation cannot answer.
@@ -143,40 +97,27 @@ class Effects:
             yield _delay(headers[DELAY])
         if SIMULATE in headers:
             code = headers[SIMULATE].decode("latin-1").strip()
-            yield self._by_code(operation, code, "X-Sandbox-Simulate", "simulate")
+            yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
         if PREFER in headers:
             preferred = _preferences(b",".join(value for name, value in sent if name == PREFER).decode("latin-1"))
             unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
             guessed = unknown[:MOST_WARNINGS]
             call.warn(*(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed))
-            yield from self._preferred(operation, preferred.get("code"), preferred.get("example"))
+            yield from _wished(operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example"))
 
-    def _preferred(self, operation: Operation, asked: str | None, example: str | None) -> Iterable[Effect]:
-        """What Prefer asks for: a status, the code of a refusal, or both. A status alone means its most usual code."""
-        if asked is None:
-            if example is not None:
-                yield self._by_code(operation, example, "Prefer", "prefer")
-            return
-        status = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS else 0
-        if status not in operation.responses and status not in ALWAYS:
-            possible = sorted({*operation.responses, *ALWAYS})
-            raise _impossible("Prefer", f"code={asked}", operation, possible)
-        response = operation.responses.get(status)
-        codes = response.codes if response is not None else ()
-        if example is not None and example not in codes:
-            raise _impossible("Prefer", f"code={asked}, example={example}", operation, codes or ["no example"])
-        if status >= 400:
-            # The contract lists the most usual code first.
-            yield Effect("prefer", status=status, code=example or next(iter(codes), ALWAYS.get(status)))
 
-    def _by_code(self, operation: Operation, code: str, header: str, label: str) -> Effect:
-        for status, response in operation.responses.items():
-            if code in response.codes:
-                return Effect(label, status=status, code=code)
-        if code in ANYWHERE:
-            return Effect(label, status=ANYWHERE[code], code=code)
-        own = {code for response in operation.responses.values() for code in response.codes}
-        raise _impossible(header, code, operation, sorted(own | ANYWHERE.keys()))
+class BodyFaults:
+    """Acts on requests that are valid."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        injection: Injection | None = call.faults
+        if injection is None or injection.of_body is None or injection.effect is not None:
+            return self.app(scope, receive, send)
+        return injection(self.app, injection.of_body(call.arguments.get("body")), scope, receive, send)
 
 
 class Injection:
@@ -184,60 +125,54 @@ class Injection:
 
     of_body: Callable[[Any], Iterable[Effect]] | None = None  # the effects that depend on its body, if any do
     effect: Effect | None = None  # the first effect that does more than wait
-    _delay_after = 0
-    _has_place = False
 
-    def __init__(self, effects: Effects, call: Call, operation_id: str, scope: Scope) -> None:
-        self._effects, self._call, self._operation_id, self._scope = effects, call, operation_id, scope
-        self._labels: list[str] = []
-        self._place = ExitStack()
+    def __init__(self, refusal: Callable[[Effect], Refusal]) -> None:
+        """`refusal` makes the answer that an effect asks for."""
+        self._refusal, self._labels = refusal, list[str]()
 
-    def drops_before(self) -> bool:
-        """Whether the connection is closed before the change, without an answer."""
-        if self.effect is None or self.effect.drop != BEFORE:
-            return False
-        self._call.answer = 0, [], (b"",), b""
-        return True
-
-    async def apply(self, effects: Iterable[Effect]) -> None:
-        """Wait for the delays of the effects up to the first that does more; the rest are ignored.
+    async def __call__(
+        self, app: ASGIApp, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Pass the request on after the delays of the effects up to the first that does more; the rest are ignored.
 
         Raises the refusal that replaces the answer, and BadRequest if the client leaves: then nothing is done.
         """
-        delay = 0
+        call: Call = scope[CALL]
+        before = after = 0
         for effect in effects:
-            delay += effect.delay
-            self._delay_after += effect.delay_after
+            before += effect.delay
+            after += effect.delay_after
             self._labels.append(effect.label)
             if not effect.only_waits:
                 self.effect = effect
                 break
         if self._labels:
-            self._call.trace.simulated = ", ".join(self._labels)
-        if (delay or self._delay_after) and not self._has_place and self._call.server.waits:
-            self._place.enter_context(self._call.server.waiting.of(self._call))
-            self._has_place = True
-        if not await self._wait(delay):
-            raise BadRequest(
-                "The client left during the delay. The request was not processed.", code="malformed_request"
-            )
-        if self.effect is not None and self.effect.is_answer:
-            raise self._effects.refusal(self.effect, self._operation_id)
+            call.trace.simulated = ", ".join(self._labels)
+        if not (before or after) or not call.server.waits:
+            await self._pass_on(app, scope, receive, send)
+            return
+        with call.server.waiting.of(call):
+            try:
+                if not await _is_there_after(before, scope):
+                    message = "The client left during the delay. The request was not processed."
+                    raise BadRequest(message, code="malformed_request")
+                await self._pass_on(app, scope, receive, send)
+            except Exception:
+                await _is_there_after(after, scope)
+                raise
+            await _is_there_after(after, scope)
 
-    async def _wait(self, delay: int) -> bool:
-        """Wait some milliseconds, and return whether the client is still there."""
-        if delay and self._has_place:
-            clock = asyncio.get_running_loop().time
-            until = clock() + min(delay, LONGEST_DELAY) / 1_000
-            while (left := until - clock()) > 0:
-                await asyncio.sleep(min(left, LOOK))
-                if has_left(self._scope):
-                    return False
-        return True
+    async def _pass_on(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        effect = self.effect
+        if effect is not None and effect.is_answer:
+            raise self._refusal(effect)
+        if effect is not None and effect.drop == BEFORE:
+            scope[CALL].answer = 0, [], (b"",), b""
+        else:
+            await app(scope, receive, send)
 
-    async def damage(self, answer: Answer) -> tuple[Answer, int | None] | None:
-        """The answer as it is sent, after its delay, and how many bytes of its body, if not all; None for no answer."""
-        await self._wait(self._delay_after)
+    def damage(self, answer: Answer) -> tuple[Answer, int | None] | None:
+        """The answer as it is sent, and how many bytes of its body, if not all; None for no answer."""
         effect, (status, headers, parts, body) = self.effect, answer
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
@@ -255,9 +190,16 @@ class Injection:
             kept = min(int(len(body) * effect.keep), len(body) - 1)
         return (status, headers, (body,), body), kept
 
-    def end(self) -> None:
-        """Free the place of a request that waited."""
-        self._place.close()
+
+async def _is_there_after(delay: int, scope: Scope) -> bool:
+    """Wait some milliseconds, and return whether the client is still there."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + min(delay, LONGEST_DELAY) / 1_000
+    while (left := until - clock()) > 0:
+        await asyncio.sleep(min(left, LOOK))
+        if has_left(scope):
+            return False
+    return True
 
 
 def _delay(header: bytes) -> Effect:
@@ -288,8 +230,23 @@ def _preferences(header: str) -> dict[str, str]:
     return {name.strip().lower(): value.strip().strip('"') for name, _, value in reversed(members) if name.strip()}
 
 
-def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> BadRequest:
-    """400 for a header that asks for what the operation cannot answer. It lists what the operation can answer."""
-    listed = ", ".join(str(one) for one in possible)
-    message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
-    return BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])
+def _refusals(operation: Operation) -> list[tuple[int, str]]:
+    """The statuses and codes that an operation may refuse with; the contract lists the most usual codes first."""
+    return [(status, code) for status, response in operation.responses.items() for code in response.codes] + [*_OF_ALL]
+
+
+def _wished(operation: Operation, header: str, label: str, status: str | None, code: str | None) -> Iterator[Effect]:
+    """The refusal of this status, this code, or both; nothing for a success. Raises BadRequest if there is none."""
+    if status is None and code is None:
+        return
+    refusals = _refusals(operation)
+    known = [*refusals, *((each, None) for each in operation.responses)]
+    found = next(((s, c) for s, c in known if status in (None, str(s)) and code in (None, c)), None)
+    if found is None:
+        asked = " ".join([part for part in (status, code) if part is not None])
+        codes = sorted({c for s, c in refusals if status in (None, str(s))}) if code is not None else ()
+        listed = ", ".join(codes or sorted({str(s) for s, _ in known}))
+        message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
+        raise BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])
+    if found[0] >= 400:
+        yield Effect(label, status=found[0], code=found[1])

@@ -72,7 +72,7 @@ class Forwarding:
         except BaseException:
             passage.close()
             raise
-        call.passage = passage
+        call.passage = passage.send
 
 
 class Passage:
@@ -160,7 +160,7 @@ class Passage:
         """Count as a request that waits. Raises Limited."""
         if not self._has_place:
             self._has_place = True
-            self._place.enter_context(self._waiting.elsewhere())
+            self._place.enter_context(self._waiting.take())
 
     async def _has_sandbox(self) -> bool:
         """Whether the other server still has the sandbox, as far as the store can say."""

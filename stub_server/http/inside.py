@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -54,46 +54,39 @@ class Reply(NamedTuple):
         return not 200 <= self.status < 400
 
 
-class InProcess:
-    """Sends requests through the stack of this server. One per server."""
+async def ask(
+    app: ASGIApp,
+    prefix: str,
+    question: Question,
+    peer: tuple[str, int] | None,
+    permitted: Collection[tuple[str, str]] = (),
+) -> Reply:
+    """The answer of the outermost layer to a request to the sandbox of a prefix.
 
-    def __init__(self, app: Callable[[], ASGIApp]) -> None:
-        """`app` returns the outermost layer."""
-        self._app = app
+    `permitted` are methods and paths of the control surface that need no key.
+    """
+    parts: list[bytes] = []
+    head: list[Message] = []
 
-    async def ask(
-        self,
-        prefix: str,
-        question: Question,
-        peer: tuple[str, int] | None,
-        permitted: Collection[tuple[str, str]] = (),
-    ) -> Reply:
-        """The answer to a request to the sandbox of a prefix.
+    async def receive() -> Message:
+        if has_asked.is_set():  # the whole request has been received
+            await asyncio.Event().wait()
+        has_asked.set()
+        return {"type": "http.request", "body": question.body, "more_body": False}
 
-        `permitted` are methods and paths of the control surface that need no key.
-        """
-        parts: list[bytes] = []
-        head: list[Message] = []
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            head.append(message)
+        else:
+            parts.append(message.get("body", b""))
 
-        async def receive() -> Message:
-            if has_asked.is_set():  # the whole request has been received
-                await asyncio.Event().wait()
-            has_asked.set()
-            return {"type": "http.request", "body": question.body, "more_body": False}
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                head.append(message)
-            else:
-                parts.append(message.get("body", b""))
-
-        has_asked = asyncio.Event()
-        try:
-            await self._app()({**scope_of(prefix, question, peer), PERMITTED: permitted}, receive, send)
-        except HungUp:
-            return Reply(0, {}, b"")
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]}
-        return Reply(head[0]["status"], headers, b"".join(parts))
+    has_asked = asyncio.Event()
+    try:
+        await app({**scope_of(prefix, question, peer), PERMITTED: permitted}, receive, send)
+    except HungUp:
+        return Reply(0, {}, b"")
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]}
+    return Reply(head[0]["status"], headers, b"".join(parts))
 
 
 def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> dict[str, Any]:
@@ -118,18 +111,15 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> d
     return scope | {INTERNAL: True} if question.is_internal else scope
 
 
-class Relay:
-    """A request whose answer is that of the page which makes it, sent as it comes."""
+def relay(call: Call, app: ASGIApp, question: Question) -> Callable[..., Awaitable[None]]:
+    """What sends, as it comes, the answer to a request as that of the page which makes it: its call's `passage`."""
 
-    def __init__(self, call: Call, app: ASGIApp, question: Question) -> None:
-        self._call, self._app, self._scope = call, app, scope_of(call.prefix, question, call.client)
-
-    async def send(self, whole: object, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer."""
-
+    async def passage(whole: object, scope: Scope, receive: Receive, send: Send) -> None:
         async def pass_on(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._call.trace.status = message["status"]
+                call.trace.status = message["status"]
             await send(message)
 
-        await self._app({**self._scope, "state": scope.get("state", {})}, receive, pass_on)
+        await app({**scope_of(call.prefix, question, call.client), "state": scope.get("state", {})}, receive, pass_on)
+
+    return passage

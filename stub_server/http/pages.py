@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, Answer, Call
 from ..delivery.inbox import is_name
 from ..engine.deliveries import INBOX
+from ..journal.entries import joined
 from ..kernel.clock import wall_ms
 from ..kernel.problem import NotFound
 from .access import CONSOLE, inbox_at
@@ -19,7 +20,7 @@ from .answers import Headers, not_allowed, options
 from .selection import create_pending
 
 _BODILESS = (204, 205, 304)
-_BELOW = (*CONSOLE, "/guide/")  # what the paths of pages begin with that are not listed
+_BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
 
@@ -42,7 +43,7 @@ class Pages:
     """Answers paths that are not in the contract. The journal stores none of these requests."""
 
     def __init__(self, app: ASGIApp, pages: Mapping[str, Page], console: Forms) -> None:
-        """`console` answers the paths below `_BELOW`, of `CONSOLE` POST too: the body of a form is in the call."""
+        """`console` answers pages that are not listed, below `CONSOLE` POST too: the body of a form is in the call."""
         self.app, self._pages, self._console = app, pages, console
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
@@ -51,8 +52,8 @@ class Pages:
         if page is not None:
             return _show(page, scope[CALL], ALLOW)
         if path.startswith(_BELOW):
-            return self._show_console(scope[CALL], receive)
-        if path.startswith(INBOX):
+            if not path.startswith(INBOX):
+                return self._show_console(scope[CALL], receive)
             name = inbox_at(scope["method"], path)
             if name is not None:
                 return answer_delivery(name, scope, receive)
@@ -87,12 +88,9 @@ async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     call: Call = scope[CALL]
     body = bytes(await call.read(receive))
     await create_pending(call)
-    joined: dict[str, str] = {}
-    for raw, value in scope["headers"]:
-        header, text = raw.decode("latin-1"), value.decode("latin-1")
-        joined[header] = f"{joined[header]}, {text}" if header in joined else text
+    sent = joined((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
     inbox = call.server.sandboxes.entry(call.sandbox.name).inbox
-    message = inbox.receive(call.sandbox, name, joined, body, wall_ms())
+    message = inbox.receive(call.sandbox, name, sent, body, wall_ms())
     wanted, reason = message.answer, message.verdict.reason
     if wanted.delay_ms:
         with call.server.waiting.of(call):
@@ -101,5 +99,5 @@ async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     if wanted.status not in _BODILESS:
         content = orjson.dumps({"received": message.number, "verified": reason is None, "reason": reason})
         headers |= {"content-type": "application/json", "content-length": str(len(content))}
-    sent: Headers = [(header.encode(), value.encode()) for header, value in headers.items()]
-    call.answer = wanted.status, sent, (content,), content
+    encoded: Headers = [(header.encode(), value.encode()) for header, value in headers.items()]
+    call.answer = wanted.status, encoded, (content,), content

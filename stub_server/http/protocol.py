@@ -324,10 +324,14 @@ class Response(RequestResponseCycle):
             return None
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        self.transport.writelines((STATUS_LINE[status], sent_lines(self.default_headers), lines, b"\r\n", body))
+        default = _default_lines(tuple(self.default_headers))
+        self.transport.writelines((STATUS_LINE[status], default, lines, b"\r\n", body))
         self.message_event.set()
         self.on_response()
         return lines
+
+
+_default_lines = lru_cache(maxsize=2)(sent_lines)  # they have the date: new ones every second
 
 
 @lru_cache(maxsize=256)

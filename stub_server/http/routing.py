@@ -1,13 +1,13 @@
 """Routing and Security, in Connexion's stack: the operation of a path and method, and its caller."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
 
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
-from connexion.middleware.security import SecurityAPI, SecurityMiddleware, SecurityOperation
+from connexion.middleware.security import SecurityAPI, SecurityMiddleware
 from connexion.operations import AbstractOperation
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -176,46 +176,56 @@ def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, 
     return found
 
 
-class _Operation(SecurityOperation):
-    """Connexion reads the security requirement from the contract; our Gate checks it, without a request object."""
+class Endpoint:
+    """An operation as Connexion has it: its security requirement, and its handler, found by the resolver.
 
-    view: Operation
-    gate: Gate
+    Validation and Dispatch add what they compile for it with its first request, for a fast start.
+    """
 
-    def _get_verification_fn(self) -> None:
-        return None
+    requests: Any = None  # an `http.validation.OperationRequests`
+    responses: Any = None  # an `http.dispatch.OperationHandler`
 
-    def admit(self, call: Call) -> None:
-        """Check the caller of a request to the operation. Raises Unauthenticated (401) or Forbidden (403)."""
-        trace = call.trace
-        call.operation = operation = self.view
-        trace.operation = operation.id
-        if self.security:
-            trace.auth_at = perf_counter_ns()
-            self.gate.admit(call, operation)
+    def __init__(self, operation: AbstractOperation, document: Document, base: str) -> None:
+        """`base` is the path below which the operations of the document are: empty for the API."""
+        self.document, self.base, self._parsed = document, base, operation
+        self.operation, self.security = document.operations[operation.operation_id], operation.security
+
+    def made_for(self, shipped: Document | None) -> Operation | None:
+        """The operation that the handler was written for, where overlays may have changed it."""
+        return None if shipped is None or self.base else shipped.operations.get(self.operation.id)
+
+    @property
+    def handler(self) -> Callable[..., Any]:
+        """The function of the operation, whose module is imported now."""
+        found: Callable[..., Any] = self._parsed.function
+        return found
 
 
 class _API(SecurityAPI):
-    def __init__(self, *args: Any, gate: Gate, documents: dict[str, Document], **kwargs: Any) -> None:
-        self._gate, self._documents = gate, documents
+    def __init__(self, *args: Any, document: Document, **kwargs: Any) -> None:
+        self._document = document
         super().__init__(*args, **kwargs)
 
-    def make_operation(self, operation: AbstractOperation) -> _Operation:
-        guarded: _Operation = _Operation.from_operation(
-            operation, next_app=self.next_app, security_handler_factory=self.security_handler_factory
-        )
-        guarded.view = self._documents[self.base_path].operations[operation.operation_id]
-        guarded.gate = self._gate
-        return guarded
+    def make_operation(self, operation: AbstractOperation) -> Endpoint:
+        return Endpoint(operation, self._document, self.base_path)
 
 
 class Security(SecurityMiddleware):
-    """Connexion's security middleware with our check in it."""
+    """Connexion's security middleware, with our Gate, which needs no request object."""
 
     api_cls = _API
 
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        super().__init__(app)
+        self._gate = gate
+
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        routed = scope["extensions"][ROUTING_CONTEXT]
-        (api,) = self.apis[routed["api_base_path"]]
-        api.operations[routed["operation_id"]].admit(scope[CALL])
+        call: Call = scope[CALL]
+        routed, trace = scope["extensions"][ROUTING_CONTEXT], call.trace
+        endpoint = call.endpoint = self.apis[routed["api_base_path"]][0].operations[routed["operation_id"]]
+        call.operation = operation = endpoint.operation
+        trace.operation = operation.id
+        if endpoint.security:
+            trace.auth_at = perf_counter_ns()
+            self._gate.admit(call, operation)
         return self.app(scope, receive, send)

@@ -14,7 +14,6 @@ from time import monotonic, perf_counter_ns
 from typing import Any
 from weakref import ref
 
-from connexion.middleware.abstract import ROUTING_CONTEXT
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
@@ -103,7 +102,7 @@ class SandboxSelection:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True
-            with call.server.waiting.elsewhere():
+            with call.server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
             found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
@@ -200,7 +199,7 @@ class DueJobs:
         """Run what takes longer: this request waits, and those to other sandboxes do not."""
         call: Call = scope[CALL]
         sandbox, trace = call.sandbox, call.trace
-        with self._waiting.with_sandbox(call):
+        with self._waiting.take(sandbox.name):
             await pass_on(sandbox, self._sandboxes.worker, until)
         trace.at, trace.before, trace.began = sandbox.clock.now, sandbox.log.number, perf_counter_ns()
         if sandbox.is_broken:
@@ -229,7 +228,7 @@ class TimeTravel:
 
     async def _go_back(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        if scope["extensions"][ROUTING_CONTEXT]["api_base_path"]:
+        if call.endpoint.base:
             raise _impossible(f"it is for the API only, and {call.trace.path[:60]} always shows the present")
         if call.method not in ("GET", "HEAD"):
             raise _impossible(f"it is for GET only, not {call.method[:20]}: the past cannot be changed")

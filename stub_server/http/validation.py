@@ -14,8 +14,6 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 import orjson
-from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
-from connexion.spec import Specification
 from jsonschema_rs import Draft4Validator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,7 +27,8 @@ from ..domain.documents import checks_digits
 from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
-from ..resolver import Takes, takes_of
+from ..resolver import takes_of
+from .routing import Endpoint
 from .violations import MOST_GUESSED, details_of, did_you_mean, schema_of, shown, unread
 
 # Said for the API only: overlays do not apply to the control contract.
@@ -55,7 +54,7 @@ _DEEPEST_MAP = 8
 Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
 
 
-class Validation(SpecMiddleware):
+class Validation:
     """Passes on the arguments of the handler."""
 
     def __init__(
@@ -64,32 +63,18 @@ class Validation(SpecMiddleware):
         """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
         self.app, self._schemas, self._shipped, self._ignore_unknown = app, schemas, shipped, ignore_unknown
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
-        self._apis: dict[str, tuple[Document, Any]] = {}
-        self._requests: dict[str, dict[str, OperationRequests]] = {}
 
-    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Add the operations of an API. Each is compiled with its first request, for a fast start."""
-        base = specification.base_path if base_path is None else base_path
-        self._apis[base], self._requests[base] = (options["documents"][base], options["resolver"]), {}
-
-    def _compile(self, base: str, ident: str) -> OperationRequests:
-        document, resolver = self._apis[base]
-        operation: Operation = document.operations[ident]
-        takes = takes_of(resolver.handler(operation))
-        ignore_unknown = self._ignore_unknown
-        compiled = OperationRequests(
-            operation, document, self._schemas[base], takes, ignore_unknown=ignore_unknown, is_api=not base
-        )
-        if self._shipped is not None and not base and ident in self._shipped.operations:
-            compiled.rely_on(self._shipped.operations[ident], self._shipped)
-        self._requests[base][ident] = compiled
+    def _compile(self, endpoint: Endpoint) -> OperationRequests:
+        compiled = OperationRequests(endpoint, self._schemas[endpoint.base], ignore_unknown=self._ignore_unknown)
+        if (made_for := endpoint.made_for(self._shipped)) is not None:
+            assert self._shipped is not None
+            compiled.rely_on(made_for, self._shipped)
+        endpoint.requests = compiled
         return compiled
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        routed = scope["extensions"][ROUTING_CONTEXT]
-        base, ident = routed["api_base_path"], routed["operation_id"]
-        requests = self._requests[base].get(ident) or self._compile(base, ident)
+        requests: OperationRequests = call.endpoint.requests or self._compile(call.endpoint)
         call.trace.validate_at = perf_counter_ns()
         if checks_digits.get() is not call.sandbox.settings.check_digits:
             checks_digits.set(call.sandbox.settings.check_digits)
@@ -124,21 +109,10 @@ class Validation(SpecMiddleware):
 class OperationRequests:
     """The compiled validation of one operation's requests."""
 
-    def __init__(
-        self,
-        operation: Operation,
-        document: Document,
-        schemas: Schemas,
-        takes: Takes,
-        *,
-        ignore_unknown: bool,
-        is_api: bool,
-    ) -> None:
-        """`takes` is what the handler is called with; `is_api` is False for the control surface.
-
-        `ignore_unknown` drops body members that the API's contract does not name instead of rejecting them.
-        """
-        resolve = document.resolve
+    def __init__(self, endpoint: Endpoint, schemas: Schemas, *, ignore_unknown: bool) -> None:
+        """`ignore_unknown` drops body members that the API's contract does not name instead of rejecting them."""
+        operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
+        takes = takes_of(endpoint.handler)
         self._schemas, self._takes, self._resolve = schemas, takes, resolve
         self._may_reject_query, self._further = is_api, _OVERLAYS if is_api else ""
         self._relied_on: Draft4Validator | None = None
@@ -160,14 +134,16 @@ class OperationRequests:
         self._shape = _shape_of(operation)
         self._takes_nothing = not self._shape["properties"]
         self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
-        self._maps = tuple(kept_maps(operation, resolve))
+        conflict = operation.responses.get(409)
+        # Of maps whose keys are stored: then the contract lists the code of invalid ones.
+        self._maps = tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
         not_found = operation.responses.get(404)
         self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
 
     @cached_property
     def validator(self) -> Validator:
         """The compiled schema."""
-        return self._schemas.compile(self._shape, request=True, names=bool(self._maps))
+        return self._schemas.compile(self._shape, request=True)
 
     def rely_on(self, operation: Operation, shipped: Document) -> None:
         """Also reject what overlays allow but the handler, written for the shipped contract, cannot process."""
@@ -202,9 +178,10 @@ class OperationRequests:
         value, query = self._value(call), call.query_string
         if not self._takes_nothing and not self.validator.is_valid(value):
             self._refuse(call, value)
-            call.suspect_maps = self._maps  # nothing else is wrong with it
         if self._relied_on is not None:
             _check_known(self._relied_on, value)
+        if self._maps:
+            check_names(value.get("body"), self._maps)
         if value.keys() == {"query"} and len(query) <= _LONGEST_KNOWN and _has_all(value["query"], query):
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -276,17 +253,14 @@ class OperationRequests:
         return value
 
     def _refuse(self, call: Call, value: dict[str, Any]) -> None:
-        """Raises Invalid with the violations of the contract's own schema, if there are any."""
+        """Raises Invalid with the violations of the contract."""
         if call.body_bytes.count(b",") > WIDEST:
-            first = self.validator.first_error(value)
-            errors = iter(() if first is None else (first,))
+            errors = iter([self.validator.first_error(value)])
         else:
             errors = self.validator.iter_errors(value)
         unchecked = _UNCHECKED if call.server.loopback else ""
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
-        details = [*{tuple(entry.values()): entry for entry in found}.values()]
-        if details:
-            raise _invalid(details)
+        raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
 
     def _schema_at(self, path: Sequence[str | int]) -> Mapping[str, Any]:
         return schema_of(self._shape, path, self._resolve)
@@ -386,13 +360,6 @@ def _integer(text: str) -> int | str:
     return text if _INTEGER(text) is None or len(text) > _LONGEST_INTEGER else int(text)
 
 
-def kept_maps(operation: Operation, resolve: Callable[[Json], Json]) -> Iterator[Place]:
-    """Where the body of an operation has maps whose keys are stored: its contract lists the code of invalid keys."""
-    conflict = operation.responses.get(409)
-    if conflict is not None and CODE in conflict.codes:
-        yield from free_maps(operation.body, resolve)
-
-
 def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
     """Where a schema has maps from free keys to strings, as the members that lead there."""
     schema = resolve(schema)
@@ -411,14 +378,9 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
     for place in places:
         node: Any = body
         for step in place:
-            node = node.get(step)
-            if type(node) is not dict:
-                break
-        else:
-            for name in node:
-                if not name or len(name) > LONGEST_KEY or "\0" in name:
-                    wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
-                    break
+            node = node.get(step) if type(node) is dict else None
+        if type(node) is dict and not all([0 < len(name) <= LONGEST_KEY and "\0" not in name for name in node]):
+            wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
         raise Conflict(f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.", code=CODE, details=wrong)

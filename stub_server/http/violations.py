@@ -177,30 +177,25 @@ def _message(error: Any, kind: str) -> str:
             return f"{value} {_FORMATS.get(name, f'is no valid {name}.')}"
         case "Enum":
             return f"{value} is not one of {_options(error.instance, list(error.kind.options))}"
-        case "Minimum" | "Maximum":
-            side = "less" if kind == "Minimum" else "greater"
-            return f"{value} is {side} than the {kind.lower()} of {error.kind.limit}."
-        case "ExclusiveMinimum":
-            return f"{value} must be greater than {error.kind.limit}."
-        case "ExclusiveMaximum":
-            return f"{value} must be less than {error.kind.limit}."
-        case "MinLength" | "MaxLength":
-            side = "shorter" if kind == "MinLength" else "longer"
-            return f"{value} is {side} than {error.kind.limit} character{'' if error.kind.limit == 1 else 's'}."
-        case "UniqueItems":
-            return "The items must differ from each other."
+        case "ExclusiveMinimum" | "ExclusiveMaximum":
+            return f"{value} must be {'greater' if kind == 'ExclusiveMinimum' else 'less'} than {error.kind.limit}."
         case "MinProperties":
             return "Send at least one field."
         case "Not":
             return "These fields do not go together. The contract says which do."
-    # The value may be a whole object or a megabyte of text, so it is shortened.
-    return f"{error.message}." if len(error.message) <= 200 else f"{value} does not satisfy {kind}."
+    # The validator's words say enough. The value in them may be a megabyte of text, so it is shortened.
+    message = error.message.replace(_whole(error.instance), value, 1)
+    return f"{message}." if len(message) <= 200 else f"{value} does not satisfy {kind}."
 
 
 def shown(value: Any) -> str:
     """A value as JSON, cut short. Of a large one only the beginning is written."""
-    text = str(value) if type(value) is int else orjson.dumps(_beginning(value)).decode()
+    text = _whole(_beginning(value))
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def _whole(value: Any) -> str:
+    return str(value) if type(value) is int else orjson.dumps(value).decode()  # orjson knows 64 bits
 
 
 def _beginning(value: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
+from itertools import product
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -32,6 +34,7 @@ _ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
 _ALWAYS = ("OPTIONS",)  # every path answers it
 _LONGEST_NAME = 100  # characters of what was asked for
+_PARAMETER = re.compile(r"\{[^}]*\}")
 _PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
 
 
@@ -221,8 +224,7 @@ def warnings_of(expected: Body, documents: Mapping[str, Document]) -> Iterator[s
     request = expected.get("request", {})
     known = [(base, operation) for base, document in documents.items() for operation in document.operations.values()]
     if "path" in request:
-        segments = request["path"].split("/")
-        known = [(base, o) for base, o in known if _may_be(segments, f"{base}{o.path}".split("/"))]
+        known = [(base, operation) for base, operation in known if _may_be(request["path"], base + operation.path)]
         if not known:
             yield "unknown_path"
     if "method" in request and known:
@@ -245,27 +247,11 @@ def _methods(operation: Operation) -> tuple[str, ...]:
     return (operation.method, "HEAD") if operation.method == "GET" else (operation.method,)
 
 
-def _may_be(asked: Sequence[str], template: Sequence[str]) -> bool:
-    """Whether a path of a template may fit a glob, both in segments. True rather too often: `*` may span several."""
-    if not asked or not template:
-        return not asked and not template
-    first, rest = asked[0], asked[1:]
-    if "*" not in first:
-        return _are_alike(first, template[0], len(first)) and _may_be(rest, template[1:])
-    head, tail = first.split("*")[0], first.split("*")[-1]
-    return _are_alike(head, template[0], None) and any(
-        _are_alike(tail[::-1], _turned(template[last - 1]), None) and _may_be(rest, template[last:])
-        for last in range(1, len(template) + 1)
-    )
-
-
-def _turned(part: str) -> str:
-    return part if part.startswith("{") else part[::-1]
-
-
-def _are_alike(wanted: str, part: str, length: int | None) -> bool:
-    """Whether a segment of a template may begin with a text, and have this length."""
-    if part.startswith("{"):
-        return length != 0
-    fits = len(part) >= len(wanted) if length is None else len(part) == length
-    return fits and all(sign in ("?", found) for sign, found in zip(wanted, part, strict=False))
+def _may_be(asked: str, template: str) -> bool:
+    """Whether a glob may match a path of a template, in which a segment of the glob may be an id."""
+    if asked.count("/") > template.count("/"):
+        return False
+    first, *rest = _PARAMETER.split(template)
+    ids = {segment.replace("*", "").replace("?", "x") or "x" for segment in asked.split("/")}
+    paths = (first + "".join(map(str.__add__, chosen, rest)) for chosen in product(ids, repeat=len(rest)))
+    return any(glob(asked, path) for path in paths)

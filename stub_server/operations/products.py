@@ -4,7 +4,7 @@ from functools import partial
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.reply import Reply, list_reply, listed, page_of, query_of
+from ..calls.reply import Reply, list_reply, listed, query_of
 from ..domain import projects as rules
 from ..engine import resources
 from ..kernel.record import Body
@@ -22,8 +22,7 @@ def list_products(call: Call, query: Body) -> Reply:
     if project_id is None or found.equal.setdefault("projectId", project_id) != project_id:
         found.ids = ()
     found.where = lambda row: plan_id in row.public["planIds"]
-    rows, page = page_of(call, table, found)
-    return listed(message, member, rows, page)
+    return listed(call, table, found, message, member)
 
 
 def create_product(call: Call, body: Body) -> Reply:

@@ -4,7 +4,7 @@ from collections.abc import Generator, Hashable, Iterable
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.reply import Reply, page_of, query_of
+from ..calls.reply import Reply, query_of
 from ..contract.document import Lifecycle
 from ..contract.formats import range_end_ms
 from ..domain import projects as rules
@@ -24,8 +24,8 @@ FEW = 500  # orders that are added up in one go; more wait for their turn among 
 
 def list_projects(call: Call, query: Body) -> Reply:
     """200 with a page of projects; a restricted key sees its own."""
-    rows, page = page_of(call, call.store.projects, query_of(call, call.store.projects, query))
-    return reply.nested_list("Projects retrieved.", "projects", rows, page)
+    table = call.store.projects
+    return reply.nested_list(call, table, query_of(call, table, query), "Projects retrieved.", "projects")
 
 
 def create_project(call: Call, body: Body) -> Reply:

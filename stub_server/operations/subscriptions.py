@@ -1,7 +1,7 @@
 """Subscriptions: running memberships. Paid orders open them and time changes them; the API only lists them."""
 
 from ..calls.call import Call
-from ..calls.reply import Reply, listed, page_of, query_of
+from ..calls.reply import Reply, listed, query_of
 from ..contract.formats import range_end_ms
 from ..kernel.clock import iso
 from ..kernel.record import Body
@@ -24,5 +24,4 @@ def list_subscriptions(call: Call, query: Body) -> Reply:
         order = call.store.orders.open(query["orderId"].lower())
         opened = None if order is None else order.hidden["subscriptionId"]
         found.ids = () if opened is None else (opened,)
-    rows, page = page_of(call, table, found)
-    return listed("Subscriptions retrieved.", "subscriptions", rows, page)
+    return listed(call, table, found, "Subscriptions retrieved.", "subscriptions")

@@ -2,7 +2,7 @@
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.reply import Reply, list_reply, page_of, query_of
+from ..calls.reply import Reply, list_reply, query_of
 from ..delivery.posting import send
 from ..domain import deliveries
 from ..domain import webhooks as rules
@@ -26,8 +26,7 @@ def list_webhooks(call: Call, query: Body) -> Reply:
     wanted = query_of(call, table, query, handled=("event",))
     if "event" in query:
         wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
-    rows, page = page_of(call, table, wanted)
-    return reply.listed("Webhooks retrieved.", "webhooks", rows, page)
+    return reply.listed(call, table, wanted, "Webhooks retrieved.", "webhooks")
 
 
 def create_webhook(call: Call, body: Body) -> Reply:

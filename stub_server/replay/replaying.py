@@ -23,7 +23,7 @@ from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile, digest_of
 from ..files.recording import outline, read_recording
 from ..http.access import CONTROL_KEY, opens
-from ..http.inside import InProcess, Question
+from ..http.inside import Question, ask
 from ..journal.recordable import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
@@ -106,7 +106,6 @@ class Session:
         self._settings = settings_of(about, len(self._requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
-        self._inside = InProcess(lambda: self._app)
         rules, secrets = self._app.server.sandboxes.origin.rules, header["secrets"]
         self._fitting = Fitting(rules, shapes, digest_of(header))
         reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
@@ -213,7 +212,7 @@ class Session:
         asked = Question(request.method, request.path, request.query, headers, body)
         self._ended.clear()
         try:
-            reply = await self._inside.ask(f"/s/{self.name}" if request.prefixed else "", asked, _PEER)
+            reply = await ask(self._app, f"/s/{self.name}" if request.prefixed else "", asked, _PEER)
         finally:
             sandbox.faults = rules
         self._callers.learn(reply.body)

@@ -493,7 +493,7 @@ def test_a_preference_for_what_happens_anyway_changes_nothing(world: World, head
 @pytest.mark.parametrize(
     ("headers", "says"),
     [
-        ({"Prefer": "code=418"}, "200, 401, 403, 422, 429, 500, 502, 503, 504"),
+        ({"Prefer": "code=418"}, "200, 401, 403, 408, 422, 429, 500, 502, 503, 504"),
         ({"Prefer": "code=99999"}, "200, 401"),
         ({"Prefer": "code=abc"}, "200, 401"),
         ({"Prefer": 'code=""'}, "200, 401"),

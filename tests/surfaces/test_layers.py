@@ -15,6 +15,7 @@ from connexion.middleware.abstract import ROUTING_CONTEXT
 
 from stub_server.app import create_app
 from stub_server.calls.call import CALL, Call, Caller
+from stub_server.calls.credentials import Gate
 from stub_server.calls.reply import Streamed
 from stub_server.contract.secrets import Secrets
 from stub_server.engine.draft import Draft
@@ -25,6 +26,7 @@ from stub_server.http.answers import REFUSED
 from stub_server.http.application import Application
 from stub_server.http.context import HeaderReader
 from stub_server.http.monitor import Limits
+from stub_server.http.routing import Security
 from stub_server.kernel.problem import BadRequest, Refusal
 from stub_server.settings import Settings
 
@@ -73,6 +75,9 @@ class Alone:
         assert layers or name == "Dispatch"
         self._stack = ConnexionMiddleware(app.app if name == "Dispatch" else following, middlewares=layers)
         self._stack.apis = app.apis
+        self._security = Security(following, Gate(app.server.tokens, lenient=False, loopback=True))
+        for api in app.apis:
+            self._security.add_api(api.specification, base_path=api.base_path, **api.kwargs)
 
     def ask(
         self, method: str, path: str, *, headers: dict[str, str] | None = None, operation: str = "", **known: Any
@@ -88,7 +93,8 @@ class Alone:
         merchant = call.sandbox.store.merchant
         call.caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
         if operation:
-            call.operation = self.app.server.document.operations[operation]
+            call.endpoint = self._security.apis[""][0].operations[operation]
+            call.operation = call.endpoint.operation
         for name, value in known.items():
             setattr(call, name, value)
         routed = {"api_base_path": "", "operation_id": operation}

@@ -10,7 +10,7 @@ import orjson
 from ...audit.invariants import checking
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
+from ...calls.reply import Reply
 from ...calls.views import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...delivery.advancing import counts
@@ -97,7 +97,7 @@ def list_keys(call: Call, query: Body) -> Reply:
         is_ready = public["public_key"] == ready
         shown.append({"merchant_id": store.merchant.id, "is_ready": is_ready, "api_key": public})
     total = sum(len(store.api_keys) for store in stores)
-    return reply.value({"keys": shown, "pagination": Page(page, limit, total).body()})
+    return reply.value({"keys": shown, "pagination": reply.pagination(page, limit, total)})
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
+from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
 from ...delivery.advancing import Passed, counts, pass_time
 from ...domain.calendar import add_interval
@@ -84,7 +84,7 @@ async def list_timers(call: Call, query: Body) -> Reply:
         {"due": iso(due), "job": job, "resource": table_of(job), "id": subject, "held": number in timers.on_hold}
         for due, number, job, _, subject in chosen
     ]
-    return reply.value({"timers": shown, "pagination": Page(page, limit, len(found)).body()})
+    return reply.value({"timers": shown, "pagination": reply.pagination(page, limit, len(found))})
 
 
 def _due_first(timers: list[TimerData], start: int, stop: int) -> Generator[None, None, list[TimerData]]:

@@ -10,7 +10,7 @@ import orjson
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Page, Reply
+from ...calls.reply import Reply
 from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
@@ -36,7 +36,8 @@ async def list_events(call: Call, query: Body) -> Reply:
     else:
         sample = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
     head = b'{"events":['
-    return Reply(200, (head, b",".join(sample), b'],"pagination":', Page(page, limit, total).json(), b"}"), head)
+    ends = orjson.dumps(reply.pagination(page, limit, total))
+    return Reply(200, (head, b",".join(sample), b'],"pagination":', ends, b"}"), head)
 
 
 def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
