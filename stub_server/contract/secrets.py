@@ -41,6 +41,7 @@ _MOST_MEMBERS = 50  # of a query that is searched
 # What every secret in a body has, in lower case: a name, the look of a value, or letters written as escapes.
 _STEMS = ("_key", "-key", "authorization", "cookie", "password", "token", "jwt")
 _VALUES = ("sk_", "whsec_", "eyj")
+_RARE = "\\jzkw"  # of letters that most texts have not, those that most signs have
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([a-z0-9._:-]+)")
 _LIKE_ASCII = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"))
 _SHOWN = 12  # characters of a secret that identify it: refusals repeat values cut short
@@ -76,12 +77,13 @@ class Secrets:
         return frozenset(ident for document in self._documents for ident in _carriers(document))
 
     @cached_property
-    def _signs(self) -> tuple[str, ...]:
-        """What a body has, in lower case, that names a secret or looks like one."""
+    def _signs(self) -> tuple[tuple[str, str], ...]:
+        """What a body has, in lower case, that names a secret or looks like one; before it, the rarest letter of it."""
         # An escape may stand for a part of the admin key.
         own = ("\\", self._own.lower()) if self._own else ("\\u00",)
         names = (name for name in self.names if not any(stem in name for stem in _STEMS))
-        return (*own, *_VALUES, *_STEMS, *names)
+        signs = (*own, *_VALUES, *_STEMS, *names)
+        return tuple((next((letter for letter in _RARE if letter in sign), sign), sign) for sign in signs)
 
     def suspects(self, path: str, query: bytes, body: bytes) -> bool:
         """Whether a request may have a secret besides its headers: fast, and too often rather than too seldom."""
@@ -115,7 +117,8 @@ class Secrets:
         return not is_decoded or hides(text, self._shows_one)
 
     def _shows_one(self, text: str) -> bool:
-        return any(map(text.__contains__, self._signs))
+        # To look for one letter takes a tenth of the time.
+        return any(letter in text and sign in text for letter, sign in self._signs)
 
     def _plain(self, text: str) -> str:
         return shapeless(text.replace(self._own, REDACTED) if self._own else text)

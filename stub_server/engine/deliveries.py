@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from ..domain.receivers import is_reserved
@@ -18,11 +19,15 @@ ANSWERING = "webhook.answer"
 """The job of a delivery that the server itself answers."""
 
 
-def subscribers_to(store: Store, type_: str, project: str | None) -> list[Subscriber]:
+def subscribers_to(store: Store, type_: str, project: str | None) -> tuple[Subscriber, ...]:
     """The active webhooks that want an event of this type and project."""
     webhooks = store.webhooks
-    every = [subscriber_of(webhooks.rows[key].public) for key in webhooks.bucket("is_active", True)]
-    return [subscriber for subscriber in every if subscriber.wants(type_, project)]
+    return _wanting(tuple([webhooks.rows[key].public for key in webhooks.bucket("is_active", True)]), type_, project)
+
+
+@lru_cache(maxsize=128)
+def _wanting(webhooks: tuple[bytes, ...], type_: str, project: str | None) -> tuple[Subscriber, ...]:
+    return tuple([one for one in map(subscriber_of, webhooks) if one.wants(type_, project)])
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
