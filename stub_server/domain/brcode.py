@@ -94,22 +94,22 @@ def encode(amount_cents: int, txid: str, base: str, name: str, city: str) -> str
         raise ValueError("The amount is from 1 cent to ten digits of reais.")
     if not (26 <= len(txid) <= 35 and txid.isascii() and txid.isalnum()):
         raise ValueError("A txid is 26 to 35 letters and digits.")
-    _check(base, len(txid))
-    account = _field("00", SCHEME) + _field("25", base + txid)
     amount = _field("54", money.text(amount_cents))
     reference = _field("62", _field("05", txid[:REFERENCE_LIMIT]))
-    code = f"{_HEAD}{_field('26', account)}{_CURRENCY}{amount}{_receiver(name, city)}{reference}6304"
+    code = f"{_until_txid(base, len(txid))}{txid}{_CURRENCY}{amount}{_receiver(name, city)}{reference}6304"
     return code + crc16(code)
 
 
 @lru_cache(maxsize=256)
-def _check(base: str, length: int) -> None:
-    """Check the address of a charge, the same for all of a server."""
+def _until_txid(base: str, length: int) -> str:
+    """The code up to the txid, which ends its field 26: the same in all codes of a server."""
     host, slash, path = base.partition("/")
     if not slash or len(base) + length > URL_LIMIT or _VISIBLE(path) is None or not _HOST.fullmatch(host):
         raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
     if not _RESERVED.fullmatch(host.partition(":")[0]):
         raise ValueError("The host must be of a reserved domain: nobody may be able to pay this code.")
+    account = _field("26", _field("00", SCHEME) + _field("25", base + "x" * length))
+    return _HEAD + account[:-length]
 
 
 @lru_cache(maxsize=256)
