@@ -14,7 +14,7 @@ def new_customer(body: Body, defaults: Body, now: str) -> Body:
     Raises Conflict when the document contradicts what was sent beside it.
     """
     public = defaults | body
-    _settle(public, body.get("document_type"), body.get("type"))
+    _settle(public, body)
     public["createdAt"] = public["updatedAt"] = now
     return public
 
@@ -22,22 +22,24 @@ def new_customer(body: Body, defaults: Body, now: str) -> Body:
 def changed_customer(old: Body, body: Body, now: str) -> Body:
     """A customer after an update. Raises Conflict when document and types disagree after the merge."""
     public = old | body
-    if "document" in body:
-        _settle(public, body.get("document_type"), body.get("type"))
-    else:
-        _settle(public, old["document_type"], old["type"])
-        for name in ("document_type", "type"):
-            if name in body and body[name] != old[name]:
-                raise _contradiction(name, body[name], old[name])
+    _settle(public, body)
+    for name in () if "document" in body else ("document_type", "type"):
+        if name in body and body[name] != old[name]:
+            raise _contradiction(name, body[name], old[name])
     public["updatedAt"] = now
     return public
 
 
-def _settle(public: Body, document_type: str | None, type_: str | None) -> None:
-    public["document"] = normalise(public["document"])
-    public["email"] = public["email"].lower()
-    public["address"] = with_plain_cep(public["address"])
-    public["document_type"], public["type"] = settled_types(public["document"], document_type, type_, "")
+def _settle(public: Body, body: Body) -> None:
+    """Store what was sent in its one form."""
+    if "email" in body:
+        public["email"] = body["email"].lower()
+    if "address" in body:
+        public["address"] = with_plain_cep(body["address"])
+    if "document" in body:
+        document = public["document"] = normalise(body["document"])
+        sent = body.get("document_type"), body.get("type")
+        public["document_type"], public["type"] = settled_types(document, *sent, "")
 
 
 def settled_types(document: str, document_type: str | None, type_: str | None, prefix: str) -> tuple[str, str]:

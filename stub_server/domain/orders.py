@@ -178,7 +178,7 @@ def new_order(
         "planId": body["planId"],
         "customerId": customer_id,
         "metadata": body.get("metadata", {}),
-        "document": normalise(customer["document"]),
+        "document": customer["document"],
     }
     for name in ("success_url", "cancel_url"):
         if name in body:
@@ -273,13 +273,15 @@ def expires_at(public: Body) -> int:
 
 def items_cents(items: Iterable[Body]) -> int:
     """The total of order items in cents: each amount x quantity, rounded half to even."""
-    return sum(_line_cents(item["amount"], item["quantity"]) for item in items)
-
-
-def _line_cents(amount: float, quantity: float) -> int:
-    if quantity == 1:
-        return cents(amount)
-    return int((Decimal(repr(amount)) * Decimal(repr(quantity)) * 100).to_integral_value(ROUND_HALF_EVEN))
+    total = 0
+    for item in items:
+        amount, quantity = item["amount"], item["quantity"]
+        if quantity == 1:
+            total += cents(amount)
+        else:
+            exact = Decimal(repr(amount)) * Decimal(repr(quantity)) * 100
+            total += int(exact.to_integral_value(ROUND_HALF_EVEN))
+    return total
 
 
 def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ...]:

@@ -45,9 +45,8 @@ def warnings_for(phones: Mapping[str, Any], address: Mapping[str, str]) -> tuple
     if ddds - KNOWN_DDDS:
         found.add("ddd_unknown")
     ddds &= KNOWN_DDDS
-    country, cep, state = ((address.get(name) or "").strip() for name in ("country", "zip_code", "state"))
-    if country.casefold() in _BRAZIL:
-        state = state.upper()
+    if (address.get("country") or "").strip().casefold() in _BRAZIL:
+        cep, state = (address.get("zip_code") or "").strip(), (address.get("state") or "").strip().upper()
         region = CEP_REGIONS[int(cep.lstrip("-. ")[0])] if _CEP(cep) else None
         if cep and region is None:
             found.add("cep_malformed")
@@ -60,7 +59,7 @@ def warnings_for(phones: Mapping[str, Any], address: Mapping[str, str]) -> tuple
                 found.add("cep_state_mismatch")
         elif region and ddds - frozenset().union(*(DDDS[near] for near in region)):
             found.add("cep_ddd_mismatch")
-    return tuple(code for code in WARNINGS if code in found)
+    return tuple([code for code in WARNINGS if code in found]) if found else ()
 
 
 def _ddd_of(phone: Mapping[str, str] | str) -> str:
