@@ -12,7 +12,7 @@ from zlib import crc32
 from ..contract.document import Lifecycle, Move
 from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
-from ..domain.lifecycle import move, refused
+from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
 from ..kernel.clock import SECOND, iso
 from ..kernel.record import Body, Record, Row, moved_from
@@ -232,9 +232,7 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     table, status = lifecycle(draft, "Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
-    moved = table.find(status, "refunded") if full else table.find(status, status, "partially_refunded")
-    if moved is None:
-        raise refused(table, status, "refunded")
+    moved = legal(table, status, "refunded") if full else legal(table, status, status, "partially_refunded")
     return give_back(draft, row, amount, moved)
 
 

@@ -20,7 +20,7 @@ def create_plan(call: Call, body: Body) -> Reply:
     call.warn(*rules.plan_warnings(body))
     rules.check_open(call.project_named(public["projectId"]), "projectId")
     ident = public["id"] = call.draft.ids.uuid()
-    record = resources.add_plan(call.draft, public)
+    record = resources.add(call.draft, "plans", public)
     answer = reply.enveloped("Plan created.", "plan", call.draft.shown(store.plans, record), 201)
     return answer.located(f"{call.prefix}/v2/plans/{ident}")
 

@@ -54,7 +54,7 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
     table, before = call.store.projects, row.public["status"]
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:
-        hidden = hidden | {"reason": None}
+        hidden = resources.hidden_after(call.draft, hidden, moved)
     record = row.record if same and moved is None else call.draft.update(table, row, public, hidden)
     if not same:
         call.draft.emit_change(table, record, "updated", ident, moved_from(before))
