@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body
-from .documents import Disagreement, infer, normalise
+from .documents import infer, normalise
 
 
 def new_customer(body: Body, defaults: Body, now: str) -> Body:
@@ -23,9 +23,8 @@ def changed_customer(old: Body, body: Body, now: str) -> Body:
     """A customer after an update. Raises Conflict when document and types disagree after the merge."""
     public = old | body
     _settle(public, body)
-    for name in () if "document" in body else ("document_type", "type"):
-        if name in body and body[name] != old[name]:
-            raise _contradiction(name, body[name], old[name])
+    if "document" not in body:
+        _check_types(body, (old["document_type"], old["type"]), "")
     public["updatedAt"] = now
     return public
 
@@ -37,23 +36,23 @@ def _settle(public: Body, body: Body) -> None:
     if "address" in body:
         public["address"] = with_plain_cep(body["address"])
     if "document" in body:
-        document = public["document"] = normalise(body["document"])
-        sent = body.get("document_type"), body.get("type")
-        public["document_type"], public["type"] = settled_types(document, *sent, "")
+        public["document"] = normalise(body["document"])
+        public["document_type"], public["type"] = settled_types(body)
 
 
-def settled_types(document: str, document_type: str | None, type_: str | None, prefix: str) -> tuple[str, str]:
-    """document_type and type of a document. Raises Conflict when what was sent contradicts it."""
-    try:
-        return infer(document, document_type, type_)
-    except Disagreement as error:
-        raise _contradiction(error.field, error.sent, error.expected, prefix) from None
+def settled_types(sent: Body, prefix: str = "") -> tuple[str, str]:
+    """document_type and type of a customer's document. Raises Conflict when what was sent contradicts it."""
+    types = infer(normalise(sent["document"]), sent.get("document_type"))
+    _check_types(sent, types, prefix)
+    return types
 
 
-def _contradiction(field: str, sent: str, expected: str, prefix: str = "") -> Conflict:
-    message = f"{field} is {sent}, but the document makes it {expected}."
-    details = [detail(prefix + field, "document_type_conflict", message)]
-    return Conflict(message, code="document_type_conflict", details=details)
+def _check_types(sent: Body, expected: tuple[str, str], prefix: str) -> None:
+    for name, value in zip(("document_type", "type"), expected, strict=True):
+        if sent.get(name) not in (None, value):
+            message = f"{name} is {sent[name]}, but the document makes it {value}."
+            details = [detail(prefix + name, "document_type_conflict", message)]
+            raise Conflict(message, code="document_type_conflict", details=details)
 
 
 _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch

@@ -11,7 +11,7 @@ from ..kernel.money import cents, text
 from ..kernel.problem import Conflict, reference_not_found
 from ..kernel.record import Body
 from . import boleto
-from .brcode import BASE, encode
+from .brcode import encode
 from .customers import settled_types, with_plain_cep
 from .documents import normalise
 
@@ -127,7 +127,7 @@ def check_plan(project_id: str, plan: Body | None) -> Body:
 
 def buyer(sent: Body) -> Body:
     """The order's own copy of its customer, normalised like a customer."""
-    document_type, type_ = settled_types(sent["document"], sent.get("document_type"), sent.get("type"), "customer.")
+    document_type, type_ = settled_types(sent, "customer.")
     return {
         "name": sent["name"],
         "email": sent["email"].lower(),
@@ -201,7 +201,7 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
     }
     if method == "pix":
         txid = ident.replace("-", "")
-        code = encode(amount, txid, BASE, name, city)
+        code = encode(amount, txid, name, city)
         transaction["txid"] = txid
         transaction["qr_code"] = code
         for character, quoted in _QUOTED.items():  # ten times as fast as str.translate

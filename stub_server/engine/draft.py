@@ -62,10 +62,6 @@ class Draft:
             return version[2]
         return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.open(ident)
 
-    def shown(self, table: Table, record: Record) -> bytes:
-        """A record's public bytes with its counters, which a draft does not move."""
-        return self.store.shown(table, record)
-
     def code_for(self, table: Table) -> str:
         """A code that no record of a table has."""
         code, used = self.ids.code(), table.unique["code"]

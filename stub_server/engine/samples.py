@@ -57,11 +57,6 @@ def content_of(store: Store, entry: Body, record: Record | None) -> Content:
     return Content(record.id, store.shown(table, record), Extras(others=tuple(around.items())), project)
 
 
-def raised(draft: Draft, event_type: str, content: Content) -> Event:
-    """Raise an event with that content, for all webhooks that want it."""
-    return draft.raise_event(event_type, content.subject, content.resource, b"", content.extras, content.project)
-
-
 def newest(draft: Draft, event_type: str, entry: Body, project_id: str | None = None, most: int = 1) -> list[Record]:
     """The newest records that such an event could be about, preferably in a state that it leads to.
 

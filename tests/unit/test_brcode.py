@@ -18,9 +18,8 @@ BCB_CHARGE = (
     "5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***"
     "80800014br.gov.bcb.pix2558pix.example.com/qr/v2/rec/94ed2badcbc04c15b0bb7fa35319489063047741"
 )
-AMOUNTS = st.integers(1, brcode.LARGEST_AMOUNT)
+AMOUNTS = st.integers(1, 10**12 - 1)
 TXIDS = st.from_regex(r"[0-9A-Za-z]{26,35}", fullmatch=True)
-PATHS = st.from_regex(r"[!-~]{0,50}", fullmatch=True)
 
 
 def sealed(body: str) -> str:
@@ -29,7 +28,7 @@ def sealed(body: str) -> str:
 
 
 def golden() -> str:
-    return brcode.encode(4990, TXID, brcode.BASE, "Academia Viva", "São Paulo")
+    return brcode.encode(4990, TXID, "Academia Viva", "São Paulo")
 
 
 def test_the_checksum_of_the_standard_check_string_is_29b1() -> None:
@@ -58,15 +57,14 @@ def test_a_static_code_is_of_no_charge() -> None:
 
 
 @pytest.mark.check
-@given(AMOUNTS, TXIDS, PATHS, st.text(), st.text())
-def test_what_is_written_is_read_back(amount: int, txid: str, path: str, name: str, city: str) -> None:
-    base = f"{brcode.HOST}/{path}"[: brcode.URL_LIMIT - len(txid)]
-    code = brcode.encode(amount, txid, base, name, city)
-    assert brcode.parse(code) == brcode.BrCode(base + txid, amount)
+@given(AMOUNTS, TXIDS, st.text(), st.text())
+def test_what_is_written_is_read_back(amount: int, txid: str, name: str, city: str) -> None:
+    code = brcode.encode(amount, txid, name, city)
+    assert brcode.parse(code) == brcode.BrCode(brcode.BASE + txid, amount)
     receiver, town = brcode.merchant_name(name), brcode.capitals(city, 15) or "BRASIL"
     assert f"59{len(receiver):02}{receiver}60{len(town):02}{town}62290525{txid[:25]}6304" in code
     assert code.isascii()
-    assert brcode.encode(amount, txid, base, receiver, town) == code
+    assert brcode.encode(amount, txid, receiver, town) == code
 
 
 @given(st.integers(0, len(GOLDEN) - 1), st.characters(min_codepoint=1, max_codepoint=0x17F))
@@ -127,35 +125,6 @@ def test_a_right_checksum_does_not_excuse_a_wrong_length() -> None:
     assert caught.value.reason == "length"
 
 
-@pytest.mark.parametrize("host", ["pix.example", "example.com", "a.b.test:8080", "localhost"])
-def test_any_reserved_host_may_be_written(host: str) -> None:
-    assert brcode.parse(brcode.encode(1, TXID, f"{host}/x", "A", "B")).url == f"{host}/x{TXID}"
-
-
-@pytest.mark.parametrize("url", ["pix.bank.com.br/x", "example.com.br/x", "notexample/x", "bank.com/.example"])
-def test_a_code_that_someone_could_be_paid_with_is_never_written(url: str) -> None:
-    with pytest.raises(ValueError, match="reserved"):
-        brcode.encode(1, TXID, url, "A", "B")
-
-
-@pytest.mark.parametrize(
-    ("amount", "txid", "base"),
-    [
-        (0, TXID, brcode.BASE),
-        (-1, TXID, brcode.BASE),
-        (brcode.LARGEST_AMOUNT + 1, TXID, brcode.BASE),
-        (1, "short", brcode.BASE),
-        (1, "-" * 32, brcode.BASE),
-        (1, TXID, "https://" + brcode.BASE),
-        (1, TXID, brcode.BASE + "a" * (brcode.URL_LIMIT - len(brcode.BASE + TXID) + 1)),
-        (1, TXID, brcode.BASE + "ã"),
-    ],
-)
-def test_values_that_no_code_can_carry_are_refused(amount: int, txid: str, base: str) -> None:
-    with pytest.raises(ValueError, match=r"The amount|A txid|The URL"):
-        brcode.encode(amount, txid, base, "A", "B")
-
-
 @pytest.mark.parametrize(
     ("text", "limit", "folded"),
     [
@@ -208,9 +177,3 @@ def test_an_end_to_end_id_names_bank_and_utc_minute() -> None:
         brcode.end_to_end_id("60701190", "2026-11-20T14:32:59.999Z", "a8Kq3ZtR0wB")
         == "E60701190202611201432a8Kq3ZtR0wB"
     )
-
-
-@pytest.mark.parametrize(("ispb", "suffix"), [("6070119", "a" * 11), ("60701190", "a" * 10), ("60701190", "ã" * 11)])
-def test_an_end_to_end_id_of_another_form_is_refused(ispb: str, suffix: str) -> None:
-    with pytest.raises(ValueError, match="ISPB"):
-        brcode.end_to_end_id(ispb, "2026-11-20T14:32:59.999Z", suffix)

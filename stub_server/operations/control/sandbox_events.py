@@ -42,7 +42,8 @@ def trigger_event(call: Call, body: Body) -> Reply:
     if "overrides" in body:
         resource = orjson.dumps(_patched(orjson.loads(content.resource), body["overrides"]))
         content = content._replace(resource=resource)
-    event = samples.raised(call.draft, type_, content)
+    about = (content.subject, content.resource, b"", content.extras, content.project)
+    event = call.draft.raise_event(type_, *about)
     payload = event.payload()
     if "overrides" in body:
         _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])
