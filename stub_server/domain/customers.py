@@ -23,7 +23,7 @@ def changed_customer(old: Body, body: Body, now: str) -> Body:
     """A customer after an update. Raises Conflict when document and types disagree after the merge."""
     public = old | body
     _settle(public, body)
-    if "document" not in body:
+    if "document" not in body and ("document_type" in body or "type" in body):
         _check_types(body, (old["document_type"], old["type"]), "")
     public["updatedAt"] = now
     return public
@@ -42,8 +42,9 @@ def _settle(public: Body, body: Body) -> None:
 
 def settled_types(sent: Body, prefix: str = "") -> tuple[str, str]:
     """document_type and type of a customer's document. Raises Conflict when what was sent contradicts it."""
-    types = infer(normalise(sent["document"]), sent.get("document_type"))
-    _check_types(sent, types, prefix)
+    types = infer(sent["document"], sent.get("document_type"))
+    if "document_type" in sent or "type" in sent:
+        _check_types(sent, types, prefix)
     return types
 
 
