@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from ..engine.sandbox import Sandbox
-from ..kernel.slices import at_once
 from .laws import LAWS, PAUSE, Inspected
 
 SHOWN = 20
@@ -27,13 +26,6 @@ class Finding(NamedTuple):
     applies: bool = True
 
 
-def check(sandbox: Sandbox, seeded: bool) -> list[Finding]:
-    """Check all laws on the seeded merchant's records. `seeded` says that nothing has changed since the seeding:
-    only then are laws with `seeds_only` checked; otherwise they pass with no records checked.
-    """
-    return at_once(checking(sandbox, seeded))
-
-
 def broken(sandbox: Sandbox) -> Iterator[str]:
     """What breaks laws in a sandbox that came from a file, of all its merchants."""
     for store in sandbox.stores.values():
@@ -44,7 +36,10 @@ def broken(sandbox: Sandbox) -> Iterator[str]:
 
 
 def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Finding]]:
-    """`check`, with a pause after every record. The sandbox must not change meanwhile."""
+    """Check all laws on the seeded merchant's records, with a pause after each. The sandbox must not change meanwhile.
+
+    `seeded` says that nothing has changed since the seeding: otherwise laws with `seeds_only` pass unchecked.
+    """
     inspected = Inspected(sandbox, sandbox.store, BUDGET)
     checks = []
     for number, law in enumerate(LAWS, start=1):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
 from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
@@ -21,45 +22,26 @@ _HARMLESS = ("GET", "HEAD", "OPTIONS")
 _REPLAYED = b"idempotent-replayed: "
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The receiver. `headers` are the merchant's own; all of `keys` sign."""
-
-    url: str
-    keys: tuple[str, ...] = field(repr=False)
-    headers: tuple[tuple[str, str], ...] = ()
-
-
 class Session:
-    """Sends to one receiver and watches the journal of one sandbox."""
+    """Sends to one receiver and watches the journal of one sandbox.
 
-    def __init__(self, sandbox: Sandbox, target: Target, sender: Sender, samples: Samples) -> None:
+    `target` is a delivery without event and body: the receiver's address, the merchant's own headers, the keys.
+    """
+
+    def __init__(self, sandbox: Sandbox, target: Delivery, sender: Sender, samples: Samples) -> None:
         self.samples = samples
         self._sandbox, self._target, self._sender = sandbox, target, sender
         self._quiet = _QUIET
-        self.first = samples.next(self.now)
+        self.first = samples.next()
         self.answered = self.unanswered = 0
         self.slowest = 0  # ms
         self.effects = 0  # calls that one delivery causes, as the first one has shown
         self.knows_duplicates: bool | None = True  # None where it could not be seen
 
-    @property
-    def now(self) -> int:
-        """The machine's time in ms: receivers compare timestamps with theirs."""
-        return wall_ms()
-
-    def next(self) -> Sample:
-        """A further event that happened now."""
-        return self.samples.next(self.now)
-
-    async def send(
-        self, sample: Sample, *, body: bytes | None = None, keys: tuple[str, ...] | None = None, ago: int = 0
-    ) -> AttemptOutcome:
-        """Deliver once. `body` are other bytes than the sample's own, `keys` others, `ago` seconds on the timestamp."""
-        target, at = self._target, self.now - ago * SECOND
-        keys, body = target.keys if keys is None else keys, body or sample.body
-        delivery = Delivery(target.url, sample.event_id, body, target.headers, keys)
-        outcome = await self._sender.attempt(delivery, ANSWER_TIME, at=at)
+    async def send(self, sample: Sample, *, ago: int = 0, **other: Any) -> AttemptOutcome:
+        """Deliver once. `other` are a body or keys in place of the usual ones, `ago` seconds on the timestamp."""
+        delivery = self._delivery(sample, **other)
+        outcome = await self._sender.attempt(delivery, ANSWER_TIME, at=wall_ms() - ago * SECOND)
         if outcome.status is not None:
             self.answered += 1
             self.slowest = max(self.slowest, outcome.duration_ms)
@@ -71,19 +53,18 @@ class Session:
         """Send half of a delivery and hang up. Raises Failed."""
         from ..events.raw import send_half  # not needed by a server that certifies nothing
 
-        await send_half(self._sender, self._delivery(sample), self.now // SECOND, ANSWER_TIME)
+        await send_half(self._sender, self._delivery(sample), wall_ms() // SECOND, ANSWER_TIME)
 
     async def send_together(self, sample: Sample, copies: int) -> list[int | None]:
         """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
         from ..events.raw import send_together
 
-        statuses = await send_together(self._sender, self._delivery(sample), self.now // SECOND, copies, ANSWER_TIME)
+        statuses = await send_together(self._sender, self._delivery(sample), wall_ms() // SECOND, copies, ANSWER_TIME)
         self.answered += sum(status is not None for status in statuses)
         return statuses
 
-    def _delivery(self, sample: Sample) -> Delivery:
-        target = self._target
-        return Delivery(target.url, sample.event_id, sample.body, target.headers, target.keys)
+    def _delivery(self, sample: Sample, **other: Any) -> Delivery:
+        return replace(self._target, event_id=sample.event_id, **{"body": sample.body} | other)
 
     def other_keys(self) -> tuple[str, ...]:
         """A key that is not the receiver's."""

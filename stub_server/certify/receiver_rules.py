@@ -19,6 +19,7 @@ BURST = 20
 TWICE = 5  # copies of one delivery at the same moment
 ROUNDS = 3  # a gap between looking up and noting is not hit every time
 HOUR = 3600
+LATE = 75 * HOUR * 1000  # ms; when the last retry of this service would come
 LONGEST = 30.0  # seconds of a certification
 _BODY_SHOWN = 100  # characters of a refusal
 PASSED, FAILED, NOT_APPLICABLE, UNKNOWN = RESULTS = "passed", "failed", "not_applicable", "unknown"
@@ -191,7 +192,7 @@ async def simultaneous(session: Session) -> Finding:
     for _ in range(ROUNDS):
         mark = session.mark()
         try:
-            statuses = await session.send_together(session.next(), TWICE)
+            statuses = await session.send_together(session.samples.next(), TWICE)
         except Failed as error:
             return Finding(NOT_APPLICABLE, sent, f"it could not be sent ({error})")
         done = await session.calls_since(mark)
@@ -211,7 +212,7 @@ async def simultaneous(session: Session) -> Finding:
     "release it when the work fails.",
 )
 async def interrupted(session: Session) -> Finding:
-    sample = session.next()
+    sample = session.samples.next()
     sent = "half of a delivery, then the connection was closed; then the whole delivery, under the same webhook-id"
     try:
         await session.send_half(sample)
@@ -234,8 +235,8 @@ async def interrupted(session: Session) -> Finding:
 )
 async def signature(session: Session) -> Finding:
     mark = session.mark()
-    forged = await session.send(session.next(), keys=session.other_keys())
-    unsigned = await session.send(session.next(), keys=())
+    forged = await session.send(session.samples.next(), keys=session.other_keys())
+    unsigned = await session.send(session.samples.next(), keys=())
     done = await session.calls_since(mark)
     sent = "one delivery signed with another key, one with an empty webhook-signature"
     received = f"{_described(forged)} and {_described(unsigned)}; {_calls(done)}"
@@ -249,7 +250,7 @@ async def signature(session: Session) -> Finding:
 )
 async def timestamp(session: Session) -> Finding:
     mark = session.mark()
-    old = await session.send(session.next(), ago=HOUR)
+    old = await session.send(session.samples.next(), ago=HOUR)
     done = await session.calls_since(mark)
     sent = "a delivery with a valid signature that is an hour old"
     return Finding(_result(_is_refused(old) and not done), sent, f"{_described(old)}; {_calls(done)}")
@@ -261,7 +262,7 @@ async def timestamp(session: Session) -> Finding:
     "regenerated the old and the new one both sign.",
 )
 async def key_rotation(session: Session) -> Finding:
-    outcome = await session.send(session.next(), keys=session.both_keys())
+    outcome = await session.send(session.samples.next(), keys=session.both_keys())
     return _accepted("a delivery with two signatures, the second one valid", outcome)
 
 
@@ -270,7 +271,7 @@ async def key_rotation(session: Session) -> Finding:
     "Compute the signature over the raw body, before it is parsed: JSON that is serialized again has other bytes.",
 )
 async def raw_body(session: Session) -> Finding:
-    sample = session.next()
+    sample = session.samples.next()
     outcome = await session.send(sample, body=orjson.dumps(sample.payload, option=orjson.OPT_INDENT_2))
     return _accepted("a delivery whose JSON has line breaks and indentation", outcome)
 
@@ -281,7 +282,7 @@ async def raw_body(session: Session) -> Finding:
     "time of the event: a delivery is retried for three days.",
 )
 async def late(session: Session) -> Finding:
-    outcome = await session.send(session.samples.late(session.now))
+    outcome = await session.send(session.samples.next(LATE))
     return _accepted("an event that happened 75 hours ago", outcome)
 
 
@@ -291,8 +292,8 @@ async def late(session: Session) -> Finding:
     "the record from the API where its present state matters.",
 )
 async def order(session: Session) -> Finding:
-    newer = session.next()
-    outcomes = [await session.send(newer), await session.send(session.samples.older(newer, session.now))]
+    newer = session.samples.next()
+    outcomes = [await session.send(newer), await session.send(session.samples.older(newer))]
     return _accepted("an event, and then one about the same record that happened a second before it", *outcomes)
 
 
@@ -301,7 +302,7 @@ async def order(session: Session) -> Finding:
     "Answer 2xx to types that you do not handle: new ones are added without a new version.",
 )
 async def unknown_type(session: Session) -> Finding:
-    outcome = await session.send(session.samples.of_unknown_type(session.now))
+    outcome = await session.send(session.samples.of_unknown_type())
     return _accepted("an event of the type membership.upgraded, which does not exist", outcome)
 
 
@@ -310,13 +311,13 @@ async def unknown_type(session: Session) -> Finding:
     "Ignore members that you do not know: new ones are added without a new version.",
 )
 async def unknown_fields(session: Session) -> Finding:
-    outcome = await session.send(session.samples.with_unknown_fields(session.now))
+    outcome = await session.send(session.samples.with_unknown_fields())
     return _accepted("an event with further members at every level", outcome)
 
 
 @rule("A body of 250 kB is accepted", "Raise the limit of your server or framework for this route.")
 async def large_body(session: Session) -> Finding:
-    return _accepted("an event of 250 kB", await session.send(session.samples.large(session.now)))
+    return _accepted("an event of 250 kB", await session.send(session.samples.large()))
 
 
 @rule(
@@ -324,7 +325,7 @@ async def large_body(session: Session) -> Finding:
     "Put deliveries into a queue and answer at once; raise limits of rate and connections for this route.",
 )
 async def burst(session: Session) -> Finding:
-    outcomes = await asyncio.gather(*(session.send(session.next()) for _ in range(BURST)))
+    outcomes = await asyncio.gather(*(session.send(session.samples.next()) for _ in range(BURST)))
     return _accepted(f"{BURST} different deliveries at the same moment", *outcomes)
 
 

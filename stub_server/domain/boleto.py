@@ -10,7 +10,6 @@ from ..kernel.clock import DAY, SECOND
 from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 
 BANK, REAL = "999", "9"
-LARGEST_AMOUNT = 10**10 - 1  # cents: the field has ten digits
 BANKING_DAYS = 3
 _FIRST_DAY = (date(1997, 10, 7) - date(1970, 1, 1)).days
 _FACTORS = 9_000  # after 9999, on 21 February 2025, the due factor began again at 1000
@@ -29,11 +28,9 @@ def due_at(created: int) -> int:
 def barcode(amount_cents: int, due: int, number: int) -> str:
     """The 44 digits of a charge that is due on the Brazilian day of an instant (ms).
 
-    `number` makes it unique: its last 25 digits fill the bank's free field. Raises ValueError for an amount of more
-    than ten digits of cents.
+    `number` makes it unique: its last 25 digits fill the bank's free field. An amount has at most ten digits of cents,
+    and the contract allows fewer.
     """
-    if not 0 <= amount_cents <= LARGEST_AMOUNT:
-        raise ValueError("The amount has at most ten digits of cents.")
     rest = f"{due_factor(due)}{amount_cents:010}{number % 10**25:025}"
     return f"{BANK}{REAL}{modulo_11(BANK + REAL + rest)}{rest}"
 

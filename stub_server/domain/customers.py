@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body
-from .documents import Disagreement, infer, normalise
+from .documents import infer, normalise
 
 
 def new_customer(body: Body, defaults: Body, now: str) -> Body:
@@ -14,7 +14,7 @@ def new_customer(body: Body, defaults: Body, now: str) -> Body:
     Raises Conflict when the document contradicts what was sent beside it.
     """
     public = defaults | body
-    _settle(public, body.get("document_type"), body.get("type"))
+    _settle(public, body)
     public["createdAt"] = public["updatedAt"] = now
     return public
 
@@ -22,36 +22,38 @@ def new_customer(body: Body, defaults: Body, now: str) -> Body:
 def changed_customer(old: Body, body: Body, now: str) -> Body:
     """A customer after an update. Raises Conflict when document and types disagree after the merge."""
     public = old | body
-    if "document" in body:
-        _settle(public, body.get("document_type"), body.get("type"))
-    else:
-        _settle(public, old["document_type"], old["type"])
-        for name in ("document_type", "type"):
-            if name in body and body[name] != old[name]:
-                raise _contradiction(name, body[name], old[name])
+    _settle(public, body)
+    if "document" not in body and ("document_type" in body or "type" in body):
+        _check_types(body, (old["document_type"], old["type"]), "")
     public["updatedAt"] = now
     return public
 
 
-def _settle(public: Body, document_type: str | None, type_: str | None) -> None:
-    public["document"] = normalise(public["document"])
-    public["email"] = public["email"].lower()
-    public["address"] = with_plain_cep(public["address"])
-    public["document_type"], public["type"] = settled_types(public["document"], document_type, type_, "")
+def _settle(public: Body, body: Body) -> None:
+    """Store what was sent in its one form."""
+    if "email" in body:
+        public["email"] = body["email"].lower()
+    if "address" in body:
+        public["address"] = with_plain_cep(body["address"])
+    if "document" in body:
+        public["document"] = normalise(body["document"])
+        public["document_type"], public["type"] = settled_types(body)
 
 
-def settled_types(document: str, document_type: str | None, type_: str | None, prefix: str) -> tuple[str, str]:
-    """document_type and type of a document. Raises Conflict when what was sent contradicts it."""
-    try:
-        return infer(document, document_type, type_)
-    except Disagreement as error:
-        raise _contradiction(error.field, error.sent, error.expected, prefix) from None
+def settled_types(sent: Body, prefix: str = "") -> tuple[str, str]:
+    """document_type and type of a customer's document. Raises Conflict when what was sent contradicts it."""
+    types = infer(sent["document"], sent.get("document_type"))
+    if "document_type" in sent or "type" in sent:
+        _check_types(sent, types, prefix)
+    return types
 
 
-def _contradiction(field: str, sent: str, expected: str, prefix: str = "") -> Conflict:
-    message = f"{field} is {sent}, but the document makes it {expected}."
-    details = [detail(prefix + field, "document_type_conflict", message)]
-    return Conflict(message, code="document_type_conflict", details=details)
+def _check_types(sent: Body, expected: tuple[str, str], prefix: str) -> None:
+    for name, value in zip(("document_type", "type"), expected, strict=True):
+        if sent.get(name) not in (None, value):
+            message = f"{name} is {sent[name]}, but the document makes it {value}."
+            details = [detail(prefix + name, "document_type_conflict", message)]
+            raise Conflict(message, code="document_type_conflict", details=details)
 
 
 _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch

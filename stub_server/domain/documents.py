@@ -34,16 +34,6 @@ _OF_REGIONS = "RS|DF GO MT MS TO|AC AM AP PA RO RR|CE MA PI|AL PB PE RN|BA SE|MG
 _CPF_REGIONS: tuple[frozenset[str], ...] = tuple(frozenset(states.split()) for states in _OF_REGIONS.split("|"))
 
 
-class Disagreement(ValueError):
-    """A sent `document_type` or `type` contradicts the document. `field` names it, `expected` is what would agree."""
-
-    def __init__(self, field: str, sent: str, expected: str) -> None:
-        super().__init__(f"{field} is {sent!r}, but the document says {expected!r}.")
-        self.field = field
-        self.sent = sent
-        self.expected = expected
-
-
 def normalise(text: str) -> str:
     """The stored form: without `.`, `-`, `/` and spaces, ASCII letters in capitals, everything else as it was sent."""
     return text if text.isascii() and text.isdigit() else text.translate(_UNMASK)
@@ -84,24 +74,18 @@ def is_document_unchecked(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)  # keys come from requests, which limit their length
-def infer(document: str, document_type: str | None = None, type_: str | None = None) -> tuple[Kind, Holder]:
-    """The pair (document_type, type) that the document implies; sent values are only compared with it.
+def infer(document: str, document_type: str | None = None) -> tuple[Kind, Holder]:
+    """The pair (document_type, type) that a document implies.
 
-    The value passport decides about digits that are no right CPF or CNPJ.
-    Check digits are not checked here: validation of the request has done that, where it is on.
-    Raises Disagreement when a sent value contradicts the document, ValueError when it is no document at all.
+    The `document_type` passport decides about digits that are no right CPF or CNPJ. Check digits are not checked here:
+    validation of the request has done that, where it is on. Raises ValueError when it is no document at all.
     """
     found = kind(document, check_digits=False)
     if found is None or (document_type == "passport" and kind(document) is None):
         if not _PASSPORT.fullmatch(normalise(document)):
             raise ValueError("The text is neither a CPF, a CNPJ nor a passport.")
         found = "passport"
-    if document_type is not None and document_type != found:
-        raise Disagreement("document_type", document_type, found)
-    holder = HOLDERS[found]
-    if type_ is not None and type_ != holder:
-        raise Disagreement("type", type_, holder)
-    return found, holder
+    return found, HOLDERS[found]
 
 
 def mask_document(document: str) -> str:

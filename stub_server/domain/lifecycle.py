@@ -14,9 +14,12 @@ _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
     """The legal move, or None if the state is `to` already. Raises Conflict for a move that the table does not have."""
-    found = lifecycle.find(from_, to)
-    if found is None and from_ == to:
-        return None
+    return None if from_ == to and lifecycle.find(from_, to) is None else legal(lifecycle, from_, to)
+
+
+def legal(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) -> Move:
+    """The move, of that name where several lead there. Raises Conflict if the table does not have it."""
+    found = lifecycle.find(from_, to, name)
     if found is None:
         raise refused(lifecycle, from_, to)
     return found

@@ -11,7 +11,7 @@ from ..kernel.money import cents, text
 from ..kernel.problem import Conflict, reference_not_found
 from ..kernel.record import Body
 from . import boleto
-from .brcode import BASE, encode
+from .brcode import encode
 from .customers import settled_types, with_plain_cep
 from .documents import normalise
 
@@ -127,7 +127,7 @@ def check_plan(project_id: str, plan: Body | None) -> Body:
 
 def buyer(sent: Body) -> Body:
     """The order's own copy of its customer, normalised like a customer."""
-    document_type, type_ = settled_types(sent["document"], sent.get("document_type"), sent.get("type"), "customer.")
+    document_type, type_ = settled_types(sent, "customer.")
     return {
         "name": sent["name"],
         "email": sent["email"].lower(),
@@ -178,7 +178,7 @@ def new_order(
         "planId": body["planId"],
         "customerId": customer_id,
         "metadata": body.get("metadata", {}),
-        "document": normalise(customer["document"]),
+        "document": customer["document"],
     }
     for name in ("success_url", "cancel_url"):
         if name in body:
@@ -201,7 +201,7 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
     }
     if method == "pix":
         txid = ident.replace("-", "")
-        code = encode(amount, txid, BASE, name, city)
+        code = encode(amount, txid, name, city)
         transaction["txid"] = txid
         transaction["qr_code"] = code
         for character, quoted in _QUOTED.items():  # ten times as fast as str.translate
@@ -273,13 +273,15 @@ def expires_at(public: Body) -> int:
 
 def items_cents(items: Iterable[Body]) -> int:
     """The total of order items in cents: each amount x quantity, rounded half to even."""
-    return sum(_line_cents(item["amount"], item["quantity"]) for item in items)
-
-
-def _line_cents(amount: float, quantity: float) -> int:
-    if quantity == 1:
-        return cents(amount)
-    return int((Decimal(repr(amount)) * Decimal(repr(quantity)) * 100).to_integral_value(ROUND_HALF_EVEN))
+    total = 0
+    for item in items:
+        amount, quantity = item["amount"], item["quantity"]
+        if quantity == 1:
+            total += cents(amount)
+        else:
+            exact = Decimal(repr(amount)) * Decimal(repr(quantity)) * 100
+            total += int(exact.to_integral_value(ROUND_HALF_EVEN))
+    return total
 
 
 def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ...]:

@@ -25,42 +25,36 @@ KNOWN_DDDS: frozenset[str] = frozenset().union(*DDDS.values())
 _OF_REGIONS = "SP|SP|RJ ES|MG|BA SE|PE AL PB RN|CE PI MA PA AM AC AP RR|DF GO TO MT MS RO|PR SC|RS"
 CEP_REGIONS: tuple[frozenset[str], ...] = tuple(frozenset(states.split()) for states in _OF_REGIONS.split("|"))
 
-# Every warning that warnings_for can give, in the order in which it gives them.
-WARNINGS = (
-    "ddd_unknown", "cep_malformed", "uf_unknown", "ddd_state_mismatch", "cep_state_mismatch", "cep_ddd_mismatch",
-)  # fmt: skip
-
 _BRAZIL = frozenset(("", "br", "bra", "brasil", "brazil"))
 _CEP = re.compile(r"(?:[-. ]*[0-9]){8}[-. ]*").fullmatch
 
 
 def warnings_for(phones: Mapping[str, Any], address: Mapping[str, str]) -> tuple[str, ...]:
-    """The codes of WARNINGS that apply to a contact.
+    """The codes of what does not fit in a contact.
 
     A phone is an object of country_code, area_code and number, or one string such as "+5511987654321". What is absent,
     blank or foreign is not judged; an address without a country counts as Brazilian.
     """
-    found: set[str] = set()
+    found = []
     ddds = {ddd for phone in phones.values() if (ddd := _ddd_of(phone))}
     if ddds - KNOWN_DDDS:
-        found.add("ddd_unknown")
+        found.append("ddd_unknown")
     ddds &= KNOWN_DDDS
-    country, cep, state = ((address.get(name) or "").strip() for name in ("country", "zip_code", "state"))
-    if country.casefold() in _BRAZIL:
-        state = state.upper()
+    if (address.get("country") or "").strip().casefold() in _BRAZIL:
+        cep, state = (address.get("zip_code") or "").strip(), (address.get("state") or "").strip().upper()
         region = CEP_REGIONS[int(cep.lstrip("-. ")[0])] if _CEP(cep) else None
         if cep and region is None:
-            found.add("cep_malformed")
+            found.append("cep_malformed")
         if state and state not in DDDS:
-            found.add("uf_unknown")
+            found.append("uf_unknown")
         if state in DDDS:
             if ddds - DDDS[state]:
-                found.add("ddd_state_mismatch")
+                found.append("ddd_state_mismatch")
             if region and state not in region:
-                found.add("cep_state_mismatch")
+                found.append("cep_state_mismatch")
         elif region and ddds - frozenset().union(*(DDDS[near] for near in region)):
-            found.add("cep_ddd_mismatch")
-    return tuple(code for code in WARNINGS if code in found)
+            found.append("cep_ddd_mismatch")
+    return tuple(found)
 
 
 def _ddd_of(phone: Mapping[str, str] | str) -> str:

@@ -97,7 +97,9 @@ class Subscriber(NamedTuple):
 
     def wants(self, event_type: str, project_id: str | None) -> bool:
         """Whether an event is for this webhook: by its type, and by its project if the webhook has one."""
-        return (self.project_id is None or self.project_id == project_id) and listens(self.patterns, event_type)
+        if self.project_id is not None and self.project_id != project_id:
+            return False
+        return "*" in self.patterns or listens(self.patterns, event_type)
 
 
 @lru_cache(maxsize=4096)

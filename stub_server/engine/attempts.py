@@ -17,6 +17,7 @@ from ..kernel.clock import parse_iso
 from ..kernel.ids import luck
 from ..kernel.record import Body, Row
 from ..kernel.timers import SENDING, Timer
+from ..store.memory import Store
 from ..version import __version__
 from .deliveries import ANSWERING, is_simulated, is_waiting, job_for
 from .draft import Draft
@@ -43,13 +44,17 @@ class Attempt(NamedTuple):
 def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
     """The attempt that is due; None where nothing is to be sent any more."""
     store = sandbox.stores.get(timer.merchant_id)
-    log = store.webhook_logs.open(timer.subject) if store is not None else None
-    if store is None or log is None or not _is_open(sandbox, log.public):
+    due = None if store is None else _due(sandbox, store, timer.subject)
+    return None if due is None else Attempt(*due, delivery_of(due[1], due[0], sandbox.clock.now))
+
+
+def _due(sandbox: Sandbox, store: Store, ident: str) -> tuple[Row, Row] | None:
+    """An open delivery and its webhook, which is switched on."""
+    log = store.webhook_logs.open(ident)
+    if log is None or not _is_open(sandbox, log.public):
         return None
     webhook = store.webhooks.open(log.public["webhookId"])
-    if webhook is None or not webhook.public["is_active"]:
-        return None
-    return Attempt(log, webhook, delivery_of(webhook, log, sandbox.clock.now))
+    return None if webhook is None or not webhook.public["is_active"] else (log, webhook)
 
 
 def delivery_of(webhook: Row, log: Row, now: int) -> Delivery:
@@ -103,12 +108,10 @@ def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
 
 def answer(draft: Draft, subject: str) -> None:
     """The job of a delivery that the server answers: one attempt, answered at once."""
-    log = draft.open(draft.store.webhook_logs, subject)
-    if log is None or not _is_open(draft.sandbox, log.public):
+    due = _due(draft.sandbox, draft.store, subject)
+    if due is None:
         return
-    webhook = draft.open(draft.store.webhooks, log.public["webhookId"])
-    if webhook is None or not webhook.public["is_active"]:
-        return
+    log, webhook = due
     if is_waiting(draft.store, log):
         earlier = next(draft.store.webhook_logs.rows_of("webhookId+status", (webhook.id, "retrying")))
         draft.at(parse_iso(earlier.public["next_attempt_at"]), ANSWERING, subject)

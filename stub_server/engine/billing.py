@@ -12,7 +12,7 @@ from zlib import crc32
 from ..contract.document import Lifecycle, Move
 from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
-from ..domain.lifecycle import move, refused
+from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
 from ..kernel.clock import SECOND, iso
 from ..kernel.record import Body, Record, Row, moved_from
@@ -94,7 +94,8 @@ def place(
     """
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
-    behaviour = _behaviour_of(draft, customer_id)
+    known = store.customers.find(customer_id)
+    behaviour = None if known is None or b"behaviour" not in known.hidden else _behaviour_of(draft, customer_id)
     magic = None if no_magic else orders.magic_of(customer["email"])
     if behaviour is not None:
         magic = orders.BEHAVIOURS[behaviour]
@@ -127,15 +128,12 @@ def place(
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     """How the customer was set to pay this order."""
-    table = draft.store.customers
-    record = draft.find(table, customer_id)
-    if record is None or b"behaviour" not in record.hidden:
+    row = draft.open(draft.store.customers, customer_id)
+    if row is None or "behaviour" not in row.hidden:  # used up in this draft
         return None
-    row = draft.open(table, customer_id)
-    assert row is not None
     hidden = orders.used_up(row.hidden)
     if hidden is not row.hidden:
-        draft.update(table, row, row.public, hidden)
+        draft.update(draft.store.customers, row, row.public, hidden)
     payment: str = row.hidden["behaviour"]["payment"]
     return payment
 
@@ -234,9 +232,7 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     table, status = lifecycle(draft, "Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
-    moved = table.find(status, "refunded") if full else table.find(status, status, "partially_refunded")
-    if moved is None:
-        raise refused(table, status, "refunded")
+    moved = legal(table, status, "refunded") if full else legal(table, status, status, "partially_refunded")
     return give_back(draft, row, amount, moved)
 
 

@@ -62,10 +62,6 @@ class Draft:
             return version[2]
         return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.open(ident)
 
-    def shown(self, table: Table, record: Record) -> bytes:
-        """A record's public bytes with its counters, which a draft does not move."""
-        return self.store.shown(table, record)
-
     def code_for(self, table: Table) -> str:
         """A code that no record of a table has."""
         code, used = self.ids.code(), table.unique["code"]
@@ -197,18 +193,19 @@ class Draft:
             for record in table.outgoing(made):
                 versions.pop(record.id, None)
                 self._drop(table, record)
-        puts = tuple([(name, after.record, before and before.record) for name, before, after in versions.values()])
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
-        size = self._size
-        if log.is_kept:
-            for _, record, stored in puts:  # in full, though the store may share them
-                size += len(record.public) + len(record.hidden)
-                if stored is not None:
-                    size += len(stored.public) + len(stored.hidden)
+        size, puts = self._size, []
+        for name, before, after in versions.values():
+            record, stored = after.record, None
+            size += len(record.public) + len(record.hidden)  # in full, though the store may share them
+            if before is not None:
+                stored = before.record
+                size += len(stored.public) + len(stored.hidden)
+            puts.append((name, record, stored))
         for event in forgotten_events:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
@@ -226,7 +223,7 @@ class Draft:
             timers_before=timers.last,
             size=size,
             opens_store=merchant.id not in sandbox.stores,
-            puts=puts,
+            puts=tuple(puts),
             drops=tuple(self._drops),
             events=tuple(self._events),
             forgotten_events=forgotten_events,

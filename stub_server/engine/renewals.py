@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer
-from ..domain.lifecycle import move, refused
+from ..domain.lifecycle import legal, move
 from ..kernel.clock import iso
 from ..kernel.record import Body, Record, Row
 from . import billing
@@ -84,10 +84,7 @@ def end_suspension(draft: Draft, row: Row) -> None:
     """The project is active again: everything is due later by the time of its suspension."""
     if not billing.is_running(draft, row):
         return
-    project = draft.store.projects.open(row.public["projectId"])
-    assert project is not None
-    suspended = project.hidden.get("suspended_at", draft.now)  # a file of an earlier version does not say when
-    since = max(suspended, date_time_ms(row.public["createdAt"]))
+    since = max(_suspended_at(draft, row.public["projectId"]), date_time_ms(row.public["createdAt"]))
     postpone(draft, row, draft.now - since)
 
 
@@ -169,15 +166,20 @@ def is_suspended(draft: Draft, project_id: str) -> bool:
     return project is not None and project["status"] in billing.states(draft, "Project", "paused")
 
 
+def _suspended_at(draft: Draft, project_id: str) -> int:
+    """When a project was suspended, in ms."""
+    project = draft.store.projects.open(project_id)
+    assert project is not None
+    suspended: int = project.hidden.get("suspended_at", draft.now)  # a file of an earlier version does not say when
+    return suspended
+
+
 # -- disputes: a chargeback of a card, or the MED of a PIX payment
 
 
 def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> Record:
     """The payer takes the payment back, in full or part (cents), until it is decided. Raises Conflict."""
-    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
-    moved = table.find(status, "disputed")
-    if moved is None:
-        raise refused(table, status, "disputed")
+    moved = legal(billing.lifecycle(draft, "Order"), row.public["status"], "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
     record = draft.update(draft.store.orders, row, public)
     billing.emit_order(draft, record, row.hidden, moved)
@@ -191,10 +193,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 def win(draft: Draft, row: Row) -> Record:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
-    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
-    moved = table.find(status, "paid", "won")
-    if moved is None:
-        raise refused(table, status, "paid")
+    moved = legal(billing.lifecycle(draft, "Order"), row.public["status"], "paid", "won")
     record = draft.update(draft.store.orders, row, payments.won(row.public, row.hidden, draft.now))
     billing.emit_order(draft, record, row.hidden, moved)
     _release(draft, row)
@@ -207,9 +206,7 @@ def lose(draft: Draft, row: Row) -> Record:
     table, status = billing.lifecycle(draft, "Order"), row.public["status"]
     amount = payments.disputed_cents(row.public)
     full = amount == payments.left(row.hidden)
-    moved = table.find(status, "refunded") if full else table.find(status, "paid", "lost")
-    if moved is None:
-        raise refused(table, status, "refunded")
+    moved = legal(table, status, "refunded") if full else legal(table, status, "paid", "lost")
     record = billing.give_back(draft, row, amount, moved)
     _release(draft, row)
     return record
@@ -232,7 +229,5 @@ def _release(draft: Draft, order: Row) -> None:
     begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(row.public, hidden))
     until = draft.now
     if is_suspended(draft, row.public["projectId"]):
-        project = draft.store.projects.open(row.public["projectId"])
-        assert project is not None
-        until = project.hidden.get("suspended_at", until)  # a file of an earlier version does not say when
+        until = _suspended_at(draft, row.public["projectId"])
     postpone(draft, Row(record, row.public, hidden), max(0, until - begins))

@@ -7,7 +7,7 @@ from ..contract.formats import date_time_ms
 from ..domain.api_keys import state
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..store.table import Table
-from .billing import lifecycle
+from .billing import lifecycle, states
 from .draft import Draft
 
 
@@ -28,11 +28,11 @@ def change(
     return record
 
 
-def add_customer(draft: Draft, public: Body, project: str | None = None, made_by: str | None = None) -> Record:
-    """A new customer; `project` is that of the order which brought them, `made_by` the restriction of the key."""
-    hidden = {} if made_by is None else {"made_by": made_by}
-    record = draft.create(draft.store.customers, public["id"], public, hidden)
-    draft.emit_change(draft.store.customers, record, "created", project)
+def add(draft: Draft, name: str, public: Body, hidden: Body | None = None, project: str | None = None) -> Record:
+    """A new customer, plan or product. `project` is that of the order which brought a customer."""
+    table = draft.store.tables[name]
+    record = draft.create(table, public["id"], public, hidden or {})
+    draft.emit_change(table, record, "created", public.get("projectId", project))
     return record
 
 
@@ -46,40 +46,25 @@ def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
 
 def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None) -> Record:
     """A project in its next state."""
-    hidden = row.hidden | {"reason": reason}
-    record = draft.update(draft.store.projects, row, row.public | {"status": moved.to}, hidden)
+    public, hidden = row.public | {"status": moved.to}, hidden_after(draft, row.hidden, moved, reason)
+    record = draft.update(draft.store.projects, row, public, hidden)
     project_moved(draft, record, moved)
     return record
 
 
+def hidden_after(draft: Draft, hidden: Body, moved: Move, reason: str | None = None) -> Body:
+    """The hidden part of a project after a move."""
+    hidden = hidden | {"reason": reason}
+    return hidden | {"suspended_at": draft.now} if moved.to in states(draft, "Project", "paused") else hidden
+
+
 def project_moved(draft: Draft, record: Record, moved: Move) -> None:
     """The events of a project's move, and the job that sees to its orders and subscriptions before anything else."""
-    paused = lifecycle(draft, "Project").sets["paused"]
-    if moved.to in paused:
-        row = draft.open(draft.store.projects, record.id)
-        assert row is not None  # it has just moved
-        record = draft.update(draft.store.projects, row, row.public, row.hidden | {"suspended_at": draft.now})
     draft.emit_move(draft.store.projects, record, moved, record.id, moved_from(moved.from_, "reason"))
-    if moved.from_ in paused:  # before it is closed: what the suspension owes is served first
+    if moved.from_ in states(draft, "Project", "paused"):  # before it is closed: what the suspension owes comes first
         draft.at(draft.now, "project.reopen", record.id)
     if moved.to == "archived":
         draft.at(draft.now, "project.close", record.id)
-
-
-def add_plan(draft: Draft, public: Body) -> Record:
-    """A new plan."""
-    return _add_to_project(draft, draft.store.plans, public)
-
-
-def add_product(draft: Draft, public: Body) -> Record:
-    """A new product."""
-    return _add_to_project(draft, draft.store.products, public)
-
-
-def _add_to_project(draft: Draft, table: Table, public: Body) -> Record:
-    record = draft.create(table, public["id"], public, {})
-    draft.emit_change(table, record, "created", public["projectId"])
-    return record
 
 
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:

@@ -28,16 +28,13 @@ def nothing_happened(webhook_id: str) -> bytes:
     return orjson.dumps({"webhookId": webhook_id, "message": "This is a test event. Nothing happened."})
 
 
-def sample(draft: Draft, event_type: str, entry: dict[str, Any], project_id: str | None) -> Event:
-    """An event of a type; `entry` is the type's entry in the contract's catalogue.
-
-    For the webhook of a project, only records of that project are used: its keys see no others.
-    """
-    store, table = draft.store, table_of(draft.store, entry)
-    record = None if table is None else latest(draft, event_type, table, project_id)
-    subject, resource, extras, _ = content_of(store, entry, record)
-    key, merchant_id = entry["payload_key"], store.merchant.id
-    return Event(draft.ids.event(), event_type, draft.now, merchant_id, key, subject, project_id, resource, b"", extras)
+def sample(draft: Draft, event_type: str, entry: Body, project_id: str | None, record: Record | None = None) -> Event:
+    """An event of a type about a record, or the newest one; `entry` is the type's entry in the contract's catalogue."""
+    if record is None:
+        record = next(iter(newest(draft, event_type, entry, project_id)), None)
+    content = content_of(draft.store, entry, record)
+    about = (entry["payload_key"], content.subject, project_id, content.resource, b"", content.extras)
+    return Event(draft.ids.event(), event_type, draft.now, draft.store.merchant.id, *about)
 
 
 def table_of(store: Store, entry: Body) -> Table | None:
@@ -60,13 +57,14 @@ def content_of(store: Store, entry: Body, record: Record | None) -> Content:
     return Content(record.id, store.shown(table, record), Extras(others=tuple(around.items())), project)
 
 
-def raised(draft: Draft, event_type: str, content: Content) -> Event:
-    """Raise an event with that content, for all webhooks that want it."""
-    return draft.raise_event(event_type, content.subject, content.resource, b"", content.extras, content.project)
+def newest(draft: Draft, event_type: str, entry: Body, project_id: str | None = None, most: int = 1) -> list[Record]:
+    """The newest records that such an event could be about, preferably in a state that it leads to.
 
-
-def latest(draft: Draft, event_type: str, table: Table, project_id: str | None = None) -> Record | None:
-    """The newest record that such an event could be about, preferably in a state that it leads to."""
+    For the webhook of a project, only records of that project are used: its keys see no others.
+    """
+    table = table_of(draft.store, entry)
+    if table is None:
+        return []
     ids: list[str] | None = None
     equal: dict[str, Any] = {}
     if project_id is not None:
@@ -75,14 +73,11 @@ def latest(draft: Draft, event_type: str, table: Table, project_id: str | None =
         elif "projectId" in table.spec.indexes:
             equal["projectId"] = project_id
         else:
-            return None
+            return []
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
     preferred: list[dict[str, Any]] = []
     if lifecycle is not None and lifecycle.field in table.spec.indexes:
         states = dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events)
         preferred = [{lifecycle.field: status} for status in states]
-    for state in (*preferred, {}):
-        found, _ = select(table, Query(limit=1, ids=ids, equal=equal | state))
-        if found:
-            return found[0]
-    return None
+    found = (select(table, Query(limit=most, ids=ids, equal=equal | state))[0] for state in (*preferred, {}))
+    return next(filter(None, found), [])

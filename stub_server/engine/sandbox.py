@@ -168,7 +168,7 @@ class Sandbox:
         if opened is None:
             at_once(self.change(step.parts, None if restored is None else restored.merchants_after))
         else:
-            store = self._store_for(step)
+            store = self.stores.get(step.merchant.id) or self._store_for(step)
             for version in opened:
                 store.replace(*version)
             for name, record in step.drops:

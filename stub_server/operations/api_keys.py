@@ -106,7 +106,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     call.warn(*rules.warnings(body, call.now))
     public, hidden = rules.changed_key(row, body, projects, call.now)
     record = resources.change_key(call.draft, row, public, hidden)
-    return reply.enveloped("API key updated.", "api_key", call.draft.shown(table, record))
+    return reply.enveloped("API key updated.", "api_key", call.store.shown(table, record))
 
 
 def delete_api_key(call: Call, ident: str) -> Reply:

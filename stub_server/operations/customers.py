@@ -20,8 +20,8 @@ def create_customer(call: Call, body: Body) -> Reply:
     public = rules.new_customer(body, call.defaults("Customer"), call.now_text)
     ident = public["id"] = call.draft.ids.uuid()
     projects = call.who.projects
-    made_by = None if projects is None else restriction(projects)
-    record = resources.add_customer(call.draft, public, made_by=made_by)
+    hidden = None if projects is None else {"made_by": restriction(projects)}
+    record = resources.add(call.draft, "customers", public, hidden)
     call.warn(*warnings_for(public["phones"], public["address"]))
     answer = reply.enveloped("Customer created.", "customer", record.public, 201)
     return answer.located(f"{call.prefix}/v2/customers/{ident}")

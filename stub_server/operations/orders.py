@@ -68,5 +68,5 @@ def _customer(call: Call, buyer: Body, project_id: str) -> str:
     call.warn(*left_out, *warnings_for(body["phones"], body["address"]))
     public = customer_rules.new_customer(body, call.defaults("Customer"), call.now_text)
     ident = public["id"] = call.draft.ids.uuid()
-    resources.add_customer(call.draft, public, project_id)
+    resources.add(call.draft, "customers", public, project=project_id)
     return ident

@@ -20,8 +20,8 @@ def create_plan(call: Call, body: Body) -> Reply:
     call.warn(*rules.plan_warnings(body))
     rules.check_open(call.project_named(public["projectId"]), "projectId")
     ident = public["id"] = call.draft.ids.uuid()
-    record = resources.add_plan(call.draft, public)
-    answer = reply.enveloped("Plan created.", "plan", call.draft.shown(store.plans, record), 201)
+    record = resources.add(call.draft, "plans", public)
+    answer = reply.enveloped("Plan created.", "plan", call.store.shown(store.plans, record), 201)
     return answer.located(f"{call.prefix}/v2/plans/{ident}")
 
 
@@ -38,7 +38,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
     record = resources.change(call.draft, store.plans, row, public, project=public["projectId"])
     call.warn(*rules.plan_warnings(row.public | body))
-    return reply.enveloped("Plan updated.", "plan", call.draft.shown(store.plans, record))
+    return reply.enveloped("Plan updated.", "plan", call.store.shown(store.plans, record))
 
 
 def delete_plan(call: Call, ident: str) -> Reply:

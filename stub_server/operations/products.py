@@ -32,7 +32,7 @@ def create_product(call: Call, body: Body) -> Reply:
     public["planIds"] = _plans(call, public)
     rules.check_open(project, "projectId")
     ident = public["id"] = call.draft.ids.uuid()
-    record = resources.add_product(call.draft, public)
+    record = resources.add(call.draft, "products", public)
     answer = reply.enveloped("Product created.", "product", record.public, 201)
     return answer.located(f"{call.prefix}/v2/products/{ident}")
 

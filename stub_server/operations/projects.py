@@ -36,7 +36,7 @@ def create_project(call: Call, body: Body) -> Reply:
     ident = call.draft.ids.uuid()
     public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
     record = resources.add_project(call.draft, public, hidden)
-    answer = reply.nested("Project created.", "project", call.draft.shown(call.store.projects, record), 201)
+    answer = reply.nested("Project created.", "project", call.store.shown(call.store.projects, record), 201)
     return answer.located(f"{call.prefix}/v2/projects/{ident}")
 
 
@@ -54,7 +54,7 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
     table, before = call.store.projects, row.public["status"]
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:
-        hidden = hidden | {"reason": None}
+        hidden = resources.hidden_after(call.draft, hidden, moved)
     record = row.record if same and moved is None else call.draft.update(table, row, public, hidden)
     if not same:
         call.draft.emit_change(table, record, "updated", ident, moved_from(before))
@@ -186,4 +186,4 @@ def _move(call: Call, ident: str, to: str, body: Body | None) -> Reply:
 
 
 def _reply(call: Call, record: Record, message: str) -> Reply:
-    return reply.nested(message, "project", call.draft.shown(call.store.projects, record))
+    return reply.nested(message, "project", call.store.shown(call.store.projects, record))

@@ -76,7 +76,7 @@ class Buyers:
         if buyer is None:
             return None
         fields = buyer.customer | {"metadata": pick(rng, metadata)}
-        resources.add_customer(draft, new_customer(fields, self.defaults, iso(draft.now)) | {"id": buyer.id})
+        resources.add(draft, "customers", new_customer(fields, self.defaults, iso(draft.now)) | {"id": buyer.id})
         if buyer.new_number is not None:
             share = self.rhythm.share(draft.now) + self._moves.random()
             if share < 1:

@@ -90,7 +90,7 @@ class Merchant:
             plan["id"] = plan_id
             like = "Anual" if plan["billing_type"] == "one_time" else "Mensal"
             alike[plan_id] = plan["name"] if plan["name"] in usual else like
-            script.add(at, script.step, resources.add_plan, plan)
+            script.add(at, script.step, resources.add, "plans", plan)
             closes = now if stopped is None else stopped
             if fields.get("status") == "inactive":  # it was sold until four months ago
                 closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
@@ -106,7 +106,7 @@ class Merchant:
             body = {"projectId": ident, **fields, "planIds": unlocking or [*alike]}
             product = new_product(body, self.defaults["Product"], iso(at))
             product["id"] = named_uuid("product", slug, str(number))
-            script.add(at, script.step, resources.add_product, product)
+            script.add(at, script.step, resources.add, "products", product)
 
     def _claim(self, name: str, node: Node, what: str, shown: str) -> None:
         """Use a name or id that only one record can have."""

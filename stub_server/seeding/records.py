@@ -178,7 +178,7 @@ class Records:
     def _plan(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
         public = self._plans[ident] = new_plan(fields, self.defaults["Plan"], iso(at)) | {"id": ident}
         self._claim(f"{public['projectId']} {public['name'].casefold()}", node, "plan of this project has this name")
-        self._later(at, node, resources.add_plan, public)
+        self._later(at, node, resources.add, "plans", public)
 
     def _product(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
         project, planned = fields["projectId"], self._plans
@@ -190,7 +190,7 @@ class Records:
         public = new_product(fields, self.defaults["Product"], iso(at)) | {"id": ident}
         if public["sku"] is not None:
             self._claim(f"{project} sku {public['sku']}", node, "product of this project has this sku")
-        self._later(at, node, resources.add_product, public)
+        self._later(at, node, resources.add, "products", public)
 
     def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
         self._add_customer(fields, ident, at, node)
@@ -200,7 +200,7 @@ class Records:
         self._claim(public["document"], node, "customer has this document")
         self._created[public["document"]] = at
         self.sales.buyers.named += 1
-        self._later(at, node, resources.add_customer, public)
+        self._later(at, node, resources.add, "customers", public)
         return public
 
     def _order(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 from zlib import crc32
 
-from stub_server.domain.documents import Disagreement, infer
+from stub_server.domain.documents import infer
 
 _TYPES = (None, "cpf", "cnpj", "passport")
 _HOLDERS = (None, "individual", "company")
@@ -22,9 +22,9 @@ def coherent(body: Any) -> Any:
     if not is_valid or not isinstance(document, str) or crc32(document.encode("utf-8", "replace")) % 8 == 0:
         return body
     try:
-        infer(document, body.get("document_type"), body.get("type"))
-    except Disagreement:
-        return {name: value for name, value in body.items() if name not in ("document_type", "type")}
+        types = infer(document, body.get("document_type"))
     except ValueError:
         return body
-    return body
+    if all(body.get(name) in (None, value) for name, value in zip(("document_type", "type"), types, strict=True)):
+        return body
+    return {name: value for name, value in body.items() if name not in ("document_type", "type")}

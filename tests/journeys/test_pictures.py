@@ -10,7 +10,8 @@ from stub_server.domain import brcode
 from ..support.live import NO_TLS
 from ..support.make import Maker
 
-FOREIGN = brcode.encode(4990, "9d36b84fc70b478fb95c12729b90ca25", "pix.other.example/v2/", "Loja", "Recife")
+_BODY = brcode.encode(4990, "9d36b84fc70b478fb95c12729b90ca25", "Loja", "Recife")[:-4].replace("sandbox", "another")
+FOREIGN = _BODY + brcode.crc16(_BODY)
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_a_mistyped_code_fails_its_checksum(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("pix", "length"), ("çã", "charset"), (" ", "order"), ("0" * 600, "length")]
+    ("text", "reason"), [("pix", "missing"), ("çã", "charset"), (" ", "missing"), ("0" * 600, "charset")]
 )
 def test_what_is_no_code_is_refused(stage: Stage, text: str, reason: str) -> None:
     """With what is wrong about it."""

@@ -12,24 +12,14 @@ GOLDEN = (
     "00020101021226800014br.gov.bcb.pix2558pix.sandbox.example/qr/v2/9d36b84fc70b478fb95c12729b90ca25"
     "520400005303986540549.905802BR5921ACADEMIA VIVA SANDBOX6009SAO PAULO622905259d36b84fc70b478fb95c1272963042F12"
 )
-# The examples in the central bank's public PIX API specification.
+# An example in the central bank's public PIX API specification.
 BCB_CHARGE = (
     "00020101021226760014br.gov.bcb.pix2554pix.example.com/qr/v2/8b3da2f39a4140d1a91abd93113bd441"
     "5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***"
     "80800014br.gov.bcb.pix2558pix.example.com/qr/v2/rec/94ed2badcbc04c15b0bb7fa35319489063047741"
 )
-BCB_DUE_CHARGE = (
-    "00020101021226810014br.gov.bcb.pix2559pix.example.com/qr/v2/cobv/1e6c54d3ec9449b7a7fc53b6b0f998e7"
-    "5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***"
-    "80800014br.gov.bcb.pix2558pix.example.com/qr/v2/rec/3ffa640fa4f14080adccb949fa2dc0d06304A441"
-)
-BCB_CONSENT = (
-    "00020126180014br.gov.bcb.pix5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***"
-    "80800014br.gov.bcb.pix2558pix.example.com/qr/v2/rec/2353c790eefb11eaadc10242ac120002630462C9"
-)
-AMOUNTS = st.integers(1, brcode.LARGEST_AMOUNT)
+AMOUNTS = st.integers(1, 10**12 - 1)
 TXIDS = st.from_regex(r"[0-9A-Za-z]{26,35}", fullmatch=True)
-PATHS = st.from_regex(r"[!-~]{0,50}", fullmatch=True)
 
 
 def sealed(body: str) -> str:
@@ -38,7 +28,7 @@ def sealed(body: str) -> str:
 
 
 def golden() -> str:
-    return brcode.encode(4990, TXID, brcode.BASE, "Academia Viva", "São Paulo")
+    return brcode.encode(4990, TXID, "Academia Viva", "São Paulo")
 
 
 def test_the_checksum_of_the_standard_check_string_is_29b1() -> None:
@@ -50,42 +40,31 @@ def test_the_golden_code_is_written_to_the_letter() -> None:
 
 
 def test_the_golden_code_is_read() -> None:
-    assert brcode.parse(GOLDEN) == brcode.BrCode(
-        url=brcode.BASE + TXID,
-        key=None,
-        recurrence=None,
-        amount_cents=4990,
-        name="ACADEMIA VIVA SANDBOX",
-        city="SAO PAULO",
-        reference=TXID[:25],
-    )
+    assert brcode.parse(GOLDEN) == brcode.BrCode(brcode.BASE + TXID, 4990)
 
 
-def test_the_examples_of_the_central_bank_are_read() -> None:
-    charge, due, consent = (brcode.parse(code) for code in (BCB_CHARGE, BCB_DUE_CHARGE, BCB_CONSENT))
-    assert charge.url == "pix.example.com/qr/v2/8b3da2f39a4140d1a91abd93113bd441"
-    assert (charge.amount_cents, charge.reference) == (None, "***")
-    assert due.recurrence == "pix.example.com/qr/v2/rec/3ffa640fa4f14080adccb949fa2dc0d0"
-    assert (consent.url, consent.key) == (None, None)
+def test_the_example_of_the_central_bank_is_read() -> None:
+    """It names no amount."""
+    url = "pix.example.com/qr/v2/8b3da2f39a4140d1a91abd93113bd441"
+    assert brcode.parse(BCB_CHARGE) == brcode.BrCode(url, None)
 
 
-def test_a_static_code_is_read_with_its_key() -> None:
+def test_a_static_code_is_of_no_charge() -> None:
     account = "0014br.gov.bcb.pix0114nobody@example"
     body = f"00020126{len(account)}{account}5204000053039865802BR5905ALICE6005NATAL62070503***"
-    assert brcode.parse(sealed(body)).key == "nobody@example"
+    with pytest.raises(BrCodeError, match="no address"):
+        brcode.parse(sealed(body))
 
 
 @pytest.mark.check
-@given(AMOUNTS, TXIDS, PATHS, st.text(), st.text())
-def test_what_is_written_is_read_back(amount: int, txid: str, path: str, name: str, city: str) -> None:
-    base = f"{brcode.HOST}/{path}"[: brcode.URL_LIMIT - len(txid)]
-    code = brcode.encode(amount, txid, base, name, city)
-    read = brcode.parse(code)
-    assert (read.amount_cents, read.reference, read.url) == (amount, txid[:25], base + txid)
-    assert read.name == brcode.merchant_name(name)
-    assert read.city == (brcode.capitals(city, 15) or "BRASIL")
+@given(AMOUNTS, TXIDS, st.text(), st.text())
+def test_what_is_written_is_read_back(amount: int, txid: str, name: str, city: str) -> None:
+    code = brcode.encode(amount, txid, name, city)
+    assert brcode.parse(code) == brcode.BrCode(brcode.BASE + txid, amount)
+    receiver, town = brcode.merchant_name(name), brcode.capitals(city, 15) or "BRASIL"
+    assert f"59{len(receiver):02}{receiver}60{len(town):02}{town}62290525{txid[:25]}6304" in code
     assert code.isascii()
-    assert brcode.encode(amount, txid, base, read.name, read.city) == code
+    assert brcode.encode(amount, txid, receiver, town) == code
 
 
 @given(st.integers(0, len(GOLDEN) - 1), st.characters(min_codepoint=1, max_codepoint=0x17F))
@@ -104,42 +83,29 @@ def test_no_beginning_of_a_code_is_a_code(end: int) -> None:
 
 @given(st.text() | st.from_regex(r"(00|01|26|54|63)0[1-9][0-9]*", fullmatch=True).map(sealed))
 def test_any_text_is_refused_with_a_known_reason_and_never_breaks_the_parser(text: str) -> None:
-    # Neither source can make a whole code: the four mandatory fields behind the account are never there.
     with pytest.raises(BrCodeError) as caught:
         brcode.parse(text)
-    assert caught.value.reason in {"charset", "length", "order", "duplicate", "missing", "value", "checksum"}
+    assert caught.value.reason in {"charset", "length", "missing", "value", "checksum"}
 
 
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("", "order"),
+        ("", "missing"),
         (GOLDEN.replace("SAO", "SÃO"), "charset"),
         (GOLDEN + "\n", "charset"),
+        (sealed(GOLDEN[:-8] + "".join(f"{ident}99" + "9" * 99 for ident in range(95, 99))), "charset"),
         (GOLDEN[:-4] + "2f12", "checksum"),
         (GOLDEN[:-4] + "0000", "checksum"),
-        (GOLDEN + "X", "length"),
-        (sealed(GOLDEN[:-8].replace("6229", "6228")), "length"),
-        (sealed(GOLDEN[:-8].replace("622905259", "623005259")), "length"),
-        (sealed(GOLDEN[:-8].replace("5921", "5900")), "length"),
-        (sealed(GOLDEN[:-8].replace("5921ACADEMIA", "5926LONG ACADEMIA")), "length"),
-        (sealed(GOLDEN[:-8].replace("0525", "052x")), "length"),
-        (sealed(GOLDEN[:-8] + "".join(f"{ident}99" + "9" * 99 for ident in range(95, 99))), "length"),
-        (sealed(GOLDEN[6:-8]), "order"),
-        (sealed(GOLDEN[:-8].replace("010212", "", 1) + "010212"), "order"),
-        (GOLDEN[:-8], "order"),
-        (sealed(GOLDEN[:-8].replace("5802BR", "5802BR5802BR")), "duplicate"),
-        (sealed(GOLDEN[:-8].replace("5802BR", "")), "missing"),
-        (sealed(GOLDEN[:-8].replace("52040000", "")), "missing"),
+        (GOLDEN + "X", "missing"),
+        (GOLDEN[:-8], "missing"),
+        (sealed(GOLDEN[:-8].replace("6229", "6239")), "length"),
+        (sealed(GOLDEN[:-8].replace("5921", "592x")), "length"),
+        (sealed(GOLDEN[:-8].replace("5802BR", "5802BR5802BR")), "length"),
         (sealed(GOLDEN[:-8].replace("26800014br.gov.bcb.pix2558", "26800014br.gov.bcb.pix2658")), "missing"),
-        (sealed(GOLDEN[:-8].replace("6229052", "6229062")), "missing"),
-        (sealed(GOLDEN[:-8].replace("5802BR", "5802US")), "value"),
-        (sealed(GOLDEN[:-8].replace("5303986", "5303840")), "value"),
+        (sealed(GOLDEN[:-8].replace("br.gov.bcb.pix", "br.gov.bcb.pux")), "missing"),
         (sealed(GOLDEN[:-8].replace("540549.90", "540549,90")), "value"),
         (sealed(GOLDEN[:-8].replace("540549.90", "540449.9")), "value"),
-        (sealed(GOLDEN[:-8].replace("010212", "010213", 1)), "value"),
-        (sealed(GOLDEN[:-8].replace("000201", "000202", 1)), "value"),
-        (sealed(GOLDEN[:-8].replace("br.gov.bcb.pix", "br.gov.bcb.pux")), "value"),
     ],
 )
 def test_a_wrong_code_is_refused_for_the_right_reason(code: str, reason: str) -> None:
@@ -157,35 +123,6 @@ def test_a_right_checksum_does_not_excuse_a_wrong_length() -> None:
     with pytest.raises(BrCodeError) as caught:
         brcode.parse(code)
     assert caught.value.reason == "length"
-
-
-@pytest.mark.parametrize("host", ["pix.example", "example.com", "a.b.test:8080", "localhost"])
-def test_any_reserved_host_may_be_written(host: str) -> None:
-    assert brcode.parse(brcode.encode(1, TXID, f"{host}/x", "A", "B")).url == f"{host}/x{TXID}"
-
-
-@pytest.mark.parametrize("url", ["pix.bank.com.br/x", "example.com.br/x", "notexample/x", "bank.com/.example"])
-def test_a_code_that_someone_could_be_paid_with_is_never_written(url: str) -> None:
-    with pytest.raises(ValueError, match="reserved"):
-        brcode.encode(1, TXID, url, "A", "B")
-
-
-@pytest.mark.parametrize(
-    ("amount", "txid", "base"),
-    [
-        (0, TXID, brcode.BASE),
-        (-1, TXID, brcode.BASE),
-        (brcode.LARGEST_AMOUNT + 1, TXID, brcode.BASE),
-        (1, "short", brcode.BASE),
-        (1, "-" * 32, brcode.BASE),
-        (1, TXID, "https://" + brcode.BASE),
-        (1, TXID, brcode.BASE + "a" * (brcode.URL_LIMIT - len(brcode.BASE + TXID) + 1)),
-        (1, TXID, brcode.BASE + "ã"),
-    ],
-)
-def test_values_that_no_code_can_carry_are_refused(amount: int, txid: str, base: str) -> None:
-    with pytest.raises(ValueError, match=r"The amount|A txid|The URL"):
-        brcode.encode(amount, txid, base, "A", "B")
 
 
 @pytest.mark.parametrize(
@@ -240,9 +177,3 @@ def test_an_end_to_end_id_names_bank_and_utc_minute() -> None:
         brcode.end_to_end_id("60701190", "2026-11-20T14:32:59.999Z", "a8Kq3ZtR0wB")
         == "E60701190202611201432a8Kq3ZtR0wB"
     )
-
-
-@pytest.mark.parametrize(("ispb", "suffix"), [("6070119", "a" * 11), ("60701190", "a" * 10), ("60701190", "ã" * 11)])
-def test_an_end_to_end_id_of_another_form_is_refused(ispb: str, suffix: str) -> None:
-    with pytest.raises(ValueError, match="ISPB"):
-        brcode.end_to_end_id(ispb, "2026-11-20T14:32:59.999Z", suffix)

@@ -4,6 +4,8 @@ import orjson
 import pytest
 
 from stub_server.app import create_app
+from stub_server.certify import sample_events
+from stub_server.certify.receiver_rules import LATE
 from stub_server.certify.sample_events import Samples
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import parse_iso
@@ -12,6 +14,12 @@ from ..support.contract import document, schemas, violations
 from ..support.live import FROZEN, NOW
 
 AT = parse_iso(NOW)
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's clock stands."""
+    monkeypatch.setattr(sample_events, "wall_ms", lambda: AT)
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +37,8 @@ def samples(sandbox: Sandbox, type_: str, project: str | None = None, run: str =
 def test_every_type_is_sent_as_the_contract_has_it(sandbox: Sandbox, type_: str) -> None:
     made = samples(sandbox, type_)
     schema = schemas().compile(document().events[type_]["schema"], request=False)
-    sent = [made.next(AT) for _ in range(3)]
-    sent += [made.older(sent[0], AT), made.late(AT)]
+    sent = [made.next() for _ in range(3)]
+    sent += [made.older(sent[0]), made.next(LATE)]
     for one in sent:
         assert [] == violations(schema, orjson.loads(one.body))
         assert (type_, one.event_id) == (one.payload["type"], one.payload["id"])
@@ -43,16 +51,16 @@ def test_every_type_is_sent_as_the_contract_has_it(sandbox: Sandbox, type_: str)
 @pytest.mark.parametrize("type_", document().events)
 def test_every_type_has_a_large_one_and_one_with_unknown_fields(sandbox: Sandbox, type_: str) -> None:
     made = samples(sandbox, type_)
-    assert 250_000 < len(made.large(AT).body) < 300_000
-    known = made.next(AT).payload
-    strange = made.with_unknown_fields(AT).payload
+    assert 250_000 < len(made.large().body) < 300_000
+    known = made.next().payload
+    strange = made.with_unknown_fields().payload
     assert {"added_later"} == strange.keys() - known.keys() == strange["data"].keys() - known["data"].keys()
-    assert made.of_unknown_type(AT).payload["type"] not in document().events
+    assert made.of_unknown_type().payload["type"] not in document().events
 
 
 def test_events_are_about_different_records_while_there_are_enough(sandbox: Sandbox) -> None:
     made = samples(sandbox, "order.paid")
-    orders = [made.next(AT).payload["data"]["order"] for _ in range(20)]
+    orders = [made.next().payload["data"]["order"] for _ in range(20)]
     assert 20 == len({order["id"] for order in orders})
     assert {"paid"} == {order["status"] for order in orders}
 
@@ -60,15 +68,15 @@ def test_events_are_about_different_records_while_there_are_enough(sandbox: Sand
 def test_a_webhook_of_one_project_is_sent_records_of_that_project(sandbox: Sandbox) -> None:
     project = sandbox.sample["projectId"]
     made = samples(sandbox, "order.paid", project)
-    assert {project} == {made.next(AT).payload["data"]["projectId"] for _ in range(10)}
+    assert {project} == {made.next().payload["data"]["projectId"] for _ in range(10)}
 
 
 def test_ids_never_come_again_in_this_run_or_in_another(sandbox: Sandbox) -> None:
     """And making them takes none of the world's."""
     before = sandbox.ids.position
-    idents = [samples(sandbox, "order.paid", run=run).next(AT).event_id for run in ("req_1", "req_2")]
+    idents = [samples(sandbox, "order.paid", run=run).next().event_id for run in ("req_1", "req_2")]
     made = samples(sandbox, "order.paid", run="req_3")
-    idents += [made.next(AT).event_id for _ in range(50)]
+    idents += [made.next().event_id for _ in range(50)]
     assert 52 == len(set(idents))
     assert {30} == {len(ident) for ident in idents}
     assert before == sandbox.ids.position

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stub_server.domain import documents
-from stub_server.domain.documents import Disagreement
+from stub_server.domain.customers import settled_types
+from stub_server.kernel.problem import Conflict
 
 NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
 TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(lambda text: not text.startswith("0" * 11))
@@ -156,7 +157,7 @@ def test_a_cnpj_is_made_from_twelve_digits_or_capitals_only(stem: str) -> None:
 )
 def test_document_type_and_type_are_inferred_and_agreeing_claims_pass(document: str, expected: tuple[str, str]) -> None:
     assert documents.infer(document) == expected
-    assert documents.infer(document, *expected) == expected
+    assert settled_types({"document": document, "document_type": expected[0], "type": expected[1]}) == expected
 
 
 @pytest.mark.parametrize(
@@ -170,18 +171,16 @@ def test_document_type_and_type_are_inferred_and_agreeing_claims_pass(document: 
         ("FX123456", "passport", "company", "type", "individual"),
     ],
 )
-def test_a_contradicting_claim_is_a_disagreement_that_names_its_field(
+def test_a_contradicting_claim_is_a_conflict_that_names_its_field(
     document: str, document_type: str | None, type_: str | None, field: str, should_be: str
 ) -> None:
-    with pytest.raises(Disagreement) as caught:
-        documents.infer(document, document_type, type_)
-    assert (caught.value.field, caught.value.expected) == (field, should_be)
+    with pytest.raises(Conflict, match=f"{field} is .* makes it {should_be}"):
+        settled_types({"document": document, "document_type": document_type, "type": type_})
 
 
-def test_inferring_from_no_document_is_an_error_but_no_disagreement() -> None:
-    with pytest.raises(ValueError, match="neither") as caught:
+def test_inferring_from_no_document_is_an_error() -> None:
+    with pytest.raises(ValueError, match="neither"):
         documents.infer("abc")
-    assert not isinstance(caught.value, Disagreement)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,16 @@ CONTACTS = st.dictionaries(
     st.sampled_from(["country", "state", "zip_code", "mobile_phone", "area_code", "country_code"]), TEXTS
 )
 
+WARNINGS = (
+    "ddd_unknown",
+    "cep_malformed",
+    "uf_unknown",
+    "ddd_state_mismatch",
+    "cep_state_mismatch",
+    "cep_ddd_mismatch",
+)
+"""Every warning, in the order in which they are given."""
+
 
 def numbers(text: str) -> set[str]:
     found: set[str] = set()
@@ -116,4 +126,4 @@ def test_the_codes_of_a_real_city_agree(city: str) -> None:
 @given(CONTACTS, CONTACTS)
 def test_any_texts_are_answered_with_known_codes_in_order(phones: dict[str, str], address: dict[str, str]) -> None:
     found = places.warnings_for(phones, address)
-    assert found == tuple(code for code in places.WARNINGS if code in found)
+    assert found == tuple(code for code in WARNINGS if code in found)

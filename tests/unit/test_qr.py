@@ -7,7 +7,7 @@ import pytest
 from stub_server.domain import brcode
 from stub_server.domain.brcode import drawn
 
-CODE = brcode.encode(4990, "9d36b84fc70b478fb95c12729b90ca25", brcode.BASE, "Academia Viva", "São Paulo")
+CODE = brcode.encode(4990, "9d36b84fc70b478fb95c12729b90ca25", "Academia Viva", "São Paulo")
 
 
 def test_the_svg_is_a_square_document() -> None:

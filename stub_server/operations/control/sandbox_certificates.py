@@ -3,11 +3,11 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...certify.receiver import Session, Target
+from ...certify.receiver import Session
 from ...certify.receiver_rules import certify
 from ...certify.sample_events import Samples
 from ...domain.webhooks import listens, valid_keys
-from ...events.sender import Sender
+from ...events.sender import Delivery, Sender
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
 from ...store.memory import Store
@@ -20,18 +20,18 @@ async def certify_webhook(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the report on the receiver behind a webhook."""
     row = call.open_of_any("webhooks", ident, "webhook")
     headers = tuple((header["name"], header["value"]) for header in row.public["headers"])
-    target = Target(row.public["url"], tuple(valid_keys(row.hidden, call.now)), headers)
+    target = Delivery(row.public["url"], "", b"", headers, tuple(valid_keys(row.hidden, call.now)))
     wanted = (body or {}).get("event_type") or _usual(call, row.public["events"])
     return await _report(call, call.store, target, wanted, row.public["projectId"])
 
 
 async def certify_receiver(call: Call, body: Body) -> Reply:
     """200 with the report on the receiver at an address, which need not be registered."""
-    target = Target(body["url"], (body["signing_key"],))
+    target = Delivery(body["url"], "", b"", (), (body["signing_key"],))
     return await _report(call, call.sandbox.store, target, body.get("event_type") or _usual(call, ["*"]), None)
 
 
-async def _report(call: Call, store: Store, target: Target, event_type: str, project: str | None) -> Reply:
+async def _report(call: Call, store: Store, target: Delivery, event_type: str, project: str | None) -> Reply:
     sandbox, server = call.sandbox, call.server
     _check_room(server.certifying, sandbox.name)
     entry = server.document.events[event_type]

@@ -1,7 +1,6 @@
 """Events: by page, newest first; as they happen; and raised by a call."""
 
 import asyncio
-from collections.abc import Generator
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -15,7 +14,6 @@ from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
-from ...events.log import PAGE_BYTES, Event
 from ...kernel.problem import Conflict
 from ...kernel.record import Body, Record
 from ...sandboxes.entry import Entry
@@ -23,7 +21,7 @@ from ...sandboxes.entry import Entry
 PAUSE = 0.05  # seconds between two looks
 
 
-async def list_events(call: Call, query: Body) -> Reply:
+def list_events(call: Call, query: Body) -> Reply:
     """200 with a page of the event log."""
     asked = query.get("type"), query.get("resource_id"), query.get("id")
     log = call.sandbox.events
@@ -31,21 +29,9 @@ async def list_events(call: Call, query: Body) -> Reply:
     total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
     first = (page - 1) * limit
     chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
-    if sum([event.size for event in chosen]) <= PAGE_BYTES:
-        sample = [event.payload() for event in chosen]
-    else:
-        sample = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
-    head = b'{"events":['
+    head, shown = b'{"events":[', b",".join([event.payload() for event in chosen])
     ends = orjson.dumps(reply.pagination(page, limit, total))
-    return Reply(200, (head, b",".join(sample), b'],"pagination":', ends, b"}"), head)
-
-
-def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
-    found = []
-    for event in events:
-        found.append(event.payload())
-        yield
-    return found
+    return Reply(200, (head, shown, b'],"pagination":', ends, b"}"), head)
 
 
 def trigger_event(call: Call, body: Body) -> Reply:
@@ -56,7 +42,8 @@ def trigger_event(call: Call, body: Body) -> Reply:
     if "overrides" in body:
         resource = orjson.dumps(_patched(orjson.loads(content.resource), body["overrides"]))
         content = content._replace(resource=resource)
-    event = samples.raised(call.draft, type_, content)
+    about = (content.subject, content.resource, b"", content.extras, content.project)
+    event = call.draft.raise_event(type_, *about)
     payload = event.payload()
     if "overrides" in body:
         _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])
@@ -67,8 +54,7 @@ def _subject(call: Call, body: Body, entry: Body) -> Record | None:
     """The record that the event is about: the one that is asked for, of any merchant, else the newest."""
     ident = body.get("resource_id")
     if ident is None:
-        table = samples.table_of(call.store, entry)
-        return None if table is None else samples.latest(call.draft, body["type"], table)
+        return next(iter(samples.newest(call.draft, body["type"], entry)), None)
     for store in call.sandbox.stores.values():
         table = samples.table_of(store, entry)
         record = None if table is None else table.find(ident.lower())

@@ -22,6 +22,6 @@ def _image(code: str, form: str, media: bytes) -> Reply:
         url = parse(code).url
     except BrCodeError as error:
         raise NotFound(f"This is not a PIX code of the sandbox: {error}") from None
-    if url is None or not url.startswith(HOST + "/"):
+    if not url.startswith(HOST + "/"):
         raise NotFound("This PIX code has another issuer. The sandbox draws only its own.")
     return Reply(200, (drawn(code, form),), media=media, headers=((b"cache-control", b"max-age=86400"),))
