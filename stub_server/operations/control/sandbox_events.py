@@ -1,6 +1,7 @@
 """Events: by page, newest first; as they happen; and raised by a call."""
 
 import asyncio
+from collections.abc import Generator
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -14,6 +15,7 @@ from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
+from ...events.log import PAGE_BYTES, Event
 from ...kernel.problem import Conflict
 from ...kernel.record import Body, Record
 from ...sandboxes.entry import Entry
@@ -21,7 +23,7 @@ from ...sandboxes.entry import Entry
 PAUSE = 0.05  # seconds between two looks
 
 
-def list_events(call: Call, query: Body) -> Reply:
+async def list_events(call: Call, query: Body) -> Reply:
     """200 with a page of the event log."""
     asked = query.get("type"), query.get("resource_id"), query.get("id")
     log = call.sandbox.events
@@ -29,9 +31,21 @@ def list_events(call: Call, query: Body) -> Reply:
     total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
     first = (page - 1) * limit
     chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
-    head, shown = b'{"events":[', b",".join([event.payload() for event in chosen])
+    if sum([event.size for event in chosen]) <= PAGE_BYTES:
+        shown = [event.payload() for event in chosen]
+    else:
+        shown = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
+    head = b'{"events":['
     ends = orjson.dumps(reply.pagination(page, limit, total))
-    return Reply(200, (head, shown, b'],"pagination":', ends, b"}"), head)
+    return Reply(200, (head, b",".join(shown), b'],"pagination":', ends, b"}"), head)
+
+
+def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
+    found = []
+    for event in events:
+        found.append(event.payload())
+        yield
+    return found
 
 
 def trigger_event(call: Call, body: Body) -> Reply:
