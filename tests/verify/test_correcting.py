@@ -104,6 +104,7 @@ def test_a_header_that_is_missing_everywhere_and_a_value_that_is_refused_are_cor
         assert second.report["divergences"] == [], second.output
 
 
+@pytest.mark.night
 def test_what_the_source_document_shows_is_commented_out_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "corrections.yaml"
     with serve(no_update) as url:
