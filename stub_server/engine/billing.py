@@ -94,8 +94,7 @@ def place(
     """
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
-    known = store.customers.find(customer_id)
-    behaviour = None if known is None or b"behaviour" not in known.hidden else _behaviour_of(draft, customer_id)
+    behaviour = _behaviour_of(draft, customer_id)
     magic = None if no_magic else orders.magic_of(customer["email"])
     if behaviour is not None:
         magic = orders.BEHAVIOURS[behaviour]
@@ -128,12 +127,15 @@ def place(
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     """How the customer was set to pay this order."""
-    row = draft.open(draft.store.customers, customer_id)
-    if row is None or "behaviour" not in row.hidden:  # used up in this draft
+    table = draft.store.customers
+    record = draft.find(table, customer_id)
+    if record is None or b"behaviour" not in record.hidden:
         return None
+    row = draft.open(table, customer_id)
+    assert row is not None
     hidden = orders.used_up(row.hidden)
     if hidden is not row.hidden:
-        draft.update(draft.store.customers, row, row.public, hidden)
+        draft.update(table, row, row.public, hidden)
     payment: str = row.hidden["behaviour"]["payment"]
     return payment
 

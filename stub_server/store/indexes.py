@@ -116,13 +116,7 @@ class Indexes:
                         if not index[before]:
                             del index[before]
                     if after is not None:
-                        keys = index.get(after)
-                        if keys is None:
-                            index[after] = [key]
-                        elif key > keys[-1]:
-                            keys.append(key)
-                        else:
-                            insort(keys, key)
+                        add(index.setdefault(after, []), key)
             if new is not None:
                 self._count(now, 1)
             if old is not None:

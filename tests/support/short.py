@@ -10,7 +10,7 @@ KEPT = 8
 
 
 def some(kept: int, cases: Iterable[Any]) -> list[Any]:
-    """Cases of which every so manieth is kept and the others are left to the night: each takes a second or more."""
+    """Cases that take a second or more each: so many of them, evenly chosen, and the others marked for the night."""
     every = list(cases)
     chosen = {number * len(every) // kept for number in range(kept)}
     return [case if number in chosen else _at_night(case) for number, case in enumerate(every)]
