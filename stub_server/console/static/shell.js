@@ -60,11 +60,15 @@ async function refresh() {
   }
 }
 
+function refreshSoon() {
+  waiting ??= setTimeout(refresh, 300);
+}
+
 function follow() {
   stream = new EventSource(document.body.dataset.stream);
-  for (const kind of kinds) stream.addEventListener(kind, () => { waiting ??= setTimeout(refresh, 300); });
+  for (const kind of kinds) stream.addEventListener(kind, refreshSoon);
   const light = (on) => document.querySelectorAll(".live").forEach((each) => each.classList.toggle("is-on", on));
-  stream.onopen = () => light(true);
+  stream.onopen = () => { light(true); refreshSoon(); }; // the stream does not tell what happened since the page was read
   stream.onerror = () => light(false);
 }
 
@@ -77,13 +81,11 @@ function unfollow() {
 if (parts.length) {
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) unfollow();
-    else if (!stream) { follow(); refresh(); }
+    else if (!stream) follow();
   });
   addEventListener("pagehide", unfollow);
   addEventListener("pageshow", (event) => { // going back shows a page as the browser kept it
-    if (!event.persisted) return;
-    if (!stream) follow();
-    refresh();
+    if (event.persisted && !stream) follow();
   });
   if (!document.hidden) follow();
 }
