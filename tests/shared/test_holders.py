@@ -18,7 +18,7 @@ import pytest
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.postgres import Postgres
-from ..support.processes import Process
+from ..support.processes import PATIENCE, Process
 from ..support.wire import Answer, answer_on, connect, rest_of
 from .conftest import FLAGS
 
@@ -294,7 +294,7 @@ def test_a_killed_holder_is_replaced_when_its_lease_ends(postgres: Postgres) -> 
         while (answer := api.get(f"/v2/customers/{ident}")).status_code != 200:
             assert (503, "store_unavailable") == (answer.status_code, answer.json()["code"])
             assert answer.headers["retry-after"]
-            assert time.monotonic() - began < 13
+            assert time.monotonic() - began < PATIENCE
         created(api.post("/v2/customers", json=customer_body()))
 
 

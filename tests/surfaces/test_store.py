@@ -336,7 +336,7 @@ def test_another_program_that_writes_holds_up_changes_and_no_reads(tmp_path: Pat
             other.execute("begin immediate")
             made = pool.submit(api.post, "/v2/customers", json=customer_body())
             for _ in range(20):
-                assert 200 == quiet.get("/clock", timeout=3).status_code
+                assert 200 == quiet.get("/clock", timeout=10).status_code
             assert not made.done()
             other.execute("rollback")
         created(made.result())
