@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
-from ..delivery.advancing import Deliveries
+from ..delivery.courier import Courier
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
@@ -102,7 +102,7 @@ class Server:
     control: Document
     sandboxes: Sandboxes
     tokens: Tokens
-    courier: Deliveries
+    courier: Courier
     sender_abroad: Sender
     explain: Explain
     loopback: bool
