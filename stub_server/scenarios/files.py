@@ -1,8 +1,11 @@
-"""Reads scenarios and catalogue tables, checks them against their schema, and tells file and key of an error."""
+"""Reads scenarios and catalogue tables, checks them against their schema, and names file and key of an error.
+
+Members that a request could have are checked against the contract's request schemas.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,9 +48,10 @@ class Node:
         value = self.value.get(name)
         return default if value is None else value
 
-    def items(self) -> Iterator[Node]:
-        """The items of a list; null counts as empty."""
-        return (self[number] for number in range(len(self.value or ())))
+    def each(self, name: str) -> Iterator[Node]:
+        """The items of a member that is a list; none if it is absent or something else."""
+        value = self.value.get(name)
+        return (self[name][number] for number in range(len(value) if isinstance(value, list) else 0))
 
     def without(self, *names: str) -> Body:
         """A map's other members."""
@@ -82,10 +86,9 @@ class Files:
 
     def check(self, node: Node, shape: str) -> None:
         """Check a value against the schema named `shape`. Raises ScenarioError."""
-        validator = self._compiled.get(shape)
-        if validator is None:
-            validator = self._compiled[shape] = self._schemas.component(shape, request=True)
-        error = validator.first_error(node.value)
+        if shape not in self._compiled:
+            self._compiled[shape] = self._schemas.component(shape, request=True)
+        error = self._compiled[shape].first_error(node.value)
         if error is not None:
             place = node
             for step in error.instance_path:
@@ -113,3 +116,36 @@ class Files:
             wanted = "" if rule["pattern"] == r"\S" else f" that fits {rule['pattern']}"
             return f"must be a text{wanted}, not {value!r}"
         return str(error.message)
+
+
+class RequestSchemas:
+    """The contract's request schemas, compiled when first used."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._compiled: dict[str, Validator] = {}
+
+    def check(self, name: str, body: Body, fail: Callable[[str], Exception]) -> None:
+        """Raises `fail(reason)` for the first violation."""
+        if name not in self._compiled:
+            self._compiled[name] = self._schemas.component(name, request=True)
+        for found in self._compiled[name].iter_errors(body):
+            error = _nearest(found)
+            where = ".".join(str(step) for step in error.instance_path)
+            raise fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
+
+
+def _nearest(error: Any) -> Any:
+    """Of a choice that nothing fits, the violation that is nearest to a member; any other as it is."""
+    choices = [each for branch in getattr(error.kind, "context", ()) for each in branch]
+    return max(choices, key=lambda each: len(each.instance_path)) if choices else error
+
+
+def expand(value: Any) -> Any:
+    """The value with every `{repeat: text, length: n}` written out to exactly n characters."""
+    if isinstance(value, dict):
+        if value.keys() == {"repeat", "length"} and isinstance(value["repeat"], str) and value["repeat"]:
+            text, length = value["repeat"], int(value["length"])
+            return (text * (length // len(text) + 1))[:length]
+        return {name: expand(member) for name, member in value.items()}
+    return [expand(item) for item in value] if isinstance(value, list) else value

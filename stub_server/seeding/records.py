@@ -24,9 +24,7 @@ from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
 from ..kernel.record import Body
-from ..scenarios.files import Node
-from ..scenarios.requests import RequestSchemas, expand
-from ..scenarios.scenario import PersonaSpec, RecordSpec
+from ..scenarios.files import Node, RequestSchemas, expand
 from .merchant import move_project
 from .personas import STORIES, Story
 from .sales import Sales
@@ -58,14 +56,14 @@ class Records:
 
     def plan(self) -> None:
         """Plan the catalogue, then personas, who may buy from it, customers and orders."""
-        numbered = list(enumerate(self.scenario.records))
-        sold = [(number, spec) for number, spec in numbered if spec.table not in ("customers", "orders")]
-        for number, spec in sold:
-            self._record(number, spec)
-        for persona in self.scenario.personas:
-            self._persona(persona)
-        for number, spec in numbered[len(sold) :]:  # a scenario lists its records in the order of KINDS
-            self._record(number, spec)
+        root, number = self.scenario.root, 0
+        for table in KINDS:
+            if table == "customers":
+                for name, persona in self.scenario.personas.items():
+                    self._persona(name, persona)
+            for node in root["records"].each(table) if root.get("records", None) else ():
+                self._record(number, table, node)
+                number += 1
 
     def check(self) -> None:
         """Check at the end that every order has the status that the scenario gives it."""
@@ -93,21 +91,22 @@ class Records:
 
     # -- personas
 
-    def _persona(self, spec: PersonaSpec) -> None:
-        node, sandbox, fields = spec.node["customer"], self.script.sandbox, expand(spec.fields)
+    def _persona(self, name: str, persona: Node) -> None:
+        node, sandbox, story = persona["customer"], self.script.sandbox, persona.value["story"]
+        fields = expand(node.value)
         given = fields.pop("id", None)
         self.requests.check("CustomerCreate", fields, node.fail)
-        rng = stream(sandbox.seed, "personas", spec.name)
-        purchases = STORIES[spec.story](Story(self.sales.planner.offers, self.now, spec, rng))
+        rng = stream(sandbox.seed, "personas", name)
+        purchases = STORIES[story](Story(self.sales.planner.offers, self.now, persona, rng))
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
-        ident = sandbox.personas[spec.name] = str(given or named_uuid("customer", spec.name)).lower()
+        ident = sandbox.personas[name] = str(given or named_uuid("customer", name)).lower()
         self._claim(ident, node, f"customer has the id {ident}")
         public = self._add_customer(fields, ident, first, node)
         for offer, at, fate in purchases:
             if at < offer.opens:
-                raise spec.node.fail(f"the story {spec.story!r} begins on {iso(at)}, before its plan: raise `months`")
+                raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
-            self.script.add(at, self._checked, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
+            self.script.add(at, self._checked, persona, self._buy_of_story, offer, as_buyer(public), ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
@@ -118,9 +117,9 @@ class Records:
 
     # -- explicit records
 
-    def _record(self, number: int, spec: RecordSpec) -> None:
-        kind, schema, days_before = KINDS[spec.table]
-        node, fields = spec.node, _resolved(expand(spec.fields))
+    def _record(self, number: int, table: str, node: Node) -> None:
+        kind, schema, days_before = KINDS[table]
+        fields = _resolved(expand(node.value))
         names = ("id", "key", "created", "days_ago", "status_now", *(("status",) if kind == "order" else ()))
         own = {name: fields.pop(name) for name in names if name in fields}
         given, key = own.get("id"), own.get("key")
