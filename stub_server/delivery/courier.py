@@ -24,7 +24,7 @@ from ..events.sender import Sender
 from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
 from ..kernel.timers import Timer
-from .posting import Place, Places, Receiver, claim_due, claimed_attempt, let_go_on, record, send
+from .posting import Places, Receiver, claim_due, claimed_attempt, let_go_on, record, send
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
@@ -277,8 +277,10 @@ class Courier:
             if attempt is None:
                 return False
             webhook = attempt.webhook.id
-            place = Place(id(sandbox), urlsplit(attempt.delivery.url).netloc.lower(), outbox.receiver(webhook))
-            async with outbox.ending(timer.merchant_id, webhook), self._places.at(place):
+            place = self._places.at(
+                id(sandbox), urlsplit(attempt.delivery.url).netloc.lower(), outbox.receiver(webhook)
+            )
+            async with outbox.ending(timer.merchant_id, webhook), place:
                 if sandbox.is_advancing != advancing:
                     sandbox.timers.release(timer)
                     return False
