@@ -91,8 +91,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
     if sandboxes.find(call.sandbox.name) is call.sandbox:  # a copy in which a request is tried leaves no trace
         sandboxes.add_keys(call.sandbox.name, (hidden["digest"], public_key))
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
-    answer.status = 201
-    return answer.located(f"{call.prefix}/api-keys/{ident}")
+    return answer.created(call, f"/api-keys/{ident}")
 
 
 def update_api_key(call: Call, ident: str, body: Body) -> Reply:

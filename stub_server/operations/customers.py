@@ -23,8 +23,7 @@ def create_customer(call: Call, body: Body) -> Reply:
     hidden = None if projects is None else {"made_by": restriction(projects)}
     record = resources.add(call.draft, "customers", public, hidden)
     call.warn(*warnings_for(public["phones"], public["address"]))
-    answer = reply.enveloped("Customer created.", "customer", record.public, 201)
-    return answer.located(f"{call.prefix}/v2/customers/{ident}")
+    return reply.enveloped("Customer created.", "customer", record.public).created(call, f"/v2/customers/{ident}")
 
 
 def get_customer(call: Call, ident: str) -> Reply:

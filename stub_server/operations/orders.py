@@ -54,7 +54,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
         call.warn(*odd)
     customer_id = known or _customer(call, customer, project_id)
     record = billing.buy(draft, body, customer, customer_id, method, copy_only=copy_only)
-    answer = reply.bare(record.public, 201).located(f"{call.prefix}/v2/orders/{record.id}")
+    answer = reply.bare(record.public).created(call, f"/v2/orders/{record.id}")
     behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
     simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"
     if simulated is not None:

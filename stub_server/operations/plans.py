@@ -21,8 +21,8 @@ def create_plan(call: Call, body: Body) -> Reply:
     rules.check_open(call.project_named(public["projectId"]), "projectId")
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add(call.draft, "plans", public)
-    answer = reply.enveloped("Plan created.", "plan", call.store.shown(store.plans, record), 201)
-    return answer.located(f"{call.prefix}/v2/plans/{ident}")
+    shown = store.shown(store.plans, record)
+    return reply.enveloped("Plan created.", "plan", shown).created(call, f"/v2/plans/{ident}")
 
 
 def get_plan(call: Call, ident: str) -> Reply:

@@ -33,8 +33,7 @@ def create_product(call: Call, body: Body) -> Reply:
     rules.check_open(project, "projectId")
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add(call.draft, "products", public)
-    answer = reply.enveloped("Product created.", "product", record.public, 201)
-    return answer.located(f"{call.prefix}/v2/products/{ident}")
+    return reply.enveloped("Product created.", "product", record.public).created(call, f"/v2/products/{ident}")
 
 
 def get_product(call: Call, ident: str) -> Reply:

@@ -36,15 +36,14 @@ def create_project(call: Call, body: Body) -> Reply:
     ident = call.draft.ids.uuid()
     public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
     record = resources.add_project(call.draft, public, hidden)
-    answer = reply.nested("Project created.", "project", call.store.shown(call.store.projects, record), 201)
-    return answer.located(f"{call.prefix}/v2/projects/{ident}")
+    return _reply(call, record, "Project created.").created(call, f"/v2/projects/{ident}")
 
 
 def get_project(call: Call, ident: str) -> Reply:
     """200 with the project."""
     record = call.find(call.store.projects, ident, "project")
     call.allow_project(ident)
-    return reply.nested("Project retrieved.", "project", call.store.shown(call.store.projects, record))
+    return _reply(call, record, "Project retrieved.")
 
 
 def update_project(call: Call, ident: str, body: Body) -> Reply:

@@ -40,8 +40,7 @@ def create_webhook(call: Call, body: Body) -> Reply:
         hidden[rules.ABROAD] = True
     resources.add_webhook(call.draft, public, hidden)
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
-    answer.status = 201
-    return answer.located(f"{call.prefix}/v2/webhooks/{ident}")
+    return answer.created(call, f"/v2/webhooks/{ident}")
 
 
 def list_webhook_events(call: Call) -> Reply:

@@ -38,7 +38,7 @@ def create_fault(call: Call, body: Body) -> Reply:
         raise _contradiction(
             "match.body", f"{error} is not a path. Write it like $.customer.email or $.items[0].price."
         ) from None
-    return reply.value({"fault": _shown(fault)}, 201).located(f"{call.prefix}/_sandbox/faults/{fault.id}")
+    return reply.value({"fault": _shown(fault)}).created(call, f"/_sandbox/faults/{fault.id}")
 
 
 def delete_faults(call: Call) -> Reply:

@@ -28,8 +28,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
-    answer = reply.value({"snapshot": _shown(snapshot)}, 201)
-    return answer.located(f"{call.prefix}/_sandbox/snapshots/{name}")
+    return reply.value({"snapshot": _shown(snapshot)}).created(call, f"/_sandbox/snapshots/{name}")
 
 
 def list_snapshots(call: Call, query: Body) -> Reply:

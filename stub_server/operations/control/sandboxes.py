@@ -49,5 +49,5 @@ async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
 
 
 def _made(call: Call, entry: Entry) -> Reply:
-    answer = reply.value({"sandbox": shown(call, entry)}, 201)
-    return answer.located(f"{call.prefix}/_sandbox/sandboxes/{entry.sandbox.name}")
+    path = f"/_sandbox/sandboxes/{entry.sandbox.name}"
+    return reply.value({"sandbox": shown(call, entry)}).created(call, path)
