@@ -5,13 +5,13 @@ Members that a request could have are checked against the contract's request sch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..contract.formats import NO_FORMATS
-from ..contract.schema import Schemas, Validator
+from ..contract.schema import Schemas
 from ..contract.source import ContractError, parse
 from ..kernel.record import Body
 
@@ -65,7 +65,6 @@ class Files:
         self.folder = fixtures
         self._document = parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml")
         self._schemas = Schemas(self._document, NO_FORMATS)
-        self._compiled: dict[str, Validator] = {}
 
     def read(self, path: Path, shape: str) -> Node:
         """The data of a file, checked against the schema named `shape`. Raises ScenarioError."""
@@ -86,9 +85,7 @@ class Files:
 
     def check(self, node: Node, shape: str) -> None:
         """Check a value against the schema named `shape`. Raises ScenarioError."""
-        if shape not in self._compiled:
-            self._compiled[shape] = self._schemas.component(shape, request=True)
-        error = self._compiled[shape].first_error(node.value)
+        error = self._schemas.component(shape, request=True).first_error(node.value)
         if error is not None:
             place = node
             for step in error.instance_path:
@@ -118,21 +115,12 @@ class Files:
         return str(error.message)
 
 
-class RequestSchemas:
-    """The contract's request schemas, compiled when first used."""
-
-    def __init__(self, schemas: Schemas) -> None:
-        self._schemas = schemas
-        self._compiled: dict[str, Validator] = {}
-
-    def check(self, name: str, body: Body, fail: Callable[[str], Exception]) -> None:
-        """Raises `fail(reason)` for the first violation."""
-        if name not in self._compiled:
-            self._compiled[name] = self._schemas.component(name, request=True)
-        for found in self._compiled[name].iter_errors(body):
-            error = _nearest(found)
-            where = ".".join(str(step) for step in error.instance_path)
-            raise fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
+def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
+    """Check a body from a node against a schema of the contract's requests. Raises ScenarioError."""
+    for found in schemas.component(name, request=True).iter_errors(body):
+        error = _nearest(found)
+        where = ".".join(str(step) for step in error.instance_path)
+        raise node.fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
 
 
 def _nearest(error: Any) -> Any:

@@ -21,7 +21,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import SandboxSettings
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
-from ..scenarios.files import Files, RequestSchemas
+from ..scenarios.files import Files
 from ..scenarios.scenario import Scenario, parse_scenario, read_scenario
 from ..store import memory
 from ..store.memory import Store
@@ -50,7 +50,7 @@ class Seeding:
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas, by which the records of a file are checked."""
         self.fixtures = fixtures
-        self._files, self._requests = Files(fixtures), RequestSchemas(schemas)
+        self._files, self._schemas = Files(fixtures), schemas
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._kept: dict[Key, Sandbox] = {}
 
@@ -102,7 +102,7 @@ class Seeding:
         settings, sandbox.settings = sandbox.settings, SandboxSettings()  # no autopay, and the standard schedule
         sandbox.raises_events = False  # nobody listens before the first webhook
         with closing(script), sandbox.seeding_past(begun), store.in_bulk():
-            merchant = Merchant(script, scenario, self._requests, secret, begun)
+            merchant = Merchant(script, scenario, self._schemas, secret, begun)
             merchant.plan_projects(blueprints)
             listening = merchant.plan_webhooks()
             if listening is not None:
@@ -112,7 +112,7 @@ class Seeding:
             buyers = Buyers(script, people, seed, rhythm, merchant.in_use)
             shop, planner = Shop(script, stream(seed, "lives")), Planner(seed, merchant.offers, rhythm)
             sales = Sales(script, scenario, shop, buyers, planner)
-            records = Records(sales, self._requests, begun)
+            records = Records(sales, self._schemas, begun)
             records.plan()
             sales.plan()
             script.run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from ..contract.schema import Schemas
 from ..domain import api_keys
 from ..domain.lifecycle import path
 from ..domain.projects import changed_plan, new_plan, new_product, new_project
@@ -21,7 +22,7 @@ from ..events.signing import new_key
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body
-from ..scenarios.files import Node, RequestSchemas
+from ..scenarios.files import Node, check_request
 from ..scenarios.scenario import Scenario
 from .keys import MAIN_ID, pair_of
 from .script import Script
@@ -36,8 +37,8 @@ class Merchant:
     `offers` are the plans that the crowd buys, `in_use` the ids and names that projects and plans have.
     """
 
-    def __init__(self, script: Script, scenario: Scenario, requests: RequestSchemas, secret: bytes, begun: int) -> None:
-        self.script, self.scenario, self.requests, self.secret = script, scenario, requests, secret
+    def __init__(self, script: Script, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int) -> None:
+        self.script, self.scenario, self.schemas, self.secret = script, scenario, schemas, secret
         self.begun, self.now = begun, script.end
         self.seed, self.defaults = script.sandbox.seed, script.sandbox.rules.defaults
         self.offers: list[Offer] = []
@@ -84,7 +85,7 @@ class Merchant:
         plans: list[tuple[Body, float]] = []
         for node in spec.each("plans"):
             fields = node.without("share")
-            self.requests.check("PlanCreate", {"projectId": ident} | fields, node.fail)
+            check_request(self.schemas, "PlanCreate", {"projectId": ident} | fields, node)
             plans.append((fields, node.get("share", 1)))
         at, usual = opened, {plan["name"] for plan, _ in blueprint.plans}
         alike: dict[str, str] = {}  # plan id -> the blueprint's plan that unlocks the same products
@@ -141,7 +142,7 @@ class Merchant:
             name, project, fields = node.value["key"], None, node.without("key", "behaviour", "days_old", "project")
             if node.get("project", None) is not None:
                 project = self._project_id(node["project"], node.value["project"])
-            self.requests.check("WebhookCreate", fields, node.fail)
+            check_request(self.schemas, "WebhookCreate", fields, node)
             created = self._opened(rng, node.get("days_old", 30), HOUR)
             gone = created + (self.now - created) * 2 // 5
             receiver = {"behaviour": node.value["behaviour"], "created": created, "gone": gone, "until": self.now}
@@ -164,7 +165,7 @@ class Merchant:
             fields = node.without("key", "state", "usage", "days_old", "allowed_projects", "expires_in_days")
             slugs = node.get("allowed_projects", [])
             projects = [self._project_id(node["allowed_projects"], slug) for slug in slugs]
-            self.requests.check("ApiKeyCreate", fields, node.fail)
+            check_request(self.schemas, "ApiKeyCreate", fields, node)
             fields["allowed_projects"] = projects
             created = self._opened(rng, node.get("days_old", 200), 2 * HOUR)
             last, days = now - int(rng.random() * 5 * HOUR), node.get("expires_in_days", None)

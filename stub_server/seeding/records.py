@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..contract.formats import date_time_ms, is_date_time, is_uuid
+from ..contract.schema import Schemas
 from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
 from ..domain.documents import normalise
@@ -24,7 +25,7 @@ from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
 from ..kernel.record import Body
-from ..scenarios.files import Node, RequestSchemas, expand
+from ..scenarios.files import Node, check_request, expand
 from .merchant import move_project
 from .personas import STORIES, Story
 from .sales import Sales
@@ -46,8 +47,8 @@ class Records:
     A node is the place in the file that an error names. Methods raise ScenarioError.
     """
 
-    def __init__(self, sales: Sales, requests: RequestSchemas, begun: int) -> None:
-        self.sales, self.script, self.scenario, self.requests = sales, sales.script, sales.scenario, requests
+    def __init__(self, sales: Sales, schemas: Schemas, begun: int) -> None:
+        self.sales, self.script, self.scenario, self.schemas = sales, sales.script, sales.scenario, schemas
         self.begun, self.in_use, self.now = begun, sales.buyers.in_use, sales.script.end
         self.defaults = sales.script.sandbox.rules.defaults
         self._created: dict[str, int] = {}  # when each id and document was, in ms
@@ -95,7 +96,7 @@ class Records:
         node, sandbox, story = persona["customer"], self.script.sandbox, persona.value["story"]
         fields = expand(node.value)
         given = fields.pop("id", None)
-        self.requests.check("CustomerCreate", fields, node.fail)
+        check_request(self.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.seed, "personas", name)
         purchases = STORIES[story](Story(self.sales.planner.offers, self.now, persona, rng))
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
@@ -130,7 +131,7 @@ class Records:
         self._claim(ident, node, f"{kind} has the id {ident}")
         if kind == "order":
             fields.setdefault("paymentMethod", "pix")
-        self.requests.check(schema, fields, node.fail)
+        check_request(self.schemas, schema, fields, node)
         usual = self.sales.planner.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
         at = self._created[ident] = self._time(own, usual, node)
         if "projectId" in fields:
