@@ -105,9 +105,9 @@ class Courier:
     It works on the event loop on which it was started; before `start` and after `stop` nothing is sent.
     """
 
-    def __init__(self, sender: Sender, abroad: Sender, worker: BackgroundWorker | None = None) -> None:
-        """`abroad` sends to addresses that pages of other machines have set; `worker` does long work."""
-        self.sender, self._abroad, self.worker = sender, abroad, worker or BackgroundWorker()
+    def __init__(self, sender: Sender, abroad: Sender) -> None:
+        """`abroad` sends to addresses that pages of other machines have set; the `worker` does long work."""
+        self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._outboxes: dict[int, Outbox] = {}  # by the identity of their sandbox
         self._places = Places()
@@ -287,7 +287,7 @@ class Courier:
                 attempt = claimed_attempt(sandbox, timer)  # it may have waited for its place
                 if attempt is None:
                     return False
-                sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
+                sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
                 if sandbox.log.stored is not None:  # an event that was sent must not be undone
                     await sandbox.log.stored()
                 begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()

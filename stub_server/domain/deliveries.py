@@ -45,6 +45,17 @@ class AttemptOutcome(NamedTuple):
     simulated: str | None = None
 
 
+def error_of(status: int) -> str | None:
+    """Why an answer is no success, or None for one that is."""
+    if 200 <= status < 300:
+        return None
+    if status < 200:  # an upgrade nobody asked for: not an answer to what was sent
+        return "connection_failed"
+    if status < 400:
+        return "redirect"
+    return "http_4xx" if status < 500 else "http_5xx"
+
+
 def new_log(
     ident: str,
     subscriber: Subscriber,

@@ -100,4 +100,4 @@ class Rehearsal:
 def silent(server: Server) -> Server:
     """The same server, from which nothing is sent."""
     mute = Sender(server.version, local=False, answer=unanswered)
-    return dataclasses.replace(server, courier=Courier(mute, mute), sender_abroad=mute)
+    return dataclasses.replace(server, courier=Courier(mute, mute))

@@ -159,7 +159,8 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     outcome = simulated(call.sandbox, webhook, log, begun)
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
-        sender = call.server.sender_abroad if call.head.is_foreign else call.server.sender
+        courier = call.server.courier
+        sender = courier.abroad if call.head.is_foreign else courier.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     await caught_up(call.sandbox, call.server.sandboxes.worker)
