@@ -14,22 +14,18 @@ SIMULATED = b"x-sandbox-simulated"
 
 
 def list_orders(call: Call, query: Body) -> Reply:
-    """200 with a page of orders."""
     return list_reply(call, call.store.orders, query, "Orders retrieved.", "orders")
 
 
 def create_order(call: Call, body: Body) -> Reply:
-    """201 with the order, to be paid by the method in the body."""
     return _create(call, body, body["paymentMethod"])
 
 
 def create_pix_order(call: Call, body: Body) -> Reply:
-    """201 with the order and its PIX code."""
     return _create(call, body, "pix")
 
 
 def get_order(call: Call, ident: str) -> Reply:
-    """200 with the order."""
     return reply.bare(call.find_allowed(call.store.orders, ident, "order").public)
 
 

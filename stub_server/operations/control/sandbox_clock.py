@@ -25,18 +25,15 @@ PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_second
 
 
 def get_clock(call: Call) -> Reply:
-    """200 with the clock."""
     return reply.value(_clock(call))
 
 
 async def set_clock(call: Call, body: Body) -> Reply:
-    """200 with the clock after the jump."""
     await _jump(call, date_time_ms(body["to"]), body)
     return reply.value(_clock(call))
 
 
 async def advance_clock(call: Call, body: Body) -> Reply:
-    """200 with the jobs that were done on the way."""
     if "to" in body:
         to = date_time_ms(body["to"])
     else:
@@ -54,7 +51,6 @@ async def advance_clock(call: Call, body: Body) -> Reply:
 
 
 async def freeze_clock(call: Call, body: Body | None) -> Reply:
-    """200 with the clock standing still, now or at a later instant."""
     if body and "to" in body:
         await _jump(call, date_time_ms(body["to"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
     else:
@@ -64,7 +60,6 @@ async def freeze_clock(call: Call, body: Body | None) -> Reply:
 
 
 def resume_clock(call: Call) -> Reply:
-    """200 with the clock, which runs again from the time that it shows."""
     check_not_advancing(call.sandbox)
     _set(call, call.sandbox.clock.resumed())
     call.server.courier.ring(call.sandbox)
@@ -72,7 +67,7 @@ def resume_clock(call: Call) -> Reply:
 
 
 async def list_timers(call: Call, query: Body) -> Reply:
-    """200 with a page of the jobs that wait, in the order of time. Others are served while they are sorted."""
+    """Others are served while the timers are sorted."""
     timers = call.sandbox.timers
     found = list(timers.by_number().values())
     if "resource_id" in query:

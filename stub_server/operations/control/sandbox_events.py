@@ -24,7 +24,6 @@ PAUSE = 0.05  # seconds between two looks
 
 
 async def list_events(call: Call, query: Body) -> Reply:
-    """200 with a page of the event log."""
     asked = query.get("type"), query.get("resource_id"), query.get("id")
     log = call.sandbox.events
     page, limit = query["page"], query["limit"]
@@ -49,7 +48,7 @@ def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
 
 
 def trigger_event(call: Call, body: Body) -> Reply:
-    """201 with an event without a cause: no record changes, and all webhooks that listen to it receive it."""
+    """Raise an event without a cause: no record changes, and all webhooks that listen to it receive it."""
     type_, server = body["type"], call.server
     entry = server.document.events[type_]
     content = samples.content_of(call.store, entry, _subject(call, body, entry))
@@ -110,7 +109,7 @@ def _check(validator: Validator, payload: Any, key: str) -> None:
 
 
 async def follow_events(call: Call, query: Body) -> Reply:
-    """200 with the events since a position, oldest first; while there are none it waits as long as it may."""
+    """The events since a position, oldest first; while there are none it waits as long as it may."""
     server, loop = call.server, asyncio.get_running_loop()
     until = loop.time() + query["wait_seconds"]
     entry = server.sandboxes.entry(call.sandbox.name)

@@ -15,7 +15,6 @@ from ...sandboxes.snapshots import Snapshots, capture_snapshot
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
-    """201 with the snapshot of the sandbox as it is now."""
     sandboxes, name, description = call.server.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
         description = Secrets(admin_key=call.server.admin_key).text(description)
@@ -32,23 +31,19 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
 
 
 def list_snapshots(call: Call, query: Body) -> Reply:
-    """200 with a page of snapshots, newest first."""
     return reply.listed_here("snapshots", _snapshots(call).all()[::-1], query, _shown)
 
 
 def get_snapshot(call: Call, name: str) -> Reply:
-    """200 with the snapshot."""
     return reply.value({"snapshot": _shown(_snapshots(call).get(name))})
 
 
 async def delete_snapshot(call: Call, name: str) -> Reply:
-    """204; the snapshot is gone."""
     await call.server.sandboxes.drop_snapshot(call.sandbox.name, name)
     return Reply(204, ())
 
 
 async def restore_snapshot(call: Call, name: str) -> Reply:
-    """200 with the sandbox as it was when the snapshot was made."""
     copy = _snapshots(call).get(name).sandbox
     check_not_advancing(call.sandbox)
     work = restore(call.sandbox, copy, call.cause)

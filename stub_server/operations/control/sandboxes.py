@@ -11,13 +11,11 @@ from ...sandboxes.entry import Entry
 
 
 async def list_sandboxes(call: Call, query: Body) -> Reply:
-    """200 with a page of sandboxes, newest first."""
     found = await call.server.sandboxes.listed(query.get("name", "*"))
     return reply.listed_here("sandboxes", found, query, partial(summary_of, call))
 
 
 async def create_sandbox(call: Call, body: Body | None) -> Reply:
-    """201 with the new sandbox and its credentials."""
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
@@ -29,18 +27,15 @@ async def create_sandbox(call: Call, body: Body | None) -> Reply:
 
 
 def get_sandbox(call: Call, name: str) -> Reply:
-    """200 with the sandbox and its credentials."""
     return reply.value({"sandbox": shown(call, call.server.sandboxes.entry(name))})
 
 
 async def delete_sandbox(call: Call, name: str) -> Reply:
-    """204; the sandbox and everything in it is deleted."""
     await call.server.sandboxes.delete(name)
     return Reply(204, ())
 
 
 async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
-    """201 with a new sandbox that has the same past."""
     asked = body or {}
     entry = await call.server.sandboxes.fork(
         name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"), deliver=asked.get("deliver", False)
