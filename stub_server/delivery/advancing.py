@@ -153,6 +153,5 @@ def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
 
 
 def resume(courier: Courier, sandbox: Sandbox) -> None:
-    """Send what is kept back."""
     sandbox.timers.unhold()
     courier.ring(sandbox)

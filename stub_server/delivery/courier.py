@@ -74,7 +74,6 @@ class Outbox:
         return self.took.get(webhook) == inf
 
     def remember(self, webhook: str, took: float) -> None:
-        """Remember the latest attempt to a webhook."""
         self.took.pop(webhook, None)
         self.took[webhook] = took
         if len(self.took) > MOST_KNOWN:
@@ -116,7 +115,6 @@ class Courier:
 
     @property
     def is_open(self) -> bool:
-        """Whether it sends."""
         return self._loop is not None
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
@@ -222,7 +220,6 @@ class Courier:
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox, until: int) -> None:
-        """Do what is due, and look again."""
         try:
             await pass_on(sandbox, self.worker, until)
         finally:

@@ -104,7 +104,6 @@ def new_log(
 
 
 def shown_log(public: Body, hidden: Body) -> Body:
-    """One delivery as it is shown alone."""
     details = {name: hidden[name] for name in DETAILS}
     return public | details | {"request_body": hidden["request_body"].decode()}
 
@@ -214,5 +213,4 @@ def after_delivery(old: Body, before: str, after: str, outcome: AttemptOutcome, 
 
 
 def called_off(public: Body, now: str) -> Body:
-    """A delivery once it is canceled."""
     return public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}

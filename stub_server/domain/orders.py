@@ -245,7 +245,6 @@ def check_failure(code: str, method: str) -> None:
 
 
 def failure(code: str) -> dict[str, str]:
-    """The members of a failed payment's transaction."""
     return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code][0]}
 
 

@@ -43,7 +43,6 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> str | None:
-        """What was wrong with it."""
         return self.failure if self.status is None else error_of(self.status)
 
 

@@ -127,11 +127,9 @@ class _Stream(httpcore2.AsyncNetworkStream):
             await self._stream.write(buffer)
 
     async def aclose(self) -> None:
-        """Close the connection."""
         await self._stream.aclose()
 
     async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
-        """Encrypt the connection. Raises httpcore2.ConnectError."""
         return _Stream(await self._stream.start_tls(*args, **kwargs))
 
     def get_extra_info(self, info: str) -> Any:

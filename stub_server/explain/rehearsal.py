@@ -35,7 +35,6 @@ class Answer(NamedTuple):
 
     @property
     def is_success(self) -> bool:
-        """Whether the request was accepted."""
         return 200 <= self.status < 300
 
 

@@ -35,11 +35,9 @@ class Node:
     key: str = ""
 
     def fail(self, reason: str) -> ScenarioError:
-        """An error about this value."""
         return ScenarioError(f"{self.file}: {self.key or '(root)'}: {reason}")
 
     def __getitem__(self, step: Any) -> Node:
-        """A member of a map or an item of a list."""
         key = f"{self.key}[{step}]" if isinstance(step, int) else f"{self.key}.{step}" if self.key else str(step)
         return Node(self.value[step], self.file, key)
 
@@ -54,7 +52,6 @@ class Node:
         return (self[name][number] for number in range(len(value) if isinstance(value, list) else 0))
 
     def without(self, *names: str) -> Body:
-        """A map's other members."""
         return {name: value for name, value in self.value.items() if name not in names}
 
 

@@ -123,7 +123,6 @@ class Merchant:
     # -- webhooks and keys
 
     def _project_id(self, node: Node, slug: str) -> str:
-        """The id of a project that the scenario names."""
         if all(spec.value["slug"] != slug for spec in self.scenario.root.each("projects")):
             raise node.fail(f"there is no project {slug!r}")
         return named_uuid("project", slug)

@@ -42,7 +42,6 @@ class Story:
 
     @property
     def one_time(self) -> Offer:
-        """A plan that is paid once."""
         return self.plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
 
     def days_ago(self, count: float, sway: int = SWAY) -> int:
@@ -76,12 +75,10 @@ class Story:
         return [(offer, self.days_ago(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
 
     def on_trial(self) -> list[Purchase]:
-        """A membership whose trial has not ended."""
         offer = self.plan(lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial")
         return self.bought("paid", offer.plan["trial_period_days"] * 0.4, offer)
 
     def on_leap_day(self, interval: str) -> list[Purchase]:
-        """A membership that began on 29 February."""
         offer = self.plan(
             lambda plan: is_of_one(plan, interval) and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
