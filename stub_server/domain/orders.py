@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ..contract.formats import date_time_ms
@@ -50,7 +49,6 @@ MAGIC: dict[str, MagicOutcome] = {
 }
 
 
-@lru_cache(maxsize=1024)
 def magic_of(email: str) -> str | None:
     """The magic token in an e-mail's local part, if there is one."""
     local = email.rpartition("@")[0].lower()

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Generator
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -11,8 +10,7 @@ import orjson
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...contract.document import Document
-from ...contract.schema import Schemas, Validator
+from ...contract.schema import Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
 from ...events.log import PAGE_BYTES, Event
@@ -59,7 +57,7 @@ def trigger_event(call: Call, body: Body) -> Reply:
     event = call.draft.raise_event(type_, *about)
     payload = event.payload()
     if "overrides" in body:
-        _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])
+        _check(server.schemas.compile(entry["schema"], request=False), orjson.loads(payload), entry["payload_key"])
     return Reply(201, (b'{"event":', payload, b"}"))
 
 
@@ -89,12 +87,6 @@ def _patched(value: Any, changes: Any) -> Any:
         else:
             whole[name] = _patched(whole.get(name), change)
     return whole
-
-
-@lru_cache(maxsize=64)
-def _validator_of(schemas: Schemas, type_: str, document: Document) -> Validator:
-    """The compiled schema of a type's payload."""
-    return schemas.compile(document.events[type_]["schema"], request=False)
 
 
 def _check(validator: Validator, payload: Any, key: str) -> None:
