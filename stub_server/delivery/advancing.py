@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Generator
-from typing import NamedTuple
 
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
@@ -20,13 +19,6 @@ TIMEOUT = 4.0  # seconds of one attempt
 log = logging.getLogger("stub_server")
 
 
-class Passed(NamedTuple):
-    """The jobs done on the way, and whether the clock has arrived."""
-
-    fired: list[Fired]
-    complete: bool
-
-
 async def pass_time(
     courier: Courier,
     sandbox: Sandbox,
@@ -34,8 +26,10 @@ async def pass_time(
     cause: Cause,
     seconds: float,
     then: Callable[[], object] | None = None,
-) -> Passed:
+) -> tuple[list[Fired], bool]:
     """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
+
+    Returns the jobs done on the way, and whether the clock has arrived.
 
     The clock stops at the instant of each attempt until the attempt has been answered. After the seconds it goes on in
     the background, and other clock calls are rejected until it is complete. Raises Conflict.
@@ -46,15 +40,15 @@ async def pass_time(
         fired += advance(sandbox, to, cause)
         if then is not None:
             then()
-        return Passed(fired, complete=True)
+        return fired, True
     sandbox.is_advancing = True
     task = courier.spawn(_pass(courier, sandbox, to, cause, fired, then))
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
         task.result()
-        return Passed(fired, complete=True)
+        return fired, True
     task.add_done_callback(_log_defect)
-    return Passed(list(fired), complete=False)
+    return list(fired), False
 
 
 async def _pass(

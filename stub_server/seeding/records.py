@@ -102,7 +102,7 @@ class Records:
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[name] = str(given or named_uuid("customer", name)).lower()
         self._claim(ident, node, f"customer has the id {ident}")
-        public = self._add_customer(fields, ident, first, node)
+        public = self._customer(node, ident, fields, first)
         for offer, at, fate in purchases:
             if at < offer.opens:
                 raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
@@ -192,10 +192,7 @@ class Records:
             self._claim(f"{project} sku {public['sku']}", node, "product of this project has this sku")
         self._later(at, node, resources.add, "products", public)
 
-    def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        self._add_customer(fields, ident, at, node)
-
-    def _add_customer(self, fields: Body, ident: str, at: int, node: Node) -> Body:
+    def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body | None = None) -> Body:
         public = new_customer(fields, self.defaults["Customer"], iso(at)) | {"id": ident}
         self._claim(public["document"], node, "customer has this document")
         self._created[public["document"]] = at
@@ -220,7 +217,7 @@ class Records:
         document = normalise(buyer["document"])
         self._check_older(node, "order", document, "customer", at)
         if document not in self.in_use:  # whoever buys without being known becomes a customer, as in createPixOrder
-            self._add_customer(from_buyer(buyer)[0], named_uuid("customer", "of", ident), at, node)
+            self._customer(node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at)
         fate = Fate(outcome, (PAID,))
         self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))

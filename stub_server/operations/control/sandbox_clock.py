@@ -9,7 +9,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
-from ...delivery.advancing import Passed, counts, pass_time
+from ...delivery.advancing import counts, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of
@@ -39,12 +39,12 @@ async def advance_clock(call: Call, body: Body) -> Reply:
     else:
         to = add_interval(call.now, "month", 1, int(body.get("months", 0)))
         to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
-    passed = await _jump(call, to, body)
+    fired, complete = await _jump(call, to, body)
     return reply.value(
         {
             "now": iso(call.sandbox.clock.now),
-            "fired": [_fired(job) for job in passed.fired],
-            "complete": passed.complete,
+            "fired": [_fired(job) for job in fired],
+            "complete": complete,
             "remaining": _remaining(call),
         }
     )
@@ -97,7 +97,7 @@ def _due_first(timers: list[TimerData], start: int, stop: int) -> Generator[None
     return chosen
 
 
-async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> Passed:
+async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> tuple[list[Fired], bool]:
     check_not_advancing(call.sandbox)
     _check(call, to)
     seconds = body.get("wait_seconds", PATIENCE)
