@@ -20,7 +20,7 @@ from ..contract.source import METHODS, Json, escaped
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..http.inside import Question
-from ..kernel.record import Body, Row
+from ..kernel.record import Body, Row, object_in
 from ..kernel.text import nearest as most_similar
 from ..store.memory import Merchant
 from .attempt import BEFORE, TABLES, Attempt, Situation, changed
@@ -71,7 +71,7 @@ class Explainer:
             return await self._explained(server, sandbox, trace)
 
     async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
-        code, refusal = trace.code or "", _refusal_of(trace)
+        code, refusal = trace.code or "", object_in(trace.answer or b"")
         kind = KINDS.get(code, _UNKNOWN)
         mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
         document = mender.document
@@ -114,15 +114,6 @@ def _is_repaired(item: Mapping[str, Any]) -> bool:
     """Whether a path of the control contract changes orders or subscriptions."""
     operations = [operation for operation in item.values() if isinstance(operation, dict)]
     return any(_REPAIRED_TAGS.intersection(operation.get("tags", ())) for operation in operations)
-
-
-def _refusal_of(trace: Trace) -> Mapping[str, Any]:
-    """The body of a refusal; empty where none was stored."""
-    try:
-        body = orjson.loads(trace.answer or b"")
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
 
 
 def _path_of(trace: Trace) -> str:

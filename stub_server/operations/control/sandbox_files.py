@@ -1,7 +1,6 @@
 """A sandbox as a file: taken from here, and put in the place of another."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import IO
 
 from ...calls import reply
@@ -44,7 +43,6 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "left_out": found.left_out,
         "recorded": len(found.traces),
     }
-    requests = [partial(line, trace) for trace in found.traces]
     state = capture((await worker.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
     state.clock = found.clock
     return await _file(
@@ -55,7 +53,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
             state,
             found.earlier,
             about,
-            (made() for made in requests),
+            map(line, found.traces),
             found.outside,
             found.later,
             sandbox.rules.converter.contract,
