@@ -51,8 +51,7 @@ def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
 
 
 def _inbox(call: Call) -> Inbox:
-    inbox: Inbox = call.server.sandboxes.entry(call.sandbox.name).inbox
-    return inbox
+    return call.server.sandboxes.entry(call.sandbox.name).inbox
 
 
 def _summary(call: Call, name: str, box: Box, kept: int) -> Body:

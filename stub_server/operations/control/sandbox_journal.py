@@ -13,9 +13,7 @@ from ...kernel.record import Body
 
 async def _chosen(call: Call, query: Body) -> list[Trace]:
     """The requests that a query means, newest first. Others are served while they are looked for."""
-    work = chosen(_newest(call), query)
-    found: list[Trace] = await call.server.sandboxes.worker.in_slices(work)
-    return found
+    return await call.server.sandboxes.worker.in_slices(chosen(_newest(call), query))
 
 
 def _newest(call: Call) -> list[Trace]:

@@ -53,8 +53,7 @@ async def restore_snapshot(call: Call, name: str) -> Reply:
 
 
 def _snapshots(call: Call) -> Snapshots:
-    snapshots: Snapshots = call.server.sandboxes.entry(call.sandbox.name).snapshots
-    return snapshots
+    return call.server.sandboxes.entry(call.sandbox.name).snapshots
 
 
 def _shown(snapshot: Snapshot) -> Body:

@@ -19,8 +19,7 @@ async def create_sandbox(call: Call, body: Body | None) -> Reply:
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
-    make = call.server.sandboxes.create
-    entry = await make(
+    entry = await call.server.sandboxes.create(
         asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"), asked.get("settings")
     )
     return _made(call, entry)
