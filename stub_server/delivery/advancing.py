@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Generator
+from contextlib import suppress
 
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
@@ -108,12 +109,10 @@ def _log_defect(task: asyncio.Task[None]) -> None:
 
 async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
     """Wait until nothing is due in a sandbox, at most so many seconds. Returns whether that is so."""
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while not _is_drained(courier, sandbox):
                 await courier.ended()
-    except TimeoutError:
-        pass
     return _is_drained(courier, sandbox)
 
 

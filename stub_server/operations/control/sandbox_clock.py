@@ -43,7 +43,10 @@ async def advance_clock(call: Call, body: Body) -> Reply:
     return reply.value(
         {
             "now": iso(call.sandbox.clock.now),
-            "fired": [_fired(job) for job in fired],
+            "fired": [
+                {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
+                for job in fired
+            ],
             "complete": complete,
             "remaining": _remaining(call),
         }
@@ -111,10 +114,6 @@ def _set(call: Call, clock: ClockState) -> None:
     draft = Draft(call.sandbox, call.sandbox.store, call.cause)
     draft.clock = clock
     draft.record()
-
-
-def _fired(job: Fired) -> Body:
-    return {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
 
 
 def _check(call: Call, to: int) -> None:
