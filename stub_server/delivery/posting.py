@@ -50,7 +50,7 @@ class Places:
     async def at(self, sandbox: int, host: str, receiver: Receiver) -> AsyncIterator[None]:
         """A place for one attempt, until the block ends. Of those who wait, the first is first."""
         kind = IN_ALL if receiver is Receiver.PROVED else UNPROVED
-        own = ((sandbox, receiver), kind // 2), (sandbox, IN_ALL // 2)  # waited for first, as others do not
+        own = ((sandbox, receiver), kind // 2), (sandbox, IN_ALL // 2)  # those that no other waits for come first
         async with AsyncExitStack() as stack:
             for of, most in (*own, (host, PER_HOST), (receiver, kind), (None, IN_ALL)):
                 await stack.enter_async_context(self._limits.setdefault(of, asyncio.Semaphore(most)))
