@@ -138,9 +138,8 @@ def _kind_shown(kind: Kind, trace: Trace, *, is_same: bool) -> str:
 
     A record that the ready token finds and an API key did not is hidden from that key.
     """
-    labels = (trace.simulated or "").split(", ")
-    is_hidden = is_same and trace.code == "not_found" and trace.caller is not None
-    if is_hidden and trace.caller is not None and trace.caller.kind == "private_key":
+    labels, caller = (trace.simulated or "").split(", "), trace.caller
+    if is_same and trace.code == "not_found" and caller is not None and caller.kind == "private_key":
         return AUTH
     is_asked_for = "prefer" in labels or "simulate" in labels
     if is_asked_for or (is_same and any(label.startswith("fault:") for label in labels)):

@@ -109,16 +109,11 @@ def _with_parameters(s: Situation) -> Attempt:
     required = [parameter.name for parameter in known if parameter.required]
     whole = {"type": "object", "properties": schemas, "required": required, "additionalProperties": not is_closed}
     sent = parse_qsl(asked.query, keep_blank_values=True, errors="replace")
-    made = s.mender.mend(whole, {name: _read(schemas.get(name, {}), text) for name, text in sent}, s.now)
+    made = s.mender.mend(whole, {name: (cast_of(schemas.get(name, {})) or str)(text) for name, text in sent}, s.now)
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in made.items()}
     refused = {d["field"].lower() for d in details if d["in"] == "header"}
     headers = {name: value for name, value in asked.headers.items() if name not in refused}
     return s.attempt.asking({}, query=urlencode(texts, safe=":,", quote_via=quote), headers=headers)
-
-
-def _read(schema: Mapping[str, Any], text: str) -> Any:
-    cast = cast_of(schema)
-    return text if cast is None else cast(text)
 
 
 def guessed(raw: bytes) -> Any | None:

@@ -64,7 +64,6 @@ def get_webhook(call: Call, ident: str) -> Reply:
 
 def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     """Switching it off calls off its open deliveries."""
-    table = call.store.webhooks
     row = _open(call, ident)
     public = rules.changed_webhook(row.public, body, call.now_text)
     if "projectId" in body:
@@ -72,11 +71,11 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     hidden = row.hidden
     if public["url"] != row.public["url"] and call.head.is_foreign != hidden.get(rules.ABROAD, False):
         hidden = hidden | {rules.ABROAD: call.head.is_foreign}
-    if row.equals(public, hidden):
-        return reply.enveloped("Webhook updated.", "webhook", row.record.public)
-    record = call.draft.update(table, row, public, hidden)
-    if not public["is_active"]:
-        call.draft.at(call.now, "webhook.call_off", ident)
+    record = row.record
+    if not row.equals(public, hidden):
+        record = call.draft.update(call.store.webhooks, row, public, hidden)
+        if not public["is_active"]:
+            call.draft.at(call.now, "webhook.call_off", ident)
     return reply.enveloped("Webhook updated.", "webhook", record.public)
 
 
