@@ -118,9 +118,8 @@ def _served(
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, wall_seconds)
     rules = _rules(settings, document, shipped, schemas)
-    abroad = Sender(__version__, local=False)
     local = settings.loopback or settings.allow_private_webhooks
-    courier = Courier(Sender(__version__, local=local), abroad)
+    courier = Courier(Sender(__version__, local=local), abroad=Sender(__version__, local=False))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     origin = Origin(rules, seeding, settings, secret, random)
     try:
@@ -141,7 +140,6 @@ def _served(
         sandboxes,
         tokens,
         courier,
-        abroad,
         Explainer(mender, control, compiled[CONTROL], rehearsal).explain,
         loopback=settings.loopback,
         behaviour=settings.behaviour,

@@ -23,6 +23,7 @@ from ..store.table import Table
 
 if TYPE_CHECKING:
     from .reply import Streamed
+    from .server import Server
 
 CALL = "stub_server.call"  # where the scope of a request has its Call
 INTERNAL = "stub_server.internal"  # in the scope of a request that this server itself sends to show a page
@@ -137,11 +138,10 @@ class Call:
     has_recorded = False  # whether it has recorded a step
     drafted: Draft | None = None  # the step that it prepares
 
-    def __init__(self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Any) -> None:
-        """`path` is the path in its sandbox; `sandbox` is the one that refuses the request where none is chosen.
-
-        `server` is a `calls.server.Server`.
-        """
+    def __init__(
+        self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Server
+    ) -> None:
+        """`path` is the path in its sandbox; `sandbox` is the one that refuses the request where none is chosen."""
         self.method, self.path, self.query_string, self.head = method, path, query_string, head
         self.headers, self.sandbox, self.server = head.by_name, sandbox, server
 

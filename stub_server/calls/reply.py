@@ -50,9 +50,9 @@ class Reply:
     ) -> None:
         self.status, self.parts, self.shape, self.headers, self.media = status, parts, shape, headers, media
 
-    def located(self, path: str) -> "Reply":
-        """Add a Location header; returns the reply itself."""
-        self.headers = (*self.headers, (b"location", path.encode()))
+    def created(self, call: Call, path: str) -> "Reply":
+        """Make it a 201 with a Location: `path` has no prefix of the sandbox. Returns the reply itself."""
+        self.status, self.headers = 201, (*self.headers, (b"location", f"{call.prefix}{path}".encode()))
         return self
 
 
@@ -85,21 +85,21 @@ def _tail(message: str) -> bytes:
     return b',"message":' + orjson.dumps(message) + b"}"
 
 
-def enveloped(message: str, member: str, record: bytes, status: int = 200) -> Reply:
+def enveloped(message: str, member: str, record: bytes) -> Reply:
     """`{error, message, <member>: record}`."""
     head = _head(message, member)
-    return Reply(status, (head, record, b"}"), head)
+    return Reply(200, (head, record, b"}"), head)
 
 
-def nested(message: str, member: str, record: bytes, status: int = 200) -> Reply:
+def nested(message: str, member: str, record: bytes) -> Reply:
     """`{error, data: {<member>: record}, message}`: the envelope of the Projects group."""
     tail = _tail(message)
-    return Reply(status, (b'{"error":false,"data":{"', member.encode(), b'":', record, b"}", tail), tail)
+    return Reply(200, (b'{"error":false,"data":{"', member.encode(), b'":', record, b"}", tail), tail)
 
 
-def bare(record: bytes, status: int = 200) -> Reply:
+def bare(record: bytes) -> Reply:
     """The record itself, as in the Orders group."""
-    return Reply(status, (record,), "bare")
+    return Reply(200, (record,), "bare")
 
 
 def listed(call: Call, table: Table, query: Query, message: str, member: str) -> Reply:

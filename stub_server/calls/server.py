@@ -14,10 +14,9 @@ from weakref import WeakSet
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
-from ..delivery.advancing import Deliveries
+from ..delivery.courier import Courier
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..events.sender import Sender
 from ..kernel.problem import Limited
 from ..sandboxes.entry import Entry
 from ..sandboxes.sandboxes import Sandboxes
@@ -91,8 +90,8 @@ class Closing(Event):
 class Server:
     """One per application. `rate_limit` is a number of requests and of seconds.
 
-    `courier` sends deliveries that are due, `sender_abroad` what a page of another machine asks for; `explain` explains
-    refusals; `behaviour` has the settings that shape answers. Unless it `waits`, no answer is delayed.
+    `courier` sends deliveries that are due; `explain` explains refusals; `behaviour` has the settings that shape
+    answers. Unless it `waits`, no answer is delayed.
     """
 
     version: str
@@ -102,8 +101,7 @@ class Server:
     control: Document
     sandboxes: Sandboxes
     tokens: Tokens
-    courier: Deliveries
-    sender_abroad: Sender
+    courier: Courier
     explain: Explain
     loopback: bool
     behaviour: Mapping[str, Any]
@@ -119,11 +117,6 @@ class Server:
     """Called with every request that has been answered, and its warnings."""
     followers: set[Any] = field(default_factory=set)  # the readers of streams
     downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
-
-    @property
-    def sender(self) -> Sender:
-        """What posts deliveries."""
-        return self.courier.sender
 
     def is_used(self, entry: Entry) -> bool:
         """Whether a sandbox must stay in memory: a reader follows it, or it sends deliveries."""

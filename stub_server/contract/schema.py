@@ -71,6 +71,7 @@ class Schemas:
 
     def __init__(self, document: Json, formats: Formats) -> None:
         self._raw, self._formats = document.get("components", {}).get("schemas", {}), formats
+        self._components: dict[tuple[str, bool], Validator] = {}
 
     @cached_property
     def _translated(self) -> dict[str, Json]:
@@ -84,8 +85,11 @@ class Schemas:
         return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats)
 
     def component(self, name: str, *, request: bool = False) -> "Validator":
-        """A validator for a named component."""
-        return self.compile({"$ref": f"#/components/schemas/{name}"}, request=request)
+        """A validator for a named component, compiled once."""
+        if (name, request) not in self._components:
+            schema = {"$ref": f"#/components/schemas/{name}"}
+            self._components[name, request] = self.compile(schema, request=request)
+        return self._components[name, request]
 
     def record_check(self, name: str) -> Callable[[Any], None]:
         """A check of records against a named component, compiled for the first of them. It raises ContractViolation."""

@@ -4,97 +4,56 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Generator, Iterable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Generator
+from contextlib import suppress
 
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, advance, arrive, check_not_advancing, passing
 from ..engine.step import Cause
-from ..events.sender import Sender
-from ..kernel.slices import BackgroundWorker
 from ..kernel.timers import SENDING, Timer
+from .courier import Courier
 from .posting import claim_due, let_go_on
 
 TIMEOUT = 4.0  # seconds of one attempt
 log = logging.getLogger("stub_server")
 
 
-class Deliveries(Protocol):
-    """What makes the attempts of a server: its courier, or the recording that is replayed."""
-
-    sender: Sender
-    worker: BackgroundWorker
-
-    @property
-    def is_open(self) -> bool:
-        """Whether attempts are made."""
-
-    def start(self, sandboxes: Iterable[Sandbox]) -> None:
-        """Start to send what is due."""
-
-    async def stop(self, since: float | None = None) -> None:
-        """Stop sending."""
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a task that ends with the server."""
-
-    def ring(self, sandbox: Sandbox) -> None:
-        """Look soon at what is due in a sandbox."""
-
-    async def settle(self, sandbox: Sandbox, seconds: float) -> None:
-        """Wait for the attempts under way, at most so many seconds; others that were claimed are due again."""
-
-    async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
-        """Make a claimed attempt and record its outcome; returns whether one was made."""
-
-    def in_flight(self, sandbox: Sandbox) -> int:
-        """How many attempts of a sandbox are under way."""
-
-    async def ended(self) -> None:
-        """Wait until some attempt has ended. Raises TimeoutError where none will."""
-
-
-class Passed(NamedTuple):
-    """The jobs done on the way, and whether the clock has arrived."""
-
-    fired: list[Fired]
-    complete: bool
-
-
 async def pass_time(
-    deliveries: Deliveries,
+    courier: Courier,
     sandbox: Sandbox,
     to: int,
     cause: Cause,
     seconds: float,
     then: Callable[[], object] | None = None,
-) -> Passed:
+) -> tuple[list[Fired], bool]:
     """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
+
+    Returns the jobs done on the way, and whether the clock has arrived.
 
     The clock stops at the instant of each attempt until the attempt has been answered. After the seconds it goes on in
     the background, and other clock calls are rejected until it is complete. Raises Conflict.
     """
     check_not_advancing(sandbox)
     fired: list[Fired] = []
-    if not deliveries.is_open:
+    if not courier.is_open:
         fired += advance(sandbox, to, cause)
         if then is not None:
             then()
-        return Passed(fired, complete=True)
+        return fired, True
     sandbox.is_advancing = True
-    task = deliveries.spawn(_pass(deliveries, sandbox, to, cause, fired, then))
+    task = courier.spawn(_pass(courier, sandbox, to, cause, fired, then))
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
         task.result()
-        return Passed(fired, complete=True)
+        return fired, True
     task.add_done_callback(_log_defect)
-    return Passed(list(fired), complete=False)
+    return list(fired), False
 
 
 async def _pass(
-    deliveries: Deliveries,
+    courier: Courier,
     sandbox: Sandbox,
     to: int,
     cause: Cause,
@@ -102,15 +61,15 @@ async def _pass(
     then: Callable[[], object] | None,
 ) -> None:
     try:
-        await deliveries.settle(sandbox, TIMEOUT)
+        await courier.settle(sandbox, TIMEOUT)
         while not sandbox.is_gone:
             speaks = not is_silent(sandbox)
             let_go_on(sandbox)
             async with sandbox.turn:
-                await deliveries.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
+                await courier.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
             attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
             if attempt is not None and attempt <= to:
-                await _send(deliveries, sandbox, attempt, cause, fired)
+                await _send(courier, sandbox, attempt, cause, fired)
             elif job is None or job > to:
                 break
         if not sandbox.is_gone:
@@ -119,10 +78,10 @@ async def _pass(
                 then()
     finally:
         sandbox.is_advancing = False
-        deliveries.ring(sandbox)
+        courier.ring(sandbox)
 
 
-async def _send(deliveries: Deliveries, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
+async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
     """Stop the clock at an instant and make the attempts due there, those of one webhook in order."""
     if due > sandbox.clock.now:
         arrive(sandbox, due, cause)
@@ -133,11 +92,11 @@ async def _send(deliveries: Deliveries, sandbox: Sandbox, due: int, cause: Cause
             by_webhook.setdefault(webhook, []).append(timer)
             yield
 
-    await deliveries.worker.in_slices(claim())
+    await courier.worker.in_slices(claim())
 
     async def in_order(timers: list[Timer]) -> None:
         for timer in timers:
-            if await deliveries.deliver(sandbox, timer, TIMEOUT):
+            if await courier.deliver(sandbox, timer, TIMEOUT):
                 fired.append(Fired(timer.due, SENDING, timer.subject, ()))
 
     await asyncio.gather(*map(in_order, by_webhook.values()))
@@ -148,33 +107,31 @@ def _log_defect(task: asyncio.Task[None]) -> None:
         log.error("defect while the clock advances", exc_info=task.exception())
 
 
-async def drained(deliveries: Deliveries, sandbox: Sandbox, seconds: float) -> bool:
+async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
     """Wait until nothing is due in a sandbox, at most so many seconds. Returns whether that is so."""
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while not _is_drained(deliveries, sandbox):
-                await deliveries.ended()
-    except TimeoutError:
-        pass
-    return _is_drained(deliveries, sandbox)
+            while not _is_drained(courier, sandbox):
+                await courier.ended()
+    return _is_drained(courier, sandbox)
 
 
-def _is_drained(deliveries: Deliveries, sandbox: Sandbox) -> bool:
+def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     timers = sandbox.timers
-    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or deliveries.in_flight(sandbox)):
+    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or courier.in_flight(sandbox)):
         due = None if sandbox.is_gone or is_silent(sandbox) else timers.next_attempt()
         return due is None or due > sandbox.clock.read()
     return False
 
 
-def counts(deliveries: Deliveries, sandbox: Sandbox) -> dict[str, int]:
+def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
     timers, now = sandbox.timers, sandbox.clock.now
     due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
     if is_silent(sandbox):
         return {"due": 0, "in_flight": 0, "held": held + due}
-    return {"due": due, "in_flight": deliveries.in_flight(sandbox), "held": held}
+    return {"due": due, "in_flight": courier.in_flight(sandbox), "held": held}
 
 
 def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
@@ -188,7 +145,6 @@ def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
     return count
 
 
-def resume(deliveries: Deliveries, sandbox: Sandbox) -> None:
-    """Send what is kept back."""
+def resume(courier: Courier, sandbox: Sandbox) -> None:
     sandbox.timers.unhold()
-    deliveries.ring(sandbox)
+    courier.ring(sandbox)

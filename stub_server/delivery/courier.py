@@ -24,7 +24,7 @@ from ..events.sender import Sender
 from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
 from ..kernel.timers import Timer
-from .posting import Place, Places, Receiver, claim_due, claimed_attempt, let_go_on, record, send
+from .posting import Places, Receiver, claim_due, claimed_attempt, let_go_on, record, send
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
@@ -74,7 +74,6 @@ class Outbox:
         return self.took.get(webhook) == inf
 
     def remember(self, webhook: str, took: float) -> None:
-        """Remember the latest attempt to a webhook."""
         self.took.pop(webhook, None)
         self.took[webhook] = took
         if len(self.took) > MOST_KNOWN:
@@ -105,9 +104,9 @@ class Courier:
     It works on the event loop on which it was started; before `start` and after `stop` nothing is sent.
     """
 
-    def __init__(self, sender: Sender, abroad: Sender, worker: BackgroundWorker | None = None) -> None:
-        """`abroad` sends to addresses that pages of other machines have set; `worker` does long work."""
-        self.sender, self._abroad, self.worker = sender, abroad, worker or BackgroundWorker()
+    def __init__(self, sender: Sender, abroad: Sender) -> None:
+        """`abroad` sends to addresses that pages of other machines have set; the `worker` does long work."""
+        self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._outboxes: dict[int, Outbox] = {}  # by the identity of their sandbox
         self._places = Places()
@@ -116,7 +115,6 @@ class Courier:
 
     @property
     def is_open(self) -> bool:
-        """Whether it sends."""
         return self._loop is not None
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
@@ -222,7 +220,6 @@ class Courier:
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox, until: int) -> None:
-        """Do what is due, and look again."""
         try:
             await pass_on(sandbox, self.worker, until)
         finally:
@@ -277,15 +274,17 @@ class Courier:
             if attempt is None:
                 return False
             webhook = attempt.webhook.id
-            place = Place(id(sandbox), urlsplit(attempt.delivery.url).netloc.lower(), outbox.receiver(webhook))
-            async with outbox.ending(timer.merchant_id, webhook), self._places.at(place):
+            place = self._places.at(
+                id(sandbox), urlsplit(attempt.delivery.url).netloc.lower(), outbox.receiver(webhook)
+            )
+            async with outbox.ending(timer.merchant_id, webhook), place:
                 if sandbox.is_advancing != advancing:
                     sandbox.timers.release(timer)
                     return False
                 attempt = claimed_attempt(sandbox, timer)  # it may have waited for its place
                 if attempt is None:
                     return False
-                sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
+                sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
                 if sandbox.log.stored is not None:  # an event that was sent must not be undone
                     await sandbox.log.stored()
                 begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()

@@ -7,15 +7,14 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from ..domain.webhooks import valid_keys
 from ..engine.bounded import Bounded, Budget
 from ..engine.deliveries import INBOX
 from ..engine.sandbox import Sandbox
 from ..events.signing import Verdict, verify
+from ..kernel.record import object_in
 
 MOST_NAMES = 100
 MOST_MESSAGES = 1_000
@@ -103,7 +102,6 @@ class Inbox(Bounded[Message]):
         return message
 
     def set_answer(self, name: str, answer: Answer) -> None:
-        """Set what a name answers from now on."""
         self._box(name).answer = answer
 
     def _box(self, name: str) -> Box:
@@ -161,9 +159,5 @@ def _kept(headers: dict[str, str]) -> dict[str, str]:
 
 def _type_of(body: bytes) -> str | None:
     """The event type in a body, if there is one."""
-    try:
-        read: Any = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    found = read.get("type") if isinstance(read, dict) else None
+    found = object_in(body).get("type")
     return found[:100] if isinstance(found, str) else None

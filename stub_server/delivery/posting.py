@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from enum import Enum
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import orjson
@@ -25,7 +24,7 @@ from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
 
 IN_ALL = 128
-SLOW = NEW = 48  # of them for receivers that are known to be slow, and for those without an attempt so far
+UNPROVED = 48  # of them for receivers that are known to be slow, and as many for those without an attempt so far
 PER_HOST = 16
 
 # -- when an attempt may begin
@@ -37,35 +36,23 @@ class Receiver(Enum):
     PROVED, NEW, SLOW = "answers at once", "has had no attempt", "answers late or not at all"
 
 
-class Place(NamedTuple):
-    """What an attempt needs a place for. A sandbox gets at most half of all places, and half of those of each kind."""
-
-    sandbox: int
-    host: str
-    receiver: Receiver
-
-    def limits(self) -> Iterator[tuple[Hashable, int]]:
-        """What is limited, and to how many; first what only its own sandbox waits for."""
-        kind = {Receiver.PROVED: IN_ALL, Receiver.NEW: NEW, Receiver.SLOW: SLOW}[self.receiver]
-        yield (self.sandbox, self.receiver), kind // 2
-        yield self.sandbox, IN_ALL // 2
-        yield self.host, PER_HOST
-        yield self.receiver, kind
-        yield None, IN_ALL
-
-
 class Places:
-    """Limits how many attempts run at once: in all, of one sandbox and to one host."""
+    """Limits how many attempts run at once: in all, to one host, and to receivers of a kind.
+
+    A sandbox gets at most half of all places, and half of those of each kind.
+    """
 
     def __init__(self) -> None:
         # Weak: a limit that nobody has reached or waits for is forgotten.
         self._limits: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def at(self, place: Place) -> AsyncIterator[None]:
+    async def at(self, sandbox: int, host: str, receiver: Receiver) -> AsyncIterator[None]:
         """A place for one attempt, until the block ends. Of those who wait, the first is first."""
+        kind = IN_ALL if receiver is Receiver.PROVED else UNPROVED
+        own = ((sandbox, receiver), kind // 2), (sandbox, IN_ALL // 2)  # those that no other waits for come first
         async with AsyncExitStack() as stack:
-            for of, most in place.limits():
+            for of, most in (*own, (host, PER_HOST), (receiver, kind), (None, IN_ALL)):
                 await stack.enter_async_context(self._limits.setdefault(of, asyncio.Semaphore(most)))
             yield
 
@@ -149,7 +136,6 @@ def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOut
 
 
 def _draft(sandbox: Sandbox, timer: Timer, store: Store) -> Draft:
-    """The step that an attempt ends with."""
     draft = Draft(sandbox, store, Cause("delivery", timer.subject, SENDING))
     if sandbox.timers.is_set(timer):  # also in a sandbox that was rewound meanwhile
         draft.fired(timer)

@@ -6,6 +6,8 @@ bank can pay it.
 
 from datetime import date
 
+from stdnum import luhn
+
 from ..kernel.clock import DAY, SECOND
 from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 
@@ -41,19 +43,10 @@ def due_factor(due: int) -> int:
 
 
 def line(code: str) -> str:
-    """The 47 digits that a payer types for a barcode: three fields with a check digit each, then the rest."""
+    """The 47 digits that a payer types for a barcode: three fields, each with a digit of modulo 10, then the rest."""
     bank, check, rest, free = code[:4], code[4], code[5:19], code[19:]
     fields = (bank + free[:5], free[5:15], free[15:])
-    return "".join(field + str(modulo_10(field)) for field in fields) + check + rest
-
-
-def modulo_10(digits: str) -> int:
-    """The check digit of one field: from the right every other digit is doubled, and the digits of all are added."""
-    total = sum(_DOUBLED[int(digit)] if place % 2 == 0 else int(digit) for place, digit in enumerate(reversed(digits)))
-    return -total % 10
-
-
-_DOUBLED = tuple(sum(divmod(2 * digit, 10)) for digit in range(10))
+    return "".join(field + luhn.calc_check_digit(field) for field in fields) + check + rest
 
 
 def modulo_11(digits: str) -> int:

@@ -45,6 +45,17 @@ class AttemptOutcome(NamedTuple):
     simulated: str | None = None
 
 
+def error_of(status: int) -> str | None:
+    """Why an answer is no success, or None for one that is."""
+    if 200 <= status < 300:
+        return None
+    if status < 200:  # an upgrade nobody asked for: not an answer to what was sent
+        return "connection_failed"
+    if status < 400:
+        return "redirect"
+    return "http_4xx" if status < 500 else "http_5xx"
+
+
 def new_log(
     ident: str,
     subscriber: Subscriber,
@@ -93,7 +104,6 @@ def new_log(
 
 
 def shown_log(public: Body, hidden: Body) -> Body:
-    """One delivery as it is shown alone."""
     details = {name: hidden[name] for name in DETAILS}
     return public | details | {"request_body": hidden["request_body"].decode()}
 
@@ -203,5 +213,4 @@ def after_delivery(old: Body, before: str, after: str, outcome: AttemptOutcome, 
 
 
 def called_off(public: Body, now: str) -> Body:
-    """A delivery once it is canceled."""
     return public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}

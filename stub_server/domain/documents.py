@@ -23,8 +23,6 @@ _CPF = re.compile(r"[0-9]{11}")
 _CNPJ = re.compile(r"[0-9A-Z]{12}[0-9]{2}")
 _PASSPORT = re.compile(r"[0-9A-Z]{5,20}")
 _MASKED = re.compile(r"(?:[0-9A-Za-z][./-]?)+")
-_CNPJ_STEM = re.compile(r"[0-9A-Z]{12}")
-_CPF_STEM = re.compile(r"[0-9]{9}")
 
 # Longer texts are no documents, masked or not: a flood of large bodies cannot fill the cache with its keys.
 _LONGEST_CACHED = 40
@@ -96,8 +94,6 @@ def mask_document(document: str) -> str:
 
 def cpf_with_check_digits(nine: str) -> str:
     """Nine digits -> the CPF of eleven. Raises ValueError if no valid CPF begins with them (nine equal digits)."""
-    if not _CPF_STEM.fullmatch(nine):
-        raise ValueError("A CPF is made from nine digits.")
     first = _check_digit(nine, range(10, 1, -1))
     whole = nine + first + _check_digit(nine + first, range(11, 1, -1))
     if kind(whole) != "cpf":
@@ -107,8 +103,6 @@ def cpf_with_check_digits(nine: str) -> str:
 
 def cnpj_with_check_digits(twelve: str) -> str:
     """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError if none is valid."""
-    if not _CNPJ_STEM.fullmatch(twelve):
-        raise ValueError("A CNPJ is made from twelve digits or capital letters.")
     whole = twelve + cnpj.calc_check_digits(twelve)
     if kind(whole) != "cnpj":
         raise ValueError(f"No valid CNPJ begins with {twelve}.")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ..contract.formats import date_time_ms
@@ -50,7 +49,6 @@ MAGIC: dict[str, MagicOutcome] = {
 }
 
 
-@lru_cache(maxsize=1024)
 def magic_of(email: str) -> str | None:
     """The magic token in an e-mail's local part, if there is one."""
     local = email.rpartition("@")[0].lower()
@@ -245,7 +243,6 @@ def check_failure(code: str, method: str) -> None:
 
 
 def failure(code: str) -> dict[str, str]:
-    """The members of a failed payment's transaction."""
     return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code][0]}
 
 

@@ -146,13 +146,11 @@ def disputed(public: Body, hidden: Body, amount: int | None, reason: str | None,
 
 
 def check_disputed(public: Body) -> None:
-    """Raises Conflict for an order that is not disputed."""
     if public["status"] != "disputed":
         raise Conflict.at("status", f"The order is {public['status']}; only a disputed one has a dispute to resolve.")
 
 
 def disputed_cents(public: Body) -> int:
-    """How much of an order is disputed, in cents."""
     return cents(float(public["last_transaction"]["disputed_amount"]))
 
 

@@ -24,7 +24,6 @@ COUNTERS = ("plans_count", "orders_count", "total_revenue", "total_subscribers",
 
 
 def new_project(body: Body, defaults: Body, ident: str, creator: str, now: str) -> tuple[Body, Body]:
-    """A new project's public and hidden parts."""
     hidden = {name: body.get(name, {} if name in _MAPS else None) for name in WRITE_ONLY}
     shown = {name: value for name, value in body.items() if name not in hidden}
     public: Body = defaults | {

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from ..kernel.clock import DAY, HOUR
 from ..kernel.ids import luck
 from ..kernel.record import Body
-from .deliveries import GONE
+from .deliveries import GONE, error_of
 
 UNKNOWN = "invalid"
 RESERVED = ("example", "example.com", "example.net", "example.org", "test", UNKNOWN)
@@ -43,10 +43,7 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> str | None:
-        """What was wrong with it."""
-        if self.status is None:
-            return self.failure
-        return None if self.status == 200 else "http_5xx" if self.status >= 500 else "http_4xx"
+        return self.failure if self.status is None else error_of(self.status)
 
 
 def is_reserved(url: str) -> bool:

@@ -30,7 +30,6 @@ class OrderFold:
         return (self._since is None or at >= self._since) and (self._until is None or at < self._until)
 
     def add(self, row: Row) -> None:
-        """Count one order."""
         hidden = row.hidden
         plan = hidden["planId"]
         if self._covers(row.record.created):
@@ -48,7 +47,6 @@ class OrderFold:
                 self.plan_net[plan] -= amount
 
     def orders(self) -> Body:
-        """Counts by status."""
         return {"total": sum(self.states.values()), **{state: self.states[state] for state in self._lifecycle.states}}
 
     def revenue(self) -> Body:

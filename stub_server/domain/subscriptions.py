@@ -136,7 +136,6 @@ def _ends_with(public: Body, hidden: Body) -> Body:
 
 
 def awaiting(public: Body, hidden: Body, order_id: str, now: int) -> tuple[Body, Body]:
-    """The subscription once its renewal order exists."""
     return public | {"lastOrderId": order_id, "updatedAt": iso(now)}, hidden | {"renewal_order": order_id}
 
 
@@ -160,7 +159,6 @@ def ending(public: Body, hidden: Body, now: int) -> Body:
 
 
 def resumed(public: Body, hidden: Body, now: int) -> Body:
-    """The subscription once it is no longer to be canceled."""
     return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden)
 
 

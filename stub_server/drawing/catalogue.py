@@ -9,11 +9,6 @@ from ..kernel.record import Body
 from ..scenarios.files import Files
 
 
-class Street(NamedTuple):
-    name: str
-    cep: str  # all eight digits; in a superquadra those of block A
-
-
 class Place(NamedTuple):
     """One neighbourhood: everything an address, a phone and a CPF need to agree with each other."""
 
@@ -25,7 +20,7 @@ class Place(NamedTuple):
     cpf_region: int
     superquadra: bool
     apartments: float  # share of flats among homes
-    streets: list[Street]
+    streets: list[tuple[str, str]]  # name and the eight digits of its CEP; in a superquadra those of block A
 
 
 class Catalogue(NamedTuple):
@@ -51,9 +46,9 @@ def load_catalogue(files: Files) -> Catalogue:
 
 
 def _place(row: Body, state: Body) -> Place:
-    streets = [Street(*street) for street in row["streets"].items()]
     city, uf, ddd, bairro = (row[name] for name in ("city", "state", "ddd", "bairro"))
     apartments, superquadra = row.get("apartments", 1.0), "numbering" in row
+    streets = [*row["streets"].items()]
     return Place(city, uf, ddd, bairro, row["weight"], state["cpf_region"], superquadra, apartments, streets)
 
 

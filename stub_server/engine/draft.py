@@ -138,7 +138,7 @@ class Draft:
 
     def emit(self, types: tuple[str, ...], table: Table, record: Record, project: str | None, extras: Extras) -> None:
         """Raise events of these types about a record."""
-        if types:
+        if types and self.sandbox.raises_events:
             resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:

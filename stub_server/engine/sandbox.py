@@ -66,7 +66,8 @@ class Sandbox:
     `recorded_clock` is the clock's setting after the newest step, while a running clock shows a later instant. A reset
     restores `first_settings`.
 
-    While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined.
+    While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined, and
+    it `raises_events` only once somebody listens.
     Deliveries of the first `held_before` events are not sent. A step with something due before `alarm` (ms), when the
     courier looks next, calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that
     `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait;
@@ -99,6 +100,7 @@ class Sandbox:
     undone_at: int = 0
     held_before: int = 0
     declining: dict[str, str] = field(default_factory=dict)
+    raises_events: bool = True
     on_due: Callable[[Sandbox], None] | None = None
     alarm: int = SILENT
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)

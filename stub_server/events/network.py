@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
+from contextlib import aclosing
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import BoundedSemaphore
@@ -126,11 +127,9 @@ class _Stream(httpcore2.AsyncNetworkStream):
             await self._stream.write(buffer)
 
     async def aclose(self) -> None:
-        """Close the connection."""
         await self._stream.aclose()
 
     async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
-        """Encrypt the connection. Raises httpcore2.ConnectError."""
         return _Stream(await self._stream.start_tls(*args, **kwargs))
 
     def get_extra_info(self, info: str) -> Any:
@@ -217,46 +216,40 @@ async def post(
 
     Where only the head of the answer comes in time, the head is the answer.
     """
-    answer = None
+    response, received = None, b""
     try:
         async with asyncio.timeout(timeout) as limit:
             limits.add(limit)
             try:
-                async for answer in _answers(connections, delivery, headers):  # noqa: B007 - the newest one
-                    pass
+                response = await connections.handle_async_request(_request(delivery, headers))
+                async with aclosing(response):
+                    async for part in response.aiter_stream():
+                        received += part[: KEPT_BYTES - len(received)]
+                        if len(received) >= KEPT_BYTES:
+                            break
             finally:
                 limits.discard(limit)
     except (TimeoutError, httpcore2.TimeoutException):
-        if answer is None:
+        if response is None:
             raise Failed("timeout") from None
     except _FAILURES as error:
-        if answer is None:
+        if response is None:
             raise Failed(_kind(error)) from error
-    assert answer is not None  # the first one has the head
-    return answer
+    assert response is not None
+    text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
+    names = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+    return Answer(response.status, joined(names), text)
 
 
-async def _answers(connections: Pool, delivery: Delivery, headers: list[tuple[str, str]]) -> AsyncIterator[Answer]:
-    """Post; the answer when its head arrives, and again with each part of its body. Raises what httpcore2 raises."""
+def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Request:
+    """Raises Failed for an address without a host, httpx2.InvalidURL."""
     url = httpx2.URL(delivery.url)
     if not url.host or not (url.port is None or 0 < url.port < 65_536):
         raise Failed("dns")
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
     fields = [(name.encode(), value.encode()) for name, value in sent]
-    response = await connections.handle_async_request(
-        httpcore2.Request("POST", target, headers=fields, content=delivery.body)
-    )
-    received = b""
-    try:
-        yield _answer(response, received)
-        async for part in response.aiter_stream():
-            received += part[: KEPT_BYTES - len(received)]
-            yield _answer(response, received)
-            if len(received) >= KEPT_BYTES:
-                break
-    finally:
-        await response.aclose()
+    return httpcore2.Request("POST", target, headers=fields, content=delivery.body)
 
 
 def _kind(error: BaseException) -> str:
@@ -268,9 +261,3 @@ def _kind(error: BaseException) -> str:
             return "connection_refused"
         cause = cause.__cause__ or cause.__context__
     return "connection_failed"
-
-
-def _answer(response: httpcore2.Response, received: bytes) -> Answer:
-    text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-    return Answer(response.status, joined(headers), text)

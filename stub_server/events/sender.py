@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..domain.deliveries import AttemptOutcome
+from ..domain.deliveries import AttemptOutcome, error_of
 from ..kernel.clock import SECOND, wall_ms
 from .signing import signatures, signed_headers
 
@@ -119,17 +119,6 @@ class Sender:
             signature=signature,
             retry_after=_retry_after(answer.headers.get("retry-after"), now) if answer else None,
         )
-
-
-def error_of(status: int) -> str | None:
-    """Why an answer is no success, or None for one that is."""
-    if 200 <= status < 300:
-        return None
-    if status < 200:  # an upgrade nobody asked for: not an answer to what was sent
-        return "connection_failed"
-    if status < 400:
-        return "redirect"
-    return "http_4xx" if status < 500 else "http_5xx"
 
 
 def joined(headers: list[tuple[str, str]]) -> dict[str, str]:

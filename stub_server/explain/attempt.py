@@ -62,13 +62,11 @@ class Attempt(NamedTuple):
         return self.asking({f"header.{name.title()}": why}, headers={**self.question.headers, name: value})
 
     def with_body(self, body: Any, why: Mapping[str, str]) -> Attempt:
-        """With another body, which is JSON."""
         headers = {"content-type": JSON, **self.question.headers}
         why = {"header.Content-Type": "Bodies are JSON, in UTF-8.", **why}
         return self.asking(why, body=orjson.dumps(body), headers=headers)
 
     def with_member(self, path: Sequence[str], value: Any, why: str) -> Attempt:
-        """With another value of one member of the body."""
         body = self.body
         whole = node = dict(body) if isinstance(body, dict) else {}
         for step in path[:-1]:
@@ -79,7 +77,6 @@ class Attempt(NamedTuple):
         return self.with_body(whole, {f"body.{'.'.join(path)}": why})
 
     def without_members(self, names: Sequence[str], why: str) -> Attempt:
-        """Without some members of the body."""
         body = {name: value for name, value in self.body.items() if name not in names}
         return self.with_body(body, {f"body.{name}": why for name in names})
 
@@ -163,12 +160,10 @@ class Situation:
 
     @property
     def store(self) -> Store:
-        """The merchant's records."""
         return self.copy.store_of(self.merchant_id)
 
     @property
     def now(self) -> str:
-        """The time of the sandbox, as a date-time."""
         return iso(self.copy.clock.now)
 
     def __post_init__(self) -> None:
@@ -178,7 +173,6 @@ class Situation:
 
     @property
     def operation(self) -> Operation:
-        """The operation that refused."""
         method = self.attempt.question.method
         return self.operations["GET" if method == "HEAD" else method]
 

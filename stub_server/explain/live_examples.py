@@ -66,7 +66,6 @@ class _Filling:
 
     @property
     def store(self) -> Store:
-        """The records."""
         return self.copy.store
 
     # -- one operation

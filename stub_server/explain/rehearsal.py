@@ -35,7 +35,6 @@ class Answer(NamedTuple):
 
     @property
     def is_success(self) -> bool:
-        """Whether the request was accepted."""
         return 200 <= self.status < 300
 
 
@@ -100,4 +99,4 @@ class Rehearsal:
 def silent(server: Server) -> Server:
     """The same server, from which nothing is sent."""
     mute = Sender(server.version, local=False, answer=unanswered)
-    return dataclasses.replace(server, courier=Courier(mute, mute), sender_abroad=mute)
+    return dataclasses.replace(server, courier=Courier(mute, mute))

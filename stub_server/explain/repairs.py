@@ -109,16 +109,11 @@ def _with_parameters(s: Situation) -> Attempt:
     required = [parameter.name for parameter in known if parameter.required]
     whole = {"type": "object", "properties": schemas, "required": required, "additionalProperties": not is_closed}
     sent = parse_qsl(asked.query, keep_blank_values=True, errors="replace")
-    made = s.mender.mend(whole, {name: _read(schemas.get(name, {}), text) for name, text in sent}, s.now)
+    made = s.mender.mend(whole, {name: (cast_of(schemas.get(name, {})) or str)(text) for name, text in sent}, s.now)
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in made.items()}
     refused = {d["field"].lower() for d in details if d["in"] == "header"}
     headers = {name: value for name, value in asked.headers.items() if name not in refused}
     return s.attempt.asking({}, query=urlencode(texts, safe=":,", quote_via=quote), headers=headers)
-
-
-def _read(schema: Mapping[str, Any], text: str) -> Any:
-    cast = cast_of(schema)
-    return text if cast is None else cast(text)
 
 
 def guessed(raw: bytes) -> Any | None:
@@ -319,7 +314,6 @@ def kept_members(s: Situation) -> Iterator[Attempt]:
 
 
 def payable_order(s: Situation) -> Iterator[Attempt]:
-    """A payment without what does not fit the order."""
     if s.field in ("amount", "paid_at"):
         yield s.attempt.without_members([s.field], "Without it the payment fits the order.")
     if s.target is not None and can_be_late(s.target.public, s.copy.clock.now):
@@ -327,19 +321,16 @@ def payable_order(s: Situation) -> Iterator[Attempt]:
 
 
 def smaller_refund(s: Situation) -> Iterator[Attempt]:
-    """What is left is refunded."""
     yield s.attempt.without_members(["amount"], "Without an amount all that is left is refunded.")
 
 
 def failure_of_method(s: Situation) -> Iterator[Attempt]:
-    """A failure that payments of the order's method can have."""
     if s.target is not None:
         code = DEFAULT_FAILURE[s.target.public["paymentMethod"]]
         yield s.attempt.with_member(["code"], code, "Payments of this method fail with it.")
 
 
 def total_of_items(s: Situation) -> Iterator[Attempt]:
-    """The total that the items add up to."""
     total = items_cents(s.attempt.member("items")) / 100
     yield s.attempt.with_member(["totalAmount"], total, "The items add up to this.")
 
@@ -366,7 +357,6 @@ def agreeing_type(s: Situation) -> Iterator[Attempt]:
 
 
 def later_expiry(s: Situation) -> Iterator[Attempt]:
-    """An API key is switched on with an end that is still to come."""
     until = iso(s.copy.clock.now + _YEAR)
     yield s.attempt.with_member(["expires_at"], until, "The key has expired. An active key needs a later expiry.")
 

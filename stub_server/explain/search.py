@@ -95,5 +95,4 @@ def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecy
 
 
 def _is_day(word: str, moment: str) -> bool:
-    """Whether a text names the day of a date-time."""
     return len(word) >= 10 and moment.lower().startswith(word[:10])

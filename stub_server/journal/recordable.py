@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote
 
-import orjson
-
 from ..calls.call import Caller
 from ..contract.secrets import LEFT_OUT
 from ..engine.history import not_stored
@@ -15,7 +13,7 @@ from ..engine.journal import LONGEST, Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState
-from ..kernel.record import Body
+from ..kernel.record import Body, object_in
 from .entries import plain
 
 _REPLACING = ("resetSandbox", "importSandbox")
@@ -40,16 +38,16 @@ class Asked(NamedTuple):
 
     def sent(self) -> Body:
         """The body; empty where it is no object."""
-        return _object(self.body)
+        return object_in(self.body)
 
     def answered(self, member: str) -> Body:
         """A member of the answer; empty where it is no object."""
-        found = _object(self.answer).get(member)
+        found = object_in(self.answer).get(member)
         return found if isinstance(found, dict) else {}
 
     def names_what(self) -> bool:
         """Whether a refusal names what of the request is wrong."""
-        return bool(_object(self.answer).get("details"))
+        return bool(object_in(self.answer).get("details"))
 
 
 def recording_start(requests: Iterable[Asked]) -> int:
@@ -76,14 +74,6 @@ def _goes_beyond(request: Asked, snapshots: set[str], idents: set[str]) -> bool:
         return request.named() not in snapshots
     to_request = request.sent().get("to_request") if request.operation == "rewindSandbox" else None
     return to_request is not None and to_request not in idents
-
-
-def _object(text: bytes) -> Body:
-    try:
-        found = orjson.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 class Chosen(NamedTuple):

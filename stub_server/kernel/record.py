@@ -3,6 +3,8 @@
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import orjson
+
 Body = dict[str, Any]
 
 
@@ -81,6 +83,15 @@ NO_EXTRAS = Extras()
 def moved_from(previous: str | None, *names: str) -> Extras:
     """Extras of a move: the hidden members `names`, then `previous_status`."""
     return Extras(names, (("previous_status", previous),))
+
+
+def object_in(text: bytes) -> Body:
+    """The JSON object that a text is; empty where it is something else."""
+    try:
+        found = orjson.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def has_more_values(value: Any, most: int) -> bool:

@@ -9,7 +9,6 @@ from ..kernel.record import Body
 
 
 def get_analytics(call: Call, query: Body) -> Reply:
-    """200 with the query echoed, date-times in UTC, and no metrics; 403 for a key restricted to other projects."""
     project_id = query["projectId"].lower() if "projectId" in query else None
     if project_id is not None:
         call.allow_project(project_id)

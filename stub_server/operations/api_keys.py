@@ -12,7 +12,6 @@ WARNING = "Store the private key now: it is shown this once and never again."
 
 
 def get_api_info(call: Call) -> Reply:
-    """200 with ApiInfo."""
     document = call.server.document
     documented = sum(o.is_documented for o in document.operations.values())
     rate = call.server.rate_limit
@@ -33,7 +32,7 @@ def get_api_info(call: Call) -> Reply:
 
 
 def list_available_scopes(call: Call) -> Reply:
-    """200 with the scope catalogue: which operations each scope opens is read from the contract."""
+    """The catalogue of scopes; which operations each scope opens is read from the contract."""
     document = call.server.document
     scopes = [
         {**scope, "operations": [o.id for o in document.operations.values() if scope["name"] in o.scopes]}
@@ -43,7 +42,7 @@ def list_available_scopes(call: Call) -> Reply:
 
 
 def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
-    """200 with what a checkout page may see; the same 404 for a key that is unknown, inactive or expired."""
+    """What a checkout page may see; the same 404 for a key that is unknown, inactive or expired."""
     for store in call.sandbox.stores.values():
         ident = store.api_keys.holder("public_key", public_key)
         if ident is None:
@@ -69,12 +68,10 @@ def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
 
 
 def list_api_keys(call: Call, query: Body) -> Reply:
-    """200 with a page of keys, private halves left out."""
     return list_reply(call, call.store.api_keys, query, "API keys retrieved.", "api_keys")
 
 
 def create_api_key(call: Call, body: Body) -> Reply:
-    """201 with the key and its private key, which no other response shows."""
     rules.check_escalation(call.who.may, body["scopes"])
     projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
     call.warn(*rules.warnings(body, call.now))
@@ -91,12 +88,10 @@ def create_api_key(call: Call, body: Body) -> Reply:
     if sandboxes.find(call.sandbox.name) is call.sandbox:  # a copy in which a request is tried leaves no trace
         sandboxes.add_keys(call.sandbox.name, (hidden["digest"], public_key))
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
-    answer.status = 201
-    return answer.located(f"{call.prefix}/api-keys/{ident}")
+    return answer.created(call, f"/api-keys/{ident}")
 
 
 def update_api_key(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the key as it is now; 409 for an unknown project."""
     table = call.store.api_keys
     row = call.open(table, ident, "API key")
     rules.check_update(call.who.may, row, body, call.now)
@@ -110,7 +105,6 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_api_key(call: Call, ident: str) -> Reply:
-    """200; the key stops working at once."""
     table = call.store.api_keys
     row = call.open(table, ident, "API key")
     before = rules.state(row.public, call.now)

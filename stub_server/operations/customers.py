@@ -11,30 +11,26 @@ from ..store.memory import restriction
 
 
 def list_customers(call: Call, query: Body) -> Reply:
-    """200 with a page of customers."""
     return list_reply(call, call.store.customers, query, "Customers retrieved.", "customers")
 
 
 def create_customer(call: Call, body: Body) -> Reply:
-    """201 with the customer; 409 when the document is taken or contradicts its type."""
     public = rules.new_customer(body, call.defaults("Customer"), call.now_text)
     ident = public["id"] = call.draft.ids.uuid()
     projects = call.who.projects
     hidden = None if projects is None else {"made_by": restriction(projects)}
     record = resources.add(call.draft, "customers", public, hidden)
     call.warn(*warnings_for(public["phones"], public["address"]))
-    answer = reply.enveloped("Customer created.", "customer", record.public, 201)
-    return answer.located(f"{call.prefix}/v2/customers/{ident}")
+    return reply.enveloped("Customer created.", "customer", record.public).created(call, f"/v2/customers/{ident}")
 
 
 def get_customer(call: Call, ident: str) -> Reply:
-    """200 with the customer."""
     record = _found(call, ident)
     return reply.enveloped("Customer retrieved.", "customer", record.public)
 
 
 def update_customer(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the customer as it is now; absent fields stay, maps are replaced whole."""
+    """Absent fields stay, maps are replaced whole."""
     row = call.store.customers.parse(_found(call, ident))
     public = rules.changed_customer(row.public, body, call.now_text)
     record = resources.change(call.draft, call.store.customers, row, public)

@@ -14,22 +14,18 @@ SIMULATED = b"x-sandbox-simulated"
 
 
 def list_orders(call: Call, query: Body) -> Reply:
-    """200 with a page of orders."""
     return list_reply(call, call.store.orders, query, "Orders retrieved.", "orders")
 
 
 def create_order(call: Call, body: Body) -> Reply:
-    """201 with the order, to be paid by the method in the body."""
     return _create(call, body, body["paymentMethod"])
 
 
 def create_pix_order(call: Call, body: Body) -> Reply:
-    """201 with the order and its PIX code."""
     return _create(call, body, "pix")
 
 
 def get_order(call: Call, ident: str) -> Reply:
-    """200 with the order."""
     return reply.bare(call.find_allowed(call.store.orders, ident, "order").public)
 
 
@@ -54,7 +50,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
         call.warn(*odd)
     customer_id = known or _customer(call, customer, project_id)
     record = billing.buy(draft, body, customer, customer_id, method, copy_only=copy_only)
-    answer = reply.bare(record.public, 201).located(f"{call.prefix}/v2/orders/{record.id}")
+    answer = reply.bare(record.public).created(call, f"/v2/orders/{record.id}")
     behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
     simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"
     if simulated is not None:

@@ -9,30 +9,26 @@ from ..kernel.record import Body, Row
 
 
 def list_plans(call: Call, query: Body) -> Reply:
-    """200 with a page of plans."""
     return list_reply(call, call.store.plans, query, "Plans retrieved.", "plans")
 
 
 def create_plan(call: Call, body: Body) -> Reply:
-    """201 with the plan; 409 for an unknown or archived project, or a name that is taken."""
     store = call.store
     public = rules.new_plan(body, call.defaults("Plan"), call.now_text)
     call.warn(*rules.plan_warnings(body))
     rules.check_open(call.project_named(public["projectId"]), "projectId")
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add(call.draft, "plans", public)
-    answer = reply.enveloped("Plan created.", "plan", call.store.shown(store.plans, record), 201)
-    return answer.located(f"{call.prefix}/v2/plans/{ident}")
+    shown = store.shown(store.plans, record)
+    return reply.enveloped("Plan created.", "plan", shown).created(call, f"/v2/plans/{ident}")
 
 
 def get_plan(call: Call, ident: str) -> Reply:
-    """200 with the plan and its present number of subscribers."""
     table = call.store.plans
     return reply.enveloped("Plan retrieved.", "plan", call.store.shown(table, call.find_allowed(table, ident, "plan")))
 
 
 def update_plan(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the plan as it is now; 409 if the rhythm would change for running subscriptions."""
     store = call.store
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
@@ -42,7 +38,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_plan(call: Call, ident: str) -> Reply:
-    """200; 409 with running subscriptions or pending orders. Products lose its id without an event."""
+    """Products lose its id without an event."""
     store = call.store
     row = _changeable(call, ident)
     running = store.running("planId", ident)

@@ -11,7 +11,6 @@ from ..kernel.record import Body
 
 
 def list_products(call: Call, query: Body) -> Reply:
-    """200 with a page of products."""
     table, message, member = call.store.products, "Products retrieved.", "products"
     if "planId" not in query:
         return list_reply(call, table, query, message, member)
@@ -26,25 +25,21 @@ def list_products(call: Call, query: Body) -> Reply:
 
 
 def create_product(call: Call, body: Body) -> Reply:
-    """201 with the product; 409 for an unknown or archived project, an unknown plan, or a SKU that is taken."""
     public = rules.new_product(body, call.defaults("Product"), call.now_text)
     project = call.project_named(public["projectId"])
     public["planIds"] = _plans(call, public)
     rules.check_open(project, "projectId")
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add(call.draft, "products", public)
-    answer = reply.enveloped("Product created.", "product", record.public, 201)
-    return answer.located(f"{call.prefix}/v2/products/{ident}")
+    return reply.enveloped("Product created.", "product", record.public).created(call, f"/v2/products/{ident}")
 
 
 def get_product(call: Call, ident: str) -> Reply:
-    """200 with the product."""
     record = call.find_allowed(call.store.products, ident, "product")
     return reply.enveloped("Product retrieved.", "product", record.public)
 
 
 def update_product(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the product as it is now; 409 for an unknown plan, and when the SKU is taken."""
     row = call.open_allowed(call.store.products, ident, "product")
     public = rules.changed_product(row.public, body, call.now_text)
     if "planIds" in body:
@@ -55,7 +50,6 @@ def update_product(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_product(call: Call, ident: str) -> Reply:
-    """200; no other record refers to a product."""
     row = call.open_allowed(call.store.products, ident, "product")
     rules.check_open(call.project_named(row.public["projectId"]), "projectId")
     call.draft.emit_change(call.store.products, row.record, "deleted", row.public["projectId"])

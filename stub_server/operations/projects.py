@@ -23,32 +23,28 @@ FEW = 500  # orders that are added up in one go; more wait for their turn among 
 
 
 def list_projects(call: Call, query: Body) -> Reply:
-    """200 with a page of projects; a restricted key sees its own."""
     table = call.store.projects
     return reply.nested_list(call, table, query_of(call, table, query), "Projects retrieved.", "projects")
 
 
 def create_project(call: Call, body: Body) -> Reply:
-    """201 with the project."""
     if call.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
     ident = call.draft.ids.uuid()
     public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
     record = resources.add_project(call.draft, public, hidden)
-    answer = reply.nested("Project created.", "project", call.store.shown(call.store.projects, record), 201)
-    return answer.located(f"{call.prefix}/v2/projects/{ident}")
+    return _reply(call, record, "Project created.").created(call, f"/v2/projects/{ident}")
 
 
 def get_project(call: Call, ident: str) -> Reply:
-    """200 with the project."""
     record = call.find(call.store.projects, ident, "project")
     call.allow_project(ident)
-    return reply.nested("Project retrieved.", "project", call.store.shown(call.store.projects, record))
+    return _reply(call, record, "Project retrieved.")
 
 
 def update_project(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the project as it is now; a status in the body takes the same moves as the actions."""
+    """A status in the body takes the same moves as the actions."""
     row = _open(call, ident)
     public, hidden, moved = rules.changed_project(row, body, call.lifecycle("Project"))
     table, before = call.store.projects, row.public["status"]
@@ -64,7 +60,6 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_project(call: Call, ident: str) -> Reply:
-    """200; its plans and products are deleted too."""
     row = _open(call, ident)
     store = call.store
     sets = call.lifecycle("Order").sets
@@ -80,27 +75,24 @@ def delete_project(call: Call, ident: str) -> Reply:
 
 
 def update_project_status(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the project in its new state."""
     return _move(call, ident, body["status"], body)
 
 
 def activate_project(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the active project."""
     return _move(call, ident, "active", body)
 
 
 def suspend_project(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the suspended project: it takes no orders, open ones stay payable, its subscriptions are paused."""
+    """It takes no orders, open ones stay payable, and its subscriptions are paused."""
     return _move(call, ident, "suspended", body)
 
 
 def archive_project(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the archived project: pending orders are canceled, subscriptions end with their paid period."""
+    """Its pending orders are canceled, and its subscriptions end with their paid periods."""
     return _move(call, ident, "archived", body)
 
 
 async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
-    """200 with the figures of the project, for all time or from `from` to `to`."""
     record = call.find(call.store.projects, ident, "project")
     call.allow_project(ident)
     store = call.store

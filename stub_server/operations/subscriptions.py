@@ -12,7 +12,6 @@ _HANDLED = ("orderId", "next_billing_since", "next_billing_until")
 
 
 def list_subscriptions(call: Call, query: Body) -> Reply:
-    """200 with a page of subscriptions."""
     table = call.store.subscriptions
     found = query_of(call, table, query, handled=_HANDLED)
     since, until = query.get("next_billing_since"), query.get("next_billing_until")

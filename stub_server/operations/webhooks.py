@@ -21,7 +21,7 @@ DAY_SECONDS = 86_400
 
 
 def list_webhooks(call: Call, query: Body) -> Reply:
-    """200 with a page of webhooks; `event` keeps those that listen to that type."""
+    """`event` keeps those that listen to that type."""
     table = call.store.webhooks
     wanted = query_of(call, table, query, handled=("event",))
     if "event" in query:
@@ -30,7 +30,6 @@ def list_webhooks(call: Call, query: Body) -> Reply:
 
 
 def create_webhook(call: Call, body: Body) -> Reply:
-    """201 with the signing key, this once."""
     table = call.store.webhooks
     ident, key = call.draft.ids.uuid(), new_key(call.draft.ids.secret_bytes())
     public, hidden = rules.new_webhook(body, call.defaults("Webhook"), ident, key, call.now_text)
@@ -40,12 +39,10 @@ def create_webhook(call: Call, body: Body) -> Reply:
         hidden[rules.ABROAD] = True
     resources.add_webhook(call.draft, public, hidden)
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
-    answer.status = 201
-    return answer.located(f"{call.prefix}/v2/webhooks/{ident}")
+    return answer.created(call, f"/v2/webhooks/{ident}")
 
 
 def list_webhook_events(call: Call) -> Reply:
-    """200 with the event catalogue, as the contract has it."""
     events = [
         {
             "type": name,
@@ -61,14 +58,12 @@ def list_webhook_events(call: Call) -> Reply:
 
 
 def get_webhook(call: Call, ident: str) -> Reply:
-    """200 with the webhook, never with its key."""
     row = _open(call, ident)
     return reply.enveloped("Webhook retrieved.", "webhook", row.record.public)
 
 
 def update_webhook(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the webhook as it is now; switching it off calls off its open deliveries."""
-    table = call.store.webhooks
+    """Switching it off calls off its open deliveries."""
     row = _open(call, ident)
     public = rules.changed_webhook(row.public, body, call.now_text)
     if "projectId" in body:
@@ -76,23 +71,23 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     hidden = row.hidden
     if public["url"] != row.public["url"] and call.head.is_foreign != hidden.get(rules.ABROAD, False):
         hidden = hidden | {rules.ABROAD: call.head.is_foreign}
-    if row.equals(public, hidden):
-        return reply.enveloped("Webhook updated.", "webhook", row.record.public)
-    record = call.draft.update(table, row, public, hidden)
-    if not public["is_active"]:
-        call.draft.at(call.now, "webhook.call_off", ident)
+    record = row.record
+    if not row.equals(public, hidden):
+        record = call.draft.update(call.store.webhooks, row, public, hidden)
+        if not public["is_active"]:
+            call.draft.at(call.now, "webhook.call_off", ident)
     return reply.enveloped("Webhook updated.", "webhook", record.public)
 
 
 def delete_webhook(call: Call, ident: str) -> Reply:
-    """200; open deliveries are called off, the history stays."""
+    """Its open deliveries are called off, the history stays."""
     call.draft.drop(call.store.webhooks, _open(call, ident))
     call.draft.at(call.now, "webhook.call_off", ident)
     return reply.message("Webhook deleted.")
 
 
 def regenerate_webhook_signing_key(call: Call, ident: str, body: Body | None = None) -> Reply:
-    """200 with the new key, this once; the old one signs as well until its grace ends."""
+    """The old key signs as well until its grace ends."""
     row = _open(call, ident)
     grace = (body or {}).get("grace_period_seconds", DAY_SECONDS)
     key = new_key(call.draft.ids.secret_bytes())
@@ -107,7 +102,7 @@ def regenerate_webhook_signing_key(call: Call, ident: str, body: Body | None = N
 
 
 async def send_test_webhook(call: Call, ident: str, body: Body | None = None) -> Reply:
-    """200 with the delivery after its one attempt, whatever came of it."""
+    """Answers after the one attempt, whatever came of it."""
     webhook = _open(call, ident)
     event_type = (body or {}).get("event_type", TEST)
     subscriber, draft = rules.subscriber_of(webhook.record.public), call.draft
@@ -122,24 +117,21 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
 
 
 def list_logs_for_webhook(call: Call, ident: str, query: Body) -> Reply:
-    """200 with a page of the deliveries to one webhook."""
     _open(call, ident)
     return list_reply(call, call.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs")
 
 
 def list_webhook_logs(call: Call, query: Body) -> Reply:
-    """200 with a page of deliveries, those to deleted webhooks included."""
     return list_reply(call, call.store.webhook_logs, query, "Deliveries retrieved.", "logs")
 
 
 def get_webhook_log(call: Call, ident: str) -> Reply:
-    """200 with the delivery: the bytes that are signed, both sides' headers, every attempt."""
     row = _open_log(call, ident)
     return reply.message("Delivery retrieved.", log=deliveries.shown_log(row.public, row.hidden))
 
 
 async def retry_webhook(call: Call, ident: str) -> Reply:
-    """200 with the delivery after one more attempt, of the same bytes under the same event id."""
+    """One more attempt, of the same bytes under the same event id."""
     log = _open_log(call, ident)
     webhook = call.store.webhooks.open(log.public["webhookId"])
     if webhook is not None:
@@ -160,7 +152,8 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     outcome = simulated(call.sandbox, webhook, log, begun)
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
-        sender = call.server.sender_abroad if call.head.is_foreign else call.server.sender
+        courier = call.server.courier
+        sender = courier.abroad if call.head.is_foreign else courier.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     await caught_up(call.sandbox, call.server.sandboxes.worker)

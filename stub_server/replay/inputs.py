@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from random import Random
-from typing import Any
 
 import orjson
 
 from ..calls.credentials import Tokens
 from ..contract.source import nodes
+from ..delivery.courier import Courier
 from ..delivery.posting import claimed_attempt
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..engine.attempts import attempt_for
@@ -22,7 +22,6 @@ from ..events.sender import Delivery, Limits, Sender, unanswered
 from ..files.recording import step_for
 from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.record import Body
-from ..kernel.slices import BackgroundWorker
 from ..kernel.timers import SENDING, Timer
 from ..seeding.keys import pair_of
 from ..version import __version__
@@ -117,20 +116,21 @@ class Diverged(Exception):
     """The next step of the recording does not fit the state of the sandbox."""
 
 
-class RecordedDeliveries:
-    """The `Deliveries` of a replay: steps of attempts by number, and outcomes of those that a request made.
+class RecordedDeliveries(Courier):
+    """The courier of a replay: steps of attempts by number, and outcomes of those that a request made.
 
-    An attempt is made by taking the step of the recording when its turn comes.
+    An attempt is made by taking the step of the recording when its turn comes. It is never started: nothing is sent
+    beside requests.
     """
 
     is_open = True
 
     def __init__(self, steps: Iterable[Body], timepiece: Timepiece, sandbox: Callable[[], Sandbox]) -> None:
-        self.sender, self.worker = Sender(__version__, local=False, answer=self._answer), BackgroundWorker()
+        sender = Sender(__version__, local=False, answer=self._answer)
+        super().__init__(sender, sender)
         self._timepiece, self._sandbox = timepiece, sandbox
         self._request = ""  # the id of the request that is being served
         self._fired: set[tuple[str, str]] = set()  # attempts that its answer names, by instant and delivery
-        self._tasks: set[asyncio.Task[None]] = set()
         self._steps: dict[int, Body] = {}
         self._answers: dict[str, Body] = {}
         for step in steps:
@@ -165,22 +165,6 @@ class RecordedDeliveries:
                 timers.hold(timer)
 
     # -- as the courier of the server
-
-    def start(self, sandboxes: Iterable[Sandbox]) -> None:
-        """Nothing is sent beside requests."""
-
-    async def stop(self, since: float | None = None) -> None:
-        """Nothing is sent."""
-
-    def ring(self, sandbox: Sandbox) -> None:
-        """Nothing is sent before its turn."""
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a task."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def settle(self, sandbox: Sandbox, seconds: float) -> None:
         """Take the attempts that were under way; all others are due again."""

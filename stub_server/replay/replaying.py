@@ -119,7 +119,6 @@ class Session:
         server = dataclasses.replace(
             self._app.server,
             courier=self._deliveries,
-            sender_abroad=self._deliveries.sender,
             rate_limit=None if rate is None else tuple(rate),
             waits=False,
         )

@@ -1,4 +1,7 @@
-"""Reads scenarios and catalogue tables, checks them against their schema, and tells file and key of an error."""
+"""Reads scenarios and catalogue tables, checks them against their schema, and names file and key of an error.
+
+Members that a request could have are checked against the contract's request schemas.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..contract.formats import NO_FORMATS
-from ..contract.schema import Schemas, Validator
+from ..contract.schema import Schemas
 from ..contract.source import ContractError, parse
 from ..kernel.record import Body
 
@@ -32,11 +35,9 @@ class Node:
     key: str = ""
 
     def fail(self, reason: str) -> ScenarioError:
-        """An error about this value."""
         return ScenarioError(f"{self.file}: {self.key or '(root)'}: {reason}")
 
     def __getitem__(self, step: Any) -> Node:
-        """A member of a map or an item of a list."""
         key = f"{self.key}[{step}]" if isinstance(step, int) else f"{self.key}.{step}" if self.key else str(step)
         return Node(self.value[step], self.file, key)
 
@@ -45,12 +46,12 @@ class Node:
         value = self.value.get(name)
         return default if value is None else value
 
-    def items(self) -> Iterator[Node]:
-        """The items of a list; null counts as empty."""
-        return (self[number] for number in range(len(self.value or ())))
+    def each(self, name: str) -> Iterator[Node]:
+        """The items of a member that is a list; none if it is absent or something else."""
+        value = self.value.get(name)
+        return (self[name][number] for number in range(len(value) if isinstance(value, list) else 0))
 
     def without(self, *names: str) -> Body:
-        """A map's other members."""
         return {name: value for name, value in self.value.items() if name not in names}
 
 
@@ -61,7 +62,6 @@ class Files:
         self.folder = fixtures
         self._document = parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml")
         self._schemas = Schemas(self._document, NO_FORMATS)
-        self._compiled: dict[str, Validator] = {}
 
     def read(self, path: Path, shape: str) -> Node:
         """The data of a file, checked against the schema named `shape`. Raises ScenarioError."""
@@ -82,10 +82,7 @@ class Files:
 
     def check(self, node: Node, shape: str) -> None:
         """Check a value against the schema named `shape`. Raises ScenarioError."""
-        validator = self._compiled.get(shape)
-        if validator is None:
-            validator = self._compiled[shape] = self._schemas.component(shape, request=True)
-        error = validator.first_error(node.value)
+        error = self._schemas.component(shape, request=True).first_error(node.value)
         if error is not None:
             place = node
             for step in error.instance_path:
@@ -113,3 +110,27 @@ class Files:
             wanted = "" if rule["pattern"] == r"\S" else f" that fits {rule['pattern']}"
             return f"must be a text{wanted}, not {value!r}"
         return str(error.message)
+
+
+def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
+    """Check a body from a node against a schema of the contract's requests. Raises ScenarioError."""
+    for found in schemas.component(name, request=True).iter_errors(body):
+        error = _nearest(found)
+        where = ".".join(str(step) for step in error.instance_path)
+        raise node.fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
+
+
+def _nearest(error: Any) -> Any:
+    """Of a choice that nothing fits, the violation that is nearest to a member; any other as it is."""
+    choices = [each for branch in getattr(error.kind, "context", ()) for each in branch]
+    return max(choices, key=lambda each: len(each.instance_path)) if choices else error
+
+
+def expand(value: Any) -> Any:
+    """The value with every `{repeat: text, length: n}` written out to exactly n characters."""
+    if isinstance(value, dict):
+        if value.keys() == {"repeat", "length"} and isinstance(value["repeat"], str) and value["repeat"]:
+            text, length = value["repeat"], int(value["length"])
+            return (text * (length // len(text) + 1))[:length]
+        return {name: expand(member) for name, member in value.items()}
+    return [expand(item) for item in value] if isinstance(value, list) else value

@@ -84,13 +84,6 @@ class Buyers:
                 self.script.add(min(since, self.script.end), self.script.step, self._renumber, buyer)
         return buyer
 
-    def sign_up(self, rng: Random) -> Buyer | None:
-        """Create a customer who will buy later, if anybody is left."""
-        draft = self.script.draft()
-        buyer = self.newcomer(draft, rng)
-        draft.record()
-        return buyer
-
     def remember(self, buyer: Buyer) -> None:
         """Keep somebody who buys for the first time among the recent buyers."""
         if self._remembered < RECENT:

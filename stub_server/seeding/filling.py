@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from ..engine.step import SandboxSettings
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..scenarios.files import Files
-from ..scenarios.requests import RequestSchemas, check_specs
 from ..scenarios.scenario import Scenario, parse_scenario, read_scenario
 from ..store import memory
 from ..store.memory import Store
@@ -52,7 +50,7 @@ class Seeding:
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas, by which the records of a file are checked."""
         self.fixtures = fixtures
-        self._files, self._requests = Files(fixtures), RequestSchemas(schemas)
+        self._files, self._schemas = Files(fixtures), schemas
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._kept: dict[Key, Sandbox] = {}
 
@@ -93,58 +91,38 @@ class Seeding:
 
     def _fill(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
         people, blueprints = self._pools
-        check_specs(scenario, self._requests)
         seed, now = sandbox.seed, sandbox.clock.now
-        start = now - round(scenario.months * 365 / 12) * DAY
+        start = now - round(scenario.root.get("months", 12) * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         sandbox.home = MERCHANT_ID
-        owner = memory.Merchant(MERCHANT_ID, USER_ID, *scenario.merchant, iso(begun))
+        named = scenario.root.value["merchant"]
+        owner = memory.Merchant(MERCHANT_ID, USER_ID, named["name"], named["city"], iso(begun))
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
         script = Script(sandbox, store, begun, now)
-        with closing(script), sandbox.seeding_past(begun), store.in_bulk(), _silent(sandbox) as raise_events:
-            merchant = Merchant(script, scenario, secret, begun)
+        settings, sandbox.settings = sandbox.settings, SandboxSettings()  # no autopay, and the standard schedule
+        sandbox.raises_events = False  # nobody listens before the first webhook
+        with closing(script), sandbox.seeding_past(begun), store.in_bulk():
+            merchant = Merchant(script, scenario, self._schemas, secret, begun)
             merchant.plan_projects(blueprints)
             listening = merchant.plan_webhooks()
             if listening is not None:
-                script.add(listening, raise_events)
+                script.add(listening, setattr, sandbox, "raises_events", True)
             sandbox.credentials = merchant.plan_keys(self._scopes)
             rhythm = Rhythm(start, now)
             buyers = Buyers(script, people, seed, rhythm, merchant.in_use)
             shop, planner = Shop(script, stream(seed, "lives")), Planner(seed, merchant.offers, rhythm)
             sales = Sales(script, scenario, shop, buyers, planner)
-            records = Records(sales, self._requests, begun)
+            records = Records(sales, self._schemas, begun)
             records.plan()
             sales.plan()
             script.run()
             records.check()
+        sandbox.settings, sandbox.raises_events = settings, True
         sandbox.sample = _sample(store, merchant.offers)
 
 
 def _records(sandbox: Sandbox) -> int:
     return sum(sandbox.counts().values())
-
-
-@contextmanager
-def _silent(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
-    """Raise no events until the block calls the function that it gets: nobody listens before the first webhook.
-
-    Until the block ends, the sandbox has the standard settings: no autopay, and the standard schedule of deliveries.
-    """
-    rules, settings = sandbox.rules, sandbox.settings
-    lifecycles = {
-        name: replace(lifecycle, moves=tuple(move._replace(events=()) for move in lifecycle.moves))
-        for name, lifecycle in rules.lifecycles.items()
-    }
-    changes = {name: dict.fromkeys(known, ()) for name, known in rules.changes.items()}
-
-    def raise_events() -> None:
-        sandbox.rules = rules
-
-    sandbox.rules, sandbox.settings = replace(rules, lifecycles=lifecycles, changes=changes), SandboxSettings()
-    try:
-        yield raise_events
-    finally:
-        sandbox.rules, sandbox.settings = rules, settings
 
 
 @contextmanager

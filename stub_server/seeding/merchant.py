@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from ..contract.schema import Schemas
 from ..domain import api_keys
 from ..domain.lifecycle import path
 from ..domain.projects import changed_plan, new_plan, new_product, new_project
@@ -21,8 +22,8 @@ from ..events.signing import new_key
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body
-from ..scenarios.files import Node
-from ..scenarios.scenario import ProjectSpec, Scenario
+from ..scenarios.files import Node, check_request
+from ..scenarios.scenario import Scenario
 from .keys import MAIN_ID, pair_of
 from .script import Script
 
@@ -36,8 +37,9 @@ class Merchant:
     `offers` are the plans that the crowd buys, `in_use` the ids and names that projects and plans have.
     """
 
-    def __init__(self, script: Script, scenario: Scenario, secret: bytes, begun: int) -> None:
-        self.script, self.scenario, self.secret, self.begun, self.now = script, scenario, secret, begun, script.end
+    def __init__(self, script: Script, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int) -> None:
+        self.script, self.scenario, self.schemas, self.secret = script, scenario, schemas, secret
+        self.begun, self.now = begun, script.end
         self.seed, self.defaults = script.sandbox.seed, script.sandbox.rules.defaults
         self.offers: list[Offer] = []
         self.in_use: set[str] = set()
@@ -49,41 +51,45 @@ class Merchant:
         rng = stream(self.seed, "projects")
         for number, (spec, blueprint) in enumerate(self._projects(blueprints)):
             opened = office_hour(rng, self.begun + (3 + 2 * number) * DAY)
-            if spec.status == "draft":
+            if spec.value["status"] == "draft":
                 opened = office_hour(rng, self.now - 9 * DAY)
             self._plan_project(rng, spec, blueprint, min(opened, self.now - HOUR))
 
-    def _projects(self, blueprints: Blueprints) -> Iterator[tuple[ProjectSpec, Blueprint]]:
-        """The projects that the scenario names, or as many drawn ones as it says."""
-        if isinstance(self.scenario.projects, int):
-            drawn = blueprints.draw(stream(self.seed, "projects", "drawn"), self.scenario.projects)
-            for number, blueprint in enumerate(drawn):
-                share, slug = SHARES[min(number, len(SHARES) - 1)], blueprint.slug
-                yield ProjectSpec(slug, "active", share, (), 0, Node(None, "", slug)), blueprint
-            return
-        for spec in self.scenario.projects:
-            found = blueprints.find(stream(self.seed, "projects", spec.slug), spec.slug)
+    def _projects(self, blueprints: Blueprints) -> Iterator[tuple[Node, Blueprint]]:
+        """As many drawn projects as the scenario says, and those that it names."""
+        drawn = blueprints.draw(stream(self.seed, "projects", "drawn"), self.scenario.drawn)
+        for number, blueprint in enumerate(drawn):
+            share = SHARES[min(number, len(SHARES) - 1)]
+            yield Node({"status": "active", "share": share}, "", blueprint.slug), blueprint
+        for spec in self.scenario.root.each("projects"):
+            slug = spec.value["slug"]
+            found = blueprints.find(stream(self.seed, "projects", slug), slug)
             if found is None:
-                raise spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")
+                raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
             yield spec, found
 
-    def _plan_project(self, rng: Random, spec: ProjectSpec, blueprint: Blueprint, opened: int) -> None:
-        now, script, slug = self.now, self.script, blueprint.slug
-        ident, is_draft = named_uuid("project", slug), spec.status == "draft"
-        self._claim(blueprint.fields["name"].casefold(), spec.node, "the project", blueprint.fields["name"])
+    def _plan_project(self, rng: Random, spec: Node, blueprint: Blueprint, opened: int) -> None:
+        now, script, slug, status = self.now, self.script, blueprint.slug, spec.value["status"]
+        ident, is_draft = named_uuid("project", slug), status == "draft"
+        self._claim(blueprint.fields["name"].casefold(), spec, "the project", blueprint.fields["name"])
         self.in_use.add(ident)
         first = {"status": "draft", "visibility": "private"} if is_draft else {"status": "active"}
         user = script.store.merchant.user_id
         project, hidden = new_project(blueprint.fields | first, self.defaults["Project"], ident, user, iso(opened))
         script.add(opened, script.step, resources.add_project, project, hidden)
         stopped = None
-        if spec.status in ("suspended", "archived"):
-            wanted = office_hour_before(rng, now - (spec.stopped_days_ago - 1) * DAY)
+        if status in ("suspended", "archived"):
+            wanted = office_hour_before(rng, now - (spec.get("stopped_days_ago", 60) - 1) * DAY)
             stopped = min(now - HOUR, max(opened + 2 * HOUR, wanted))
-            script.add(stopped, script.step, move_project, ident, spec.status)
+            script.add(stopped, script.step, move_project, ident, status)
+        plans: list[tuple[Body, float]] = []
+        for node in spec.each("plans"):
+            fields = node.without("share")
+            check_request(self.schemas, "PlanCreate", {"projectId": ident} | fields, node)
+            plans.append((fields, node.get("share", 1)))
         at, usual = opened, {plan["name"] for plan, _ in blueprint.plans}
         alike: dict[str, str] = {}  # plan id -> the blueprint's plan that unlocks the same products
-        for fields, share in spec.plans or blueprint.plans:
+        for fields, share in plans or blueprint.plans:
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), now)
             plan_id = named_uuid("plan", slug, plain_ascii(fields["name"]))
             plan = new_plan({"projectId": ident, **fields, "status": "active"}, self.defaults["Plan"], iso(at))
@@ -96,9 +102,9 @@ class Merchant:
                 closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
                 script.add(closes, script.step, _withdraw, plan_id)
             for name in (plan_id, f"{ident} {plan['name'].casefold()}"):  # the id forgets accents, the name does not
-                self._claim(name, spec.node, "the plan", plan["name"])
+                self._claim(name, spec, "the plan", plan["name"])
             if not is_draft and share > 0:
-                number, sales = len(self.offers), share * spec.share
+                number, sales = len(self.offers), share * spec.get("share", 1)
                 self.offers.append(Offer(number, project, plan, sales, at, closes, stopped, blueprint.bumps))
         for number, (fields, names) in enumerate(blueprint.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), now)
@@ -116,6 +122,11 @@ class Merchant:
 
     # -- webhooks and keys
 
+    def _project_id(self, node: Node, slug: str) -> str:
+        if all(spec.value["slug"] != slug for spec in self.scenario.root.each("projects")):
+            raise node.fail(f"there is no project {slug!r}")
+        return named_uuid("project", slug)
+
     def _opened(self, rng: Random, days_old: int, soonest: int) -> int:
         """An office hour about so many days ago, at least `soonest` ms after the first day began."""
         return max(self.begun + soonest, min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE))
@@ -126,13 +137,17 @@ class Merchant:
         Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox that is used.
         """
         rng, times = stream(self.seed, "webhooks"), []
-        for spec in self.scenario.webhooks:
-            created = self._opened(rng, spec.days_old, HOUR)
+        for node in self.scenario.root.each("webhooks"):
+            name, project, fields = node.value["key"], None, node.without("key", "behaviour", "days_old", "project")
+            if node.get("project", None) is not None:
+                project = self._project_id(node["project"], node.value["project"])
+            check_request(self.schemas, "WebhookCreate", fields, node)
+            created = self._opened(rng, node.get("days_old", 30), HOUR)
             gone = created + (self.now - created) * 2 // 5
-            receiver = {"behaviour": spec.behaviour, "created": created, "gone": gone, "until": self.now}
-            fields = spec.fields | {"projectId": named_uuid("project", spec.project) if spec.project else None}
-            key = new_key(derived_text(self.secret, 32, str(self.seed), "webhook", spec.key).encode())
-            ident, defaults = named_uuid("webhook", spec.key), self.defaults["Webhook"]
+            receiver = {"behaviour": node.value["behaviour"], "created": created, "gone": gone, "until": self.now}
+            fields["projectId"] = project
+            key = new_key(derived_text(self.secret, 32, str(self.seed), "webhook", name).encode())
+            ident, defaults = named_uuid("webhook", name), self.defaults["Webhook"]
             public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
             self.script.add(created, self.script.step, resources.add_webhook, public, hidden | {"receiver": receiver})
             times.append(created)
@@ -144,23 +159,27 @@ class Merchant:
         main = MAIN_KEY | {"scopes": [*scopes]}
         add(begun + 10 * MINUTE + int(rng.random() * HOUR), self.script.step, self._create_key, MAIN_ID, main)
         used: list[tuple[str, int, int]] = []
-        for spec in self.scenario.keys:
-            ident, fields = named_uuid("api_key", spec.key), dict(spec.fields)
-            created = self._opened(rng, spec.days_old, 2 * HOUR)
-            fields["allowed_projects"] = [named_uuid("project", slug) for slug in fields.get("allowed_projects", [])]
-            last, days = now - int(rng.random() * 5 * HOUR), fields.pop("expires_in_days", None)
-            if spec.state == "expired":
+        for node in self.scenario.root.each("keys"):
+            ident, state = named_uuid("api_key", node.value["key"]), node.value["state"]
+            fields = node.without("key", "state", "usage", "days_old", "allowed_projects", "expires_in_days")
+            slugs = node.get("allowed_projects", [])
+            projects = [self._project_id(node["allowed_projects"], slug) for slug in slugs]
+            check_request(self.schemas, "ApiKeyCreate", fields, node)
+            fields["allowed_projects"] = projects
+            created = self._opened(rng, node.get("days_old", 200), 2 * HOUR)
+            last, days = now - int(rng.random() * 5 * HOUR), node.get("expires_in_days", None)
+            if state == "expired":
                 ended = created + (now - created) // 2
                 fields["expires_at"] = iso(ended)
                 last = ended - int(rng.random() * 20 * HOUR)
             elif days is not None:  # to the end of the day in Brasília, three hours into the next one of UTC
                 fields["expires_at"] = iso((now // DAY + days) * DAY + 3 * HOUR - 1)
             add(created, self.script.step, self._create_key, ident, fields)
-            if spec.state == "inactive":
+            if state == "inactive":
                 last = created + (now - created) // 3
                 add(last + HOUR, self.script.step, _switch_off, ident)
-            if spec.usage:
-                used.append((ident, spec.usage, max(created, last)))
+            if node.get("usage", 0):
+                used.append((ident, node.value["usage"], max(created, last)))
         add(now, self._use_keys, used, now - 20 * SECOND - int(rng.random() * 4 * MINUTE))
         public_key, private_key = pair_of(self.secret, self.seed, MAIN_ID)
         return {"public_key": public_key, "private_key": private_key}

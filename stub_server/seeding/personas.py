@@ -12,7 +12,7 @@ from ..drawing.purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer, is_of_on
 from ..drawing.rhythm import moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body
-from ..scenarios.scenario import PersonaSpec
+from ..scenarios.files import Node
 
 SWAY = 8 * HOUR  # no story depends on the hour
 Purchase = tuple[Offer, int, Fate]  # what, when (ms), and what becomes of the order
@@ -21,8 +21,8 @@ Purchase = tuple[Offer, int, Fate]  # what, when (ms), and what becomes of the o
 class Story:
     """Chooses the plans and the instants of one persona's purchases. Plans on sale are sorted by sales, best first."""
 
-    def __init__(self, offers: list[Offer], now: int, spec: PersonaSpec, rng: Random) -> None:
-        self.now, self.spec, self.rng = now, spec, rng
+    def __init__(self, offers: list[Offer], now: int, node: Node, rng: Random) -> None:
+        self.now, self.node, self.rng = now, node, rng
         on_sale = [offer for offer in offers if offer.closes >= now and offer.plan["status"] == "active"]
         self.offers = sorted(on_sale, key=lambda offer: -offer.share)
 
@@ -31,7 +31,7 @@ class Story:
         for offer in self.offers:
             if wanted(offer.plan):
                 return offer
-        raise self.spec.node.fail(f"the story {self.spec.story!r} needs {what} on sale in an active project")
+        raise self.node.fail(f"the story {self.node.value['story']!r} needs {what} on sale in an active project")
 
     @property
     def monthly(self) -> Offer:
@@ -42,7 +42,6 @@ class Story:
 
     @property
     def one_time(self) -> Offer:
-        """A plan that is paid once."""
         return self.plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
 
     def days_ago(self, count: float, sway: int = SWAY) -> int:
@@ -76,12 +75,10 @@ class Story:
         return [(offer, self.days_ago(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
 
     def on_trial(self) -> list[Purchase]:
-        """A membership whose trial has not ended."""
         offer = self.plan(lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial")
         return self.bought("paid", offer.plan["trial_period_days"] * 0.4, offer)
 
     def on_leap_day(self, interval: str) -> list[Purchase]:
-        """A membership that began on 29 February."""
         offer = self.plan(
             lambda plan: is_of_one(plan, interval) and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..contract.formats import date_time_ms, is_date_time, is_uuid
+from ..contract.schema import Schemas
 from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
 from ..domain.documents import normalise
@@ -24,9 +25,7 @@ from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
 from ..kernel.record import Body
-from ..scenarios.files import Node
-from ..scenarios.requests import RequestSchemas, expand
-from ..scenarios.scenario import PersonaSpec, RecordSpec
+from ..scenarios.files import Node, check_request, expand
 from .merchant import move_project
 from .personas import STORIES, Story
 from .sales import Sales
@@ -48,8 +47,8 @@ class Records:
     A node is the place in the file that an error names. Methods raise ScenarioError.
     """
 
-    def __init__(self, sales: Sales, requests: RequestSchemas, begun: int) -> None:
-        self.sales, self.script, self.scenario, self.requests = sales, sales.script, sales.scenario, requests
+    def __init__(self, sales: Sales, schemas: Schemas, begun: int) -> None:
+        self.sales, self.script, self.scenario, self.schemas = sales, sales.script, sales.scenario, schemas
         self.begun, self.in_use, self.now = begun, sales.buyers.in_use, sales.script.end
         self.defaults = sales.script.sandbox.rules.defaults
         self._created: dict[str, int] = {}  # when each id and document was, in ms
@@ -58,14 +57,14 @@ class Records:
 
     def plan(self) -> None:
         """Plan the catalogue, then personas, who may buy from it, customers and orders."""
-        numbered = list(enumerate(self.scenario.records))
-        sold = [(number, spec) for number, spec in numbered if spec.table not in ("customers", "orders")]
-        for number, spec in sold:
-            self._record(number, spec)
-        for persona in self.scenario.personas:
-            self._persona(persona)
-        for number, spec in numbered[len(sold) :]:  # a scenario lists its records in the order of KINDS
-            self._record(number, spec)
+        root, number = self.scenario.root, 0
+        for table in KINDS:
+            if table == "customers":
+                for name, persona in self.scenario.personas.items():
+                    self._persona(name, persona)
+            for node in root["records"].each(table) if root.get("records", None) else ():
+                self._record(number, table, node)
+                number += 1
 
     def check(self) -> None:
         """Check at the end that every order has the status that the scenario gives it."""
@@ -93,21 +92,22 @@ class Records:
 
     # -- personas
 
-    def _persona(self, spec: PersonaSpec) -> None:
-        node, sandbox, fields = spec.node["customer"], self.script.sandbox, expand(spec.fields)
+    def _persona(self, name: str, persona: Node) -> None:
+        node, sandbox, story = persona["customer"], self.script.sandbox, persona.value["story"]
+        fields = expand(node.value)
         given = fields.pop("id", None)
-        self.requests.check("CustomerCreate", fields, node.fail)
-        rng = stream(sandbox.seed, "personas", spec.name)
-        purchases = STORIES[spec.story](Story(self.sales.planner.offers, self.now, spec, rng))
+        check_request(self.schemas, "CustomerCreate", fields, node)
+        rng = stream(sandbox.seed, "personas", name)
+        purchases = STORIES[story](Story(self.sales.planner.offers, self.now, persona, rng))
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
-        ident = sandbox.personas[spec.name] = str(given or named_uuid("customer", spec.name)).lower()
+        ident = sandbox.personas[name] = str(given or named_uuid("customer", name)).lower()
         self._claim(ident, node, f"customer has the id {ident}")
-        public = self._add_customer(fields, ident, first, node)
+        public = self._customer(node, ident, fields, first)
         for offer, at, fate in purchases:
             if at < offer.opens:
-                raise spec.node.fail(f"the story {spec.story!r} begins on {iso(at)}, before its plan: raise `months`")
+                raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
-            self.script.add(at, self._checked, spec.node, self._buy_of_story, offer, as_buyer(public), ident, fate)
+            self.script.add(at, self._checked, persona, self._buy_of_story, offer, as_buyer(public), ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
@@ -118,9 +118,9 @@ class Records:
 
     # -- explicit records
 
-    def _record(self, number: int, spec: RecordSpec) -> None:
-        kind, schema, days_before = KINDS[spec.table]
-        node, fields = spec.node, _resolved(expand(spec.fields))
+    def _record(self, number: int, table: str, node: Node) -> None:
+        kind, schema, days_before = KINDS[table]
+        fields = _resolved(expand(node.value))
         names = ("id", "key", "created", "days_ago", "status_now", *(("status",) if kind == "order" else ()))
         own = {name: fields.pop(name) for name in names if name in fields}
         given, key = own.get("id"), own.get("key")
@@ -131,7 +131,7 @@ class Records:
         self._claim(ident, node, f"{kind} has the id {ident}")
         if kind == "order":
             fields.setdefault("paymentMethod", "pix")
-        self.requests.check(schema, fields, node.fail)
+        check_request(self.schemas, schema, fields, node)
         usual = self.sales.planner.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
         at = self._created[ident] = self._time(own, usual, node)
         if "projectId" in fields:
@@ -192,10 +192,7 @@ class Records:
             self._claim(f"{project} sku {public['sku']}", node, "product of this project has this sku")
         self._later(at, node, resources.add, "products", public)
 
-    def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        self._add_customer(fields, ident, at, node)
-
-    def _add_customer(self, fields: Body, ident: str, at: int, node: Node) -> Body:
+    def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body | None = None) -> Body:
         public = new_customer(fields, self.defaults["Customer"], iso(at)) | {"id": ident}
         self._claim(public["document"], node, "customer has this document")
         self._created[public["document"]] = at
@@ -220,7 +217,7 @@ class Records:
         document = normalise(buyer["document"])
         self._check_older(node, "order", document, "customer", at)
         if document not in self.in_use:  # whoever buys without being known becomes a customer, as in createPixOrder
-            self._add_customer(from_buyer(buyer)[0], named_uuid("customer", "of", ident), at, node)
+            self._customer(node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at)
         fate = Fate(outcome, (PAID,))
         self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))

@@ -91,7 +91,7 @@ class Sales:
         if visit.signs_up is None:
             self._purchase(visit)
         else:
-            buyer = self.buyers.sign_up(self.luck)
+            buyer = self.script.step(self.buyers.newcomer, self.luck)
             self.script.add(visit.at, self._purchase, visit._replace(is_new=False), buyer)
 
     def _purchase(self, visit: Visit, buyer: Buyer | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, TypeVar
 
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
@@ -13,6 +13,7 @@ from ..engine.step import Cause, Step
 from ..kernel.record import Record
 from ..store.memory import Store
 
+T = TypeVar("T")
 PERSON = Cause("request", "", "seeding")
 
 
@@ -39,11 +40,12 @@ class Script:
         """A step of a person at the present instant."""
         return Draft(self.sandbox, self.store, PERSON, self.now)
 
-    def step(self, change: Callable[..., object], *args: Any) -> None:
-        """Record a step that `change(draft, …)` drafts; none if it drafts nothing."""
+    def step(self, change: Callable[..., T], *args: Any) -> T:
+        """Record a step that `change(draft, …)` drafts, none if it drafts nothing; returns what that returns."""
         draft = self.draft()
-        change(draft, *args)
+        made = change(draft, *args)
         draft.record()
+        return made
 
     def run(self) -> None:
         """Do everything in the order of time; at one instant, jobs of the clock come first."""

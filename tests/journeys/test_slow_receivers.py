@@ -4,14 +4,15 @@ import asyncio
 import socket
 import threading
 import time
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import replace
 
 import pytest
 
 from stub_server.calls import server as calls_server
 from stub_server.delivery import courier, posting
-from stub_server.delivery.posting import IN_ALL, SLOW, Places
+from stub_server.delivery.posting import IN_ALL, UNPROVED, Places
+from stub_server.delivery.posting import Receiver as Kind
 from stub_server.http.monitor import Limits
 from stub_server.operations import webhooks
 
@@ -54,27 +55,27 @@ def test_a_sandbox_leaves_places_to_others_and_what_is_slow_or_new_to_what_has_p
     async def run() -> None:
         free = Places()
 
-        def place(sandbox: int, number: int, receiver: posting.Receiver) -> posting.Place:
-            return posting.Place(sandbox, f"receiver-{sandbox}-{number}", receiver)
+        def place(sandbox: int, number: int, receiver: Kind) -> AbstractAsyncContextManager[None]:
+            return free.at(sandbox, f"receiver-{sandbox}-{number}", receiver)
 
-        async def is_free(place: posting.Place) -> bool:
+        async def is_free(place: AbstractAsyncContextManager[None]) -> bool:
             try:
-                async with asyncio.timeout(0.02), free.at(place):
+                async with asyncio.timeout(0.02), place:
                     return True
             except TimeoutError:
                 return False
 
         async with asyncio.timeout(5), AsyncExitStack() as stack:
-            for receiver in (posting.Receiver.SLOW, posting.Receiver.NEW):
+            for receiver in (Kind.SLOW, Kind.NEW):
                 for sandbox in (1, 2):
-                    for number in range(SLOW // 2):
-                        await stack.enter_async_context(free.at(place(sandbox, number, receiver)))
+                    for number in range(UNPROVED // 2):
+                        await stack.enter_async_context(place(sandbox, number, receiver))
                     assert not await is_free(place(sandbox, 99, receiver))
                 assert not await is_free(place(3, 99, receiver))
-            for number in range(IN_ALL - 2 * SLOW):
-                await stack.enter_async_context(free.at(place(3, number, posting.Receiver.PROVED)))
-            assert not await is_free(place(3, 99, posting.Receiver.PROVED))
-        assert await is_free(place(3, 99, posting.Receiver.NEW))
+            for number in range(IN_ALL - 2 * UNPROVED):
+                await stack.enter_async_context(place(3, number, Kind.PROVED))
+            assert not await is_free(place(3, 99, Kind.PROVED))
+        assert await is_free(place(3, 99, Kind.NEW))
 
     asyncio.run(run())
 
@@ -88,7 +89,7 @@ def test_sandboxes_take_turns_at_places_that_become_free(monkeypatch: pytest.Mon
         free = Places()
 
         async def attempt(name: str, sandbox: int) -> None:
-            async with free.at(posting.Place(sandbox, name, posting.Receiver.PROVED)):
+            async with free.at(sandbox, name, Kind.PROVED):
                 told.append(name)
                 await asyncio.sleep(0)
 
@@ -129,7 +130,7 @@ def test_a_receiver_is_told_while_others_that_were_slow_have_many_on_the_way(
     """They have answered, late, and so have several attempts at a time: in half of the places for such."""
     monkeypatch.setattr(courier, "TIMEOUT", 3600.0)
     monkeypatch.setattr(posting, "IN_ALL", 16)
-    monkeypatch.setattr(posting, "SLOW", 8)
+    monkeypatch.setattr(posting, "UNPROVED", 8)
     over = threading.Event()
 
     def late(request: Received, number: int) -> int:

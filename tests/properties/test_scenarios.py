@@ -302,6 +302,12 @@ def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
     assert changed != other == digest(asyncio.run(worlds.reset("one")), keys=False)
 
 
+def test_events_begin_with_the_first_webhook(default: Sandbox) -> None:
+    listening = min(row.record.created for row in default.store.webhooks.all_rows())
+    assert listening <= next(iter(default.events)).at
+    assert min(row.record.created for row in default.store.orders.all_rows()) < listening
+
+
 def test_logs_carry_the_bytes_of_their_event(default: Sandbox) -> None:
     payloads = {event.id: event.payload() for event in default.events}
     rows = list(default.store.webhook_logs.all_rows())

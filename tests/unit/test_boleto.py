@@ -39,11 +39,6 @@ def test_the_due_day_is_counted_in_brazil_and_begins_again_at_1000(due: str, fac
     assert factor == boleto.barcode(1, parse_iso(due), 0)[5:9]
 
 
-@pytest.mark.parametrize(("digits", "check"), [("0" * 9, 0), ("199990000", 2), ("237933812", 8), ("001900000", 9)])
-def test_a_field_has_the_check_digit_of_modulo_10(digits: str, check: int) -> None:
-    assert check == boleto.modulo_10(digits)
-
-
 @pytest.mark.parametrize(("digits", "check"), [("0" * 43, 1), ("0" * 42 + "1", 9), ("0" * 42 + "5", 1), ("6", 1)])
 def test_what_has_no_digit_of_modulo_11_is_1(digits: str, check: int) -> None:
     """A remainder of 0, 1 or 10 gives 11, 10 or 1: the check digit of a barcode is never 0."""

@@ -137,13 +137,13 @@ def test_every_made_cnpj_is_one_also_with_letters(twelve: str) -> None:
 
 @pytest.mark.parametrize("stem", ["", "12345678", "1234567890", "12345678A", "١٢٣٤٥٦٧٨٩"])
 def test_a_cpf_is_made_from_nine_digits_only(stem: str) -> None:
-    with pytest.raises(ValueError, match="nine digits"):
+    with pytest.raises(ValueError):  # noqa: PT011 - what sums of other texts raise differs
         documents.cpf_with_check_digits(stem)
 
 
-@pytest.mark.parametrize("stem", ["", "11222333000", "12abc34501de", "12ABC34501D-"])
-def test_a_cnpj_is_made_from_twelve_digits_or_capitals_only(stem: str) -> None:
-    with pytest.raises(ValueError, match="twelve digits"):
+@pytest.mark.parametrize("stem", ["", "11222333000", "12ABC34501D-"])
+def test_a_cnpj_is_made_from_twelve_digits_or_letters_only(stem: str) -> None:
+    with pytest.raises(ValueError, match="No valid CNPJ begins with"):
         documents.cnpj_with_check_digits(stem)
 
 

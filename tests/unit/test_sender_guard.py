@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from stub_server.domain.deliveries import AttemptOutcome
+from stub_server.domain.deliveries import AttemptOutcome, error_of
 from stub_server.events import network
 from stub_server.events.network import allowed
-from stub_server.events.sender import Delivery, Sender, error_of
+from stub_server.events.sender import Delivery, Sender
 from stub_server.events.signing import new_key, sign
 
 from ..support.receiver import Receiver, receiving

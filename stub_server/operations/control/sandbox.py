@@ -23,7 +23,6 @@ MOST_MERCHANTS = 100
 
 
 def get_sandbox_index(call: Call) -> Reply:
-    """200 with the control operations."""
     server = call.server
     endpoints = [
         {"operation": o.id, "method": o.method, "path": f"/_sandbox{o.path}".rstrip("/"), "summary": o.raw["summary"]}
@@ -42,7 +41,7 @@ def get_sandbox_index(call: Call) -> Reply:
 
 
 def get_health(call: Call) -> Reply:
-    """200 when ready. Off loopback, only callers with the admin key see the seed and the scenario's path."""
+    """Off loopback, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = call.server, call.sandbox
     trusted = server.loopback or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
     return reply.value(
@@ -61,7 +60,7 @@ def get_health(call: Call) -> Reply:
 
 
 def get_readiness(call: Call) -> Reply:
-    """200 when the server takes changes. Raises Unavailable while its store cannot be written, and once it stops."""
+    """Raises Unavailable while the store cannot be written, and once the server stops."""
     if call.server.closing.is_announced:
         raise Unavailable("The server is stopping.", advice="Send requests to another one.", code="server_stopping")
     persistence = call.server.sandboxes.persistence
@@ -72,19 +71,16 @@ def get_readiness(call: Call) -> Reply:
 
 
 def get_metrics(call: Call) -> Reply:
-    """200 with counters and gauges of the whole server, as Prometheus reads them."""
     from ...calls.metrics import MEDIA, exposition
 
     return Reply(200, (exposition(call.server),), media=MEDIA)
 
 
 def get_credentials(call: Call) -> Reply:
-    """200 with a ready token, an API key pair and ids to try them on."""
     return reply.value(credentials_of(call, call.sandbox, call.prefix))
 
 
 def list_keys(call: Call, query: Body) -> Reply:
-    """200 with a page of the API keys of all merchants, newest first."""
     page, limit = query["page"], query["limit"]
     stores = call.sandbox.stores.values()
     each = ([(key, store) for key in reversed(store.api_keys.order)] for store in stores)
@@ -101,7 +97,6 @@ def list_keys(call: Call, query: Body) -> Reply:
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:
-    """201 with a token of the requested scopes and lifetime."""
     asked = body or {}
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
     if merchant_id not in call.sandbox.stores and len(call.sandbox.stores) >= MOST_MERCHANTS:
@@ -126,12 +121,11 @@ def issue_token(call: Call, body: Body | None) -> Reply:
 
 
 def list_assumptions(call: Call) -> Reply:
-    """200 with all behaviour that the source document does not state."""
     return reply.value(assumptions_of(call.server.document))
 
 
 async def check_invariants(call: Call) -> Reply:
-    """200 when every law holds, 409 when one is broken. A copy of the sandbox is checked, so others are served."""
+    """A copy of the sandbox is checked, so others are served."""
     sandbox = call.sandbox
     work = checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched)
     checks = [
@@ -144,7 +138,6 @@ async def check_invariants(call: Call) -> Reply:
 
 
 async def reset_sandbox(call: Call, body: Body | None) -> Reply:
-    """200 with the sandbox seeded again; all other data is deleted."""
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None

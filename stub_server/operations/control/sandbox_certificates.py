@@ -17,7 +17,6 @@ USUAL = "order.paid"
 
 
 async def certify_webhook(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the report on the receiver behind a webhook."""
     row = call.open_of_any("webhooks", ident, "webhook")
     headers = tuple((header["name"], header["value"]) for header in row.public["headers"])
     target = Delivery(row.public["url"], "", b"", headers, tuple(valid_keys(row.hidden, call.now)))
@@ -26,7 +25,6 @@ async def certify_webhook(call: Call, ident: str, body: Body | None) -> Reply:
 
 
 async def certify_receiver(call: Call, body: Body) -> Reply:
-    """200 with the report on the receiver at an address, which need not be registered."""
     target = Delivery(body["url"], "", b"", (), (body["signing_key"],))
     return await _report(call, call.sandbox.store, target, body.get("event_type") or _usual(call, ["*"]), None)
 
@@ -36,7 +34,7 @@ async def _report(call: Call, store: Store, target: Delivery, event_type: str, p
     _check_room(server.certifying, sandbox.name)
     entry = server.document.events[event_type]
     samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
-    sender = Sender(server.version, local=server.sender.local and not call.head.is_foreign)
+    sender = Sender(server.version, local=server.courier.sender.local and not call.head.is_foreign)
     server.certifying.add(sandbox.name)
     try:
         report = await certify(Session(sandbox, target, sender, samples))

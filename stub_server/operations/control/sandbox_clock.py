@@ -9,7 +9,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
-from ...delivery.advancing import Passed, counts, pass_time
+from ...delivery.advancing import counts, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of
@@ -25,36 +25,35 @@ PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_second
 
 
 def get_clock(call: Call) -> Reply:
-    """200 with the clock."""
     return reply.value(_clock(call))
 
 
 async def set_clock(call: Call, body: Body) -> Reply:
-    """200 with the clock after the jump."""
     await _jump(call, date_time_ms(body["to"]), body)
     return reply.value(_clock(call))
 
 
 async def advance_clock(call: Call, body: Body) -> Reply:
-    """200 with the jobs that were done on the way."""
     if "to" in body:
         to = date_time_ms(body["to"])
     else:
         to = add_interval(call.now, "month", 1, int(body.get("months", 0)))
         to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
-    passed = await _jump(call, to, body)
+    fired, complete = await _jump(call, to, body)
     return reply.value(
         {
             "now": iso(call.sandbox.clock.now),
-            "fired": [_fired(job) for job in passed.fired],
-            "complete": passed.complete,
+            "fired": [
+                {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
+                for job in fired
+            ],
+            "complete": complete,
             "remaining": _remaining(call),
         }
     )
 
 
 async def freeze_clock(call: Call, body: Body | None) -> Reply:
-    """200 with the clock standing still, now or at a later instant."""
     if body and "to" in body:
         await _jump(call, date_time_ms(body["to"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
     else:
@@ -64,7 +63,6 @@ async def freeze_clock(call: Call, body: Body | None) -> Reply:
 
 
 def resume_clock(call: Call) -> Reply:
-    """200 with the clock, which runs again from the time that it shows."""
     check_not_advancing(call.sandbox)
     _set(call, call.sandbox.clock.resumed())
     call.server.courier.ring(call.sandbox)
@@ -72,7 +70,7 @@ def resume_clock(call: Call) -> Reply:
 
 
 async def list_timers(call: Call, query: Body) -> Reply:
-    """200 with a page of the jobs that wait, in the order of time. Others are served while they are sorted."""
+    """Others are served while the timers are sorted."""
     timers = call.sandbox.timers
     found = list(timers.by_number().values())
     if "resource_id" in query:
@@ -102,7 +100,7 @@ def _due_first(timers: list[TimerData], start: int, stop: int) -> Generator[None
     return chosen
 
 
-async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> Passed:
+async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> tuple[list[Fired], bool]:
     check_not_advancing(call.sandbox)
     _check(call, to)
     seconds = body.get("wait_seconds", PATIENCE)
@@ -116,10 +114,6 @@ def _set(call: Call, clock: ClockState) -> None:
     draft = Draft(call.sandbox, call.sandbox.store, call.cause)
     draft.clock = clock
     draft.record()
-
-
-def _fired(job: Fired) -> Body:
-    return {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
 
 
 def _check(call: Call, to: int) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Generator
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -11,8 +10,7 @@ import orjson
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...contract.document import Document
-from ...contract.schema import Schemas, Validator
+from ...contract.schema import Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
 from ...events.log import PAGE_BYTES, Event
@@ -24,7 +22,6 @@ PAUSE = 0.05  # seconds between two looks
 
 
 async def list_events(call: Call, query: Body) -> Reply:
-    """200 with a page of the event log."""
     asked = query.get("type"), query.get("resource_id"), query.get("id")
     log = call.sandbox.events
     page, limit = query["page"], query["limit"]
@@ -49,7 +46,7 @@ def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
 
 
 def trigger_event(call: Call, body: Body) -> Reply:
-    """201 with an event without a cause: no record changes, and all webhooks that listen to it receive it."""
+    """Raise an event without a cause: no record changes, and all webhooks that listen to it receive it."""
     type_, server = body["type"], call.server
     entry = server.document.events[type_]
     content = samples.content_of(call.store, entry, _subject(call, body, entry))
@@ -60,7 +57,7 @@ def trigger_event(call: Call, body: Body) -> Reply:
     event = call.draft.raise_event(type_, *about)
     payload = event.payload()
     if "overrides" in body:
-        _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])
+        _check(server.schemas.compile(entry["schema"], request=False), orjson.loads(payload), entry["payload_key"])
     return Reply(201, (b'{"event":', payload, b"}"))
 
 
@@ -92,12 +89,6 @@ def _patched(value: Any, changes: Any) -> Any:
     return whole
 
 
-@lru_cache(maxsize=64)
-def _validator_of(schemas: Schemas, type_: str, document: Document) -> Validator:
-    """The compiled schema of a type's payload."""
-    return schemas.compile(document.events[type_]["schema"], request=False)
-
-
 def _check(validator: Validator, payload: Any, key: str) -> None:
     """Check a payload with overrides against its schema, on which receivers rely. Raises Conflict."""
     if validator.is_valid(payload):
@@ -110,7 +101,7 @@ def _check(validator: Validator, payload: Any, key: str) -> None:
 
 
 async def follow_events(call: Call, query: Body) -> Reply:
-    """200 with the events since a position, oldest first; while there are none it waits as long as it may."""
+    """The events since a position, oldest first; while there are none it waits as long as it may."""
     server, loop = call.server, asyncio.get_running_loop()
     until = loop.time() + query["wait_seconds"]
     entry = server.sandboxes.entry(call.sandbox.name)

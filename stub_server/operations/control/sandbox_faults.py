@@ -16,12 +16,10 @@ _FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id",
 
 
 def list_faults(call: Call, query: Body) -> Reply:
-    """200 with a page of rules, newest first."""
     return reply.listed_here("faults", list(call.sandbox.faults.rules.values())[::-1], query, _shown)
 
 
 def create_fault(call: Call, body: Body) -> Reply:
-    """201 with the rule; it applies from the next request on."""
     if "then" not in body and "preset" not in body:
         raise _contradiction("then", "Send then or a preset.")
     delay = body.get("then", {}).get("delay_ms")
@@ -38,29 +36,25 @@ def create_fault(call: Call, body: Body) -> Reply:
         raise _contradiction(
             "match.body", f"{error} is not a path. Write it like $.customer.email or $.items[0].price."
         ) from None
-    return reply.value({"fault": _shown(fault)}, 201).located(f"{call.prefix}/_sandbox/faults/{fault.id}")
+    return reply.value({"fault": _shown(fault)}).created(call, f"/_sandbox/faults/{fault.id}")
 
 
 def delete_faults(call: Call) -> Reply:
-    """204; all rules are deleted."""
     call.sandbox.faults.rules.clear()
     return Reply(204, ())
 
 
 def get_fault(call: Call, ident: str) -> Reply:
-    """200 with the rule and its counters."""
     return reply.value({"fault": _shown(call.sandbox.faults.get(ident))})
 
 
 def update_fault(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the rule, switched on or off."""
     fault = call.sandbox.faults.get(ident)
     fault.enabled = body["enabled"]
     return reply.value({"fault": _shown(fault)})
 
 
 def delete_fault(call: Call, ident: str) -> Reply:
-    """204; the rule is deleted."""
     call.sandbox.faults.drop(ident)
     return Reply(204, ())
 

@@ -1,7 +1,6 @@
 """A sandbox as a file: taken from here, and put in the place of another."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import IO
 
 from ...calls import reply
@@ -22,7 +21,7 @@ _MOST_SHOWN = 1_000  # characters of a reason
 
 
 async def export_sandbox(call: Call, query: Body) -> Reply:
-    """200 with the file. Others are served while it is packed, and it is sent as fast as it is read."""
+    """Others are served while the file is packed, and it is sent as fast as it is read."""
     if query["requests"]:
         return await _record(call, secrets=query["secrets"])
     sandbox = call.sandbox
@@ -35,7 +34,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
 
 
 async def _record(call: Call, *, secrets: bool) -> Reply:
-    """200 with the state before the oldest request that can be sent again, and the requests since."""
+    """The state before the oldest request that can be sent again, and the requests since."""
     sandbox, worker = call.sandbox, call.server.sandboxes.worker
     found = chosen(sandbox)
     about = {
@@ -44,7 +43,6 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "left_out": found.left_out,
         "recorded": len(found.traces),
     }
-    requests = [partial(line, trace) for trace in found.traces]
     state = capture((await worker.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
     state.clock = found.clock
     return await _file(
@@ -55,7 +53,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
             state,
             found.earlier,
             about,
-            (made() for made in requests),
+            map(line, found.traces),
             found.outside,
             found.later,
             sandbox.rules.converter.contract,
@@ -65,7 +63,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
 
 
 async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:
-    """200 with what is written, under the sandbox's name. Raises Limited, Conflict."""
+    """What is written, under the sandbox's name. Raises Limited, Conflict."""
     server = call.server
     if len(server.downloads) >= MOST_DOWNLOADS:
         message = f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5 seconds."
@@ -85,7 +83,7 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
 
 
 async def import_sandbox(call: Call, query: Body) -> Reply:
-    """200 with the sandbox, which is now the one of the file; 422 for a file that cannot be used changes nothing."""
+    """A file that cannot be used changes nothing."""
     sandboxes = call.server.sandboxes
     try:
         entry, replaced, left_out = await sandboxes.import_(

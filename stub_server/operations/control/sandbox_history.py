@@ -15,7 +15,6 @@ from ...kernel.record import Body
 
 
 def list_steps(call: Call, query: Body) -> Reply:
-    """200 with a page of steps, newest first."""
     log, asked = call.sandbox.log, [query.get(name) for name in ("table", "resource_id", "cause", "event_id")]
     found = list(islice(reversed(log), max(0, log.number - query.get("since", 0))))
     if asked != [None] * 4:
@@ -25,7 +24,6 @@ def list_steps(call: Call, query: Body) -> Reply:
 
 
 def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Reply:
-    """200 with a page of the versions of a record, of any merchant of the sandbox."""
     if resource not in call.store.tables:
         raise NotFound("There is no such kind of record.", advice="GET /_sandbox/steps names the kinds that exist.")
     tables = (store.tables[resource] for store in call.sandbox.stores.values())
@@ -37,7 +35,6 @@ def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Re
 
 
 async def rewind_sandbox(call: Call, body: Body) -> Reply:
-    """200 with the sandbox as it was, and how many steps that undid."""
     sandbox, instant = call.sandbox, None
     check_not_advancing(sandbox)
     if "to_step" in body:

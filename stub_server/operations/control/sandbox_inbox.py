@@ -10,18 +10,15 @@ from ...kernel.record import Body
 
 
 def list_inboxes(call: Call, query: Body) -> Reply:
-    """200 with a page of the names in use, the one used last first."""
     return reply.listed_here("inboxes", _inbox(call).boxes(), query, lambda entry: _summary(call, *entry))
 
 
 def clear_inboxes(call: Call) -> Reply:
-    """204; every name is forgotten."""
     _inbox(call).clear()
     return Reply(204, ())
 
 
 def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
-    """200 with a page of what arrived at a name, newest first; long bodies are cut."""
     found = [
         message
         for message in _inbox(call).messages(name)
@@ -32,7 +29,6 @@ def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
 
 
 def get_inbox_message(call: Call, name: str, number: str) -> Reply:
-    """200 with one message, its body whole."""
     for message in _inbox(call).messages(name):
         if str(message.number) == number:
             return reply.value({"message": _shown(message, len(message.body))})
@@ -40,13 +36,11 @@ def get_inbox_message(call: Call, name: str, number: str) -> Reply:
 
 
 def clear_inbox(call: Call, name: str) -> Reply:
-    """204; what arrived at the name is forgotten, and what it answers."""
     _inbox(call).clear(name)
     return Reply(204, ())
 
 
 def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
-    """200 with what the name answers from now on."""
     headers = tuple((header["name"], header["value"]) for header in body.get("headers", ()))
     answer = Answer(body.get("status", 200), body.get("delay_ms", 0), headers, body.get("times"))
     _inbox(call).set_answer(name, answer)
@@ -57,8 +51,7 @@ def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
 
 
 def _inbox(call: Call) -> Inbox:
-    inbox: Inbox = call.server.sandboxes.entry(call.sandbox.name).inbox
-    return inbox
+    return call.server.sandboxes.entry(call.sandbox.name).inbox
 
 
 def _summary(call: Call, name: str, box: Box, kept: int) -> Body:

@@ -13,9 +13,7 @@ from ...kernel.record import Body
 
 async def _chosen(call: Call, query: Body) -> list[Trace]:
     """The requests that a query means, newest first. Others are served while they are looked for."""
-    work = chosen(_newest(call), query)
-    found: list[Trace] = await call.server.sandboxes.worker.in_slices(work)
-    return found
+    return await call.server.sandboxes.worker.in_slices(chosen(_newest(call), query))
 
 
 def _newest(call: Call) -> list[Trace]:
@@ -24,18 +22,15 @@ def _newest(call: Call) -> list[Trace]:
 
 
 async def list_requests(call: Call, query: Body) -> Reply:
-    """200 with a page of requests, newest first."""
     return reply.listed_here("requests", await _chosen(call, query), query, row)
 
 
 def delete_requests(call: Call) -> Reply:
-    """204; all requests are forgotten."""
     call.sandbox.journal.clear()
     return Reply(204, ())
 
 
 async def get_request(call: Call, ident: str) -> Reply:
-    """200 with all that is kept of a request, and of a refused one what would have helped."""
     trace = call.sandbox.journal.find(ident)
     if trace is None:
         raise NotFound(
@@ -47,14 +42,12 @@ async def get_request(call: Call, ident: str) -> Reply:
 
 
 async def get_requests_har(call: Call, query: Body) -> Reply:
-    """200 with an HTTP archive of the requests, oldest first."""
     found = await _chosen(call, query)
     server = call.server
     return Streamed(archive(found, server.url + call.prefix, server.version), b"application/har+json")
 
 
 async def verify_requests(call: Call, body: Body) -> Reply:
-    """200 when as many requests match as were expected, else 409; both with the report."""
     api, control = call.server.document, call.server.control
     documents = {"": api, CONTROL: control}
     expected = Expectation(body, of_control=is_of(body, control) and not is_of(body, api))

@@ -16,7 +16,6 @@ from ...kernel.record import Body, Record, Row
 
 
 def inspect_order(call: Call, ident: str) -> Reply:
-    """200 with the order, its members that the API does not show, and where a payer pays it."""
     row = _open(call, ident)
     project = call.store.projects.peek(row.hidden["projectId"])
     shop = "" if project is None else project["name"]
@@ -24,12 +23,10 @@ def inspect_order(call: Call, ident: str) -> Reply:
 
 
 def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the paid order."""
     return _paid(call, _open(call, ident), body or {})
 
 
 def pay_pix_code(call: Call, body: Body) -> Reply:
-    """200 with the paid order, found by the text of its PIX code."""
     code = body["qr_code"].strip()
     try:
         parse(code)
@@ -48,7 +45,6 @@ def _paid(call: Call, row: Row, asked: Body) -> Reply:
 
 
 def fail_order(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the failed order."""
     row = _open(call, ident)
     method = row.public["paymentMethod"]
     code = (body or {}).get("code", orders.DEFAULT_FAILURE[method])
@@ -57,33 +53,28 @@ def fail_order(call: Call, ident: str, body: Body | None) -> Reply:
 
 
 def expire_order(call: Call, ident: str) -> Reply:
-    """200 with the expired order."""
     row = _open(call, ident)
     return _changed(call, billing.expire(call.draft, row))
 
 
 def cancel_order(call: Call, ident: str) -> Reply:
-    """200 with the canceled order."""
     row = _open(call, ident)
     return _changed(call, billing.cancel(call.draft, row))
 
 
 def refund_order(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the order after the refund."""
     row = _open(call, ident)
     amount = cents(body["amount"]) if body and "amount" in body else None
     return _changed(call, billing.refund(call.draft, row, amount))
 
 
 def dispute_order(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the disputed order."""
     row, asked = _open(call, ident), body or {}
     amount = cents(asked["amount"]) if "amount" in asked else None
     return _changed(call, renewals.dispute(call.draft, row, amount, asked.get("reason")))
 
 
 def resolve_dispute(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the order, paid as before or refunded."""
     row = _open(call, ident)
     return _changed(call, (renewals.win if body["outcome"] == "won" else renewals.lose)(call.draft, row))
 

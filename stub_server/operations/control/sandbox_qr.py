@@ -8,12 +8,10 @@ from ...kernel.record import Body
 
 
 def render_qr_svg(call: Call, query: Body) -> Reply:
-    """200 with an SVG."""
     return _image(query["code"], "svg", b"image/svg+xml")
 
 
 def render_qr_png(call: Call, query: Body) -> Reply:
-    """200 with a PNG."""
     return _image(query["code"], "png", b"image/png")
 
 

@@ -7,18 +7,15 @@ from ...kernel.record import Body
 
 
 def get_settings(call: Call) -> Reply:
-    """200 with the settings."""
     return reply.value(call.sandbox.settings._asdict())
 
 
 def update_settings(call: Call, body: Body) -> Reply:
-    """200 with all settings; they apply from the next request on."""
     settings = call.draft.settings = call.sandbox.settings._replace(**body)
     return reply.value(settings._asdict())
 
 
 def set_behaviour(call: Call, ident: str, body: Body) -> Reply:
-    """200 with what the customer, of any merchant of the sandbox, does with new orders."""
     row = call.open_of_any("customers", ident, "customer")
     behaviour = {"payment": body["payment"], "times": body.get("times") if body["payment"] else None}
     hidden = {name: value for name, value in row.hidden.items() if name != "behaviour"}

@@ -15,7 +15,6 @@ from ...sandboxes.snapshots import Snapshots, capture_snapshot
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
-    """201 with the snapshot of the sandbox as it is now."""
     sandboxes, name, description = call.server.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
         description = Secrets(admin_key=call.server.admin_key).text(description)
@@ -28,28 +27,23 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
-    answer = reply.value({"snapshot": _shown(snapshot)}, 201)
-    return answer.located(f"{call.prefix}/_sandbox/snapshots/{name}")
+    return reply.value({"snapshot": _shown(snapshot)}).created(call, f"/_sandbox/snapshots/{name}")
 
 
 def list_snapshots(call: Call, query: Body) -> Reply:
-    """200 with a page of snapshots, newest first."""
     return reply.listed_here("snapshots", _snapshots(call).all()[::-1], query, _shown)
 
 
 def get_snapshot(call: Call, name: str) -> Reply:
-    """200 with the snapshot."""
     return reply.value({"snapshot": _shown(_snapshots(call).get(name))})
 
 
 async def delete_snapshot(call: Call, name: str) -> Reply:
-    """204; the snapshot is gone."""
     await call.server.sandboxes.drop_snapshot(call.sandbox.name, name)
     return Reply(204, ())
 
 
 async def restore_snapshot(call: Call, name: str) -> Reply:
-    """200 with the sandbox as it was when the snapshot was made."""
     copy = _snapshots(call).get(name).sandbox
     check_not_advancing(call.sandbox)
     work = restore(call.sandbox, copy, call.cause)
@@ -59,8 +53,7 @@ async def restore_snapshot(call: Call, name: str) -> Reply:
 
 
 def _snapshots(call: Call) -> Snapshots:
-    snapshots: Snapshots = call.server.sandboxes.entry(call.sandbox.name).snapshots
-    return snapshots
+    return call.server.sandboxes.entry(call.sandbox.name).snapshots
 
 
 def _shown(snapshot: Snapshot) -> Body:

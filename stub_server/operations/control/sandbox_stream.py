@@ -30,7 +30,7 @@ _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 
 async def follow_sandbox(call: Call) -> Reply:
-    """200 with a stream that ends with the sandbox or the server."""
+    """The stream ends with the sandbox or the server."""
     server = call.server
     if len(server.followers) >= MOST_READERS:
         message = f"{MOST_READERS} readers are already connected to this server, which is the maximum. Close one first."

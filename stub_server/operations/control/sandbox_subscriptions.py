@@ -11,7 +11,6 @@ from ...kernel.record import Body, Row
 
 
 def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the canceled subscription, or with one that will end with its period."""
     row = _open(call, ident)
     status = row.public["status"]
     if not (body or {}).get("at_period_end", False):
@@ -25,7 +24,7 @@ def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
 
 
 def resume_subscription(call: Call, ident: str) -> Reply:
-    """200 with the subscription that goes on; its renewal order follows at once if it is time for one."""
+    """Its renewal order follows at once if it is time for one."""
     row = _open(call, ident)
     if not row.public["cancel_at_period_end"] or not billing.is_running(call.draft, row):
         message = "The subscription is not set to be canceled at the end of its period."
@@ -38,7 +37,7 @@ def resume_subscription(call: Call, ident: str) -> Reply:
 
 
 def renew_subscription(call: Call, ident: str) -> Reply:
-    """200 with the renewed subscription and the order that paid for it; the order is made if none is open."""
+    """The renewal order is paid, and made if none is open."""
     row, draft = _open(call, ident), call.draft
     if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
@@ -60,7 +59,6 @@ def renew_subscription(call: Call, ident: str) -> Reply:
 
 
 def expire_subscription(call: Call, ident: str) -> Reply:
-    """200 with the expired subscription and its renewal order, which is canceled if it was open."""
     row = _open(call, ident)
     if row.public["status"] == "expired":
         return _shown(call, ident, None)

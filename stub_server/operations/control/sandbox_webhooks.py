@@ -13,7 +13,7 @@ PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_second
 
 
 async def drain_webhooks(call: Call, body: Body | None) -> Reply:
-    """200 when nothing is due any more, or when the time is over; `complete` says which."""
+    """`complete` says whether nothing is due any more, or the time is over."""
     sandbox, courier = call.sandbox, call.server.courier
     courier.ring(sandbox)
     with call.server.waiting.of(call):
@@ -24,7 +24,7 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
 
 
 async def resume_webhooks(call: Call) -> Reply:
-    """200 with how many deliveries were held and are due now."""
+    """How many deliveries were held and are due now."""
     sandboxes = call.server.sandboxes
     resumed = await sandboxes.worker.in_slices(count_kept_back(call.sandbox))
     call.check_there()

@@ -11,36 +11,30 @@ from ...sandboxes.entry import Entry
 
 
 async def list_sandboxes(call: Call, query: Body) -> Reply:
-    """200 with a page of sandboxes, newest first."""
     found = await call.server.sandboxes.listed(query.get("name", "*"))
     return reply.listed_here("sandboxes", found, query, partial(summary_of, call))
 
 
 async def create_sandbox(call: Call, body: Body | None) -> Reply:
-    """201 with the new sandbox and its credentials."""
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
-    make = call.server.sandboxes.create
-    entry = await make(
+    entry = await call.server.sandboxes.create(
         asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"), asked.get("settings")
     )
     return _made(call, entry)
 
 
 def get_sandbox(call: Call, name: str) -> Reply:
-    """200 with the sandbox and its credentials."""
     return reply.value({"sandbox": shown(call, call.server.sandboxes.entry(name))})
 
 
 async def delete_sandbox(call: Call, name: str) -> Reply:
-    """204; the sandbox and everything in it is deleted."""
     await call.server.sandboxes.delete(name)
     return Reply(204, ())
 
 
 async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
-    """201 with a new sandbox that has the same past."""
     asked = body or {}
     entry = await call.server.sandboxes.fork(
         name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"), deliver=asked.get("deliver", False)
@@ -49,5 +43,5 @@ async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
 
 
 def _made(call: Call, entry: Entry) -> Reply:
-    answer = reply.value({"sandbox": shown(call, entry)}, 201)
-    return answer.located(f"{call.prefix}/_sandbox/sandboxes/{entry.sandbox.name}")
+    path = f"/_sandbox/sandboxes/{entry.sandbox.name}"
+    return reply.value({"sandbox": shown(call, entry)}).created(call, path)
