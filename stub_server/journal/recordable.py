@@ -24,35 +24,27 @@ _METHOD = 100  # characters
 _SENDING = ("sendTestWebhook", "retryWebhook")
 
 
-class Asked(NamedTuple):
-    """A request and its answer, as far as they tell what it was about."""
-
-    id: str
-    operation: str | None
-    status: int
-    path: str
-    body: bytes
-    answer: bytes
-
-    def named(self) -> str:
-        """What the path names in `/_sandbox/<kind>/<name>/…`."""
-        return unquote(self.path.split("/")[3]) if self.path.count("/") > 2 else ""
-
-    def sent(self) -> Body:
-        """The body; empty where it is no object."""
-        return _object(self.body)
-
-    def answered(self, member: str) -> Body:
-        """A member of the answer; empty where it is no object."""
-        found = _object(self.answer).get(member)
-        return found if isinstance(found, dict) else {}
-
-    def names_what(self) -> bool:
-        """Whether a refusal names what of the request is wrong."""
-        return bool(_object(self.answer).get("details"))
+def named(trace: Trace) -> str:
+    """What the path of a request names in `/_sandbox/<kind>/<name>/…`."""
+    return unquote(trace.path.split("/")[3]) if trace.path.count("/") > 2 else ""
 
 
-def recording_start(requests: Iterable[Asked]) -> int:
+def json_object(text: bytes | None) -> Body:
+    """The object that a body is; empty where it is none."""
+    try:
+        found = orjson.loads(text or b"")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def answered(trace: Trace, member: str) -> Body:
+    """A member of the answer to a request; empty where it is no object."""
+    found = json_object(trace.answer).get(member)
+    return found if isinstance(found, dict) else {}
+
+
+def recording_start(requests: Iterable[Trace]) -> int:
     """How many requests, in the order in which they acted, must be left out for the others to be sent again.
 
     A snapshot that is restored must have been taken by one of those others, and a request that a rewind names be one.
@@ -62,7 +54,7 @@ def recording_start(requests: Iterable[Asked]) -> int:
     idents: set[str] = set()
     for number, request in enumerate(requests, 1):
         if request.operation == "createSnapshot" and request.status == 201:
-            snapshots.add(str(request.answered("snapshot").get("name")))
+            snapshots.add(str(answered(request, "snapshot").get("name")))
         elif request.status == 200 and _goes_beyond(request, snapshots, idents):
             begun = number
             snapshots.clear()
@@ -71,19 +63,11 @@ def recording_start(requests: Iterable[Asked]) -> int:
     return begun
 
 
-def _goes_beyond(request: Asked, snapshots: set[str], idents: set[str]) -> bool:
+def _goes_beyond(request: Trace, snapshots: set[str], idents: set[str]) -> bool:
     if request.operation == "restoreSnapshot":
-        return request.named() not in snapshots
-    to_request = request.sent().get("to_request") if request.operation == "rewindSandbox" else None
+        return named(request) not in snapshots
+    to_request = json_object(request.body).get("to_request") if request.operation == "rewindSandbox" else None
     return to_request is not None and to_request not in idents
-
-
-def _object(text: bytes) -> Body:
-    try:
-        found = orjson.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 class Chosen(NamedTuple):
@@ -128,7 +112,7 @@ def chosen(sandbox: Sandbox) -> Chosen:
         message = "The state before the stored requests is no longer stored. Start the server with a larger --history."
         raise not_stored(message, "requests", "query")
     found.reverse()
-    begun = recording_start(_asked(trace) for trace in found)
+    begun = recording_start(found)
     if begun and begun == len(found):
         message = (
             "The newest request went back to a snapshot or request that is no longer stored. "
@@ -183,11 +167,6 @@ def _caller(caller: Caller | None) -> Body | None:
         "subject": caller.subject,
         "merchant_id": caller.merchant_id,
     }
-
-
-def _asked(trace: Trace) -> Asked:
-    answer = trace.answer if trace.operation == "createSnapshot" else None  # of others it is not looked at
-    return Asked(trace.id, trace.operation, trace.status, trace.path, trace.body or b"", answer or b"")
 
 
 def _is_replacement(trace: Trace) -> bool:

@@ -21,17 +21,17 @@ from ..faults.fault_rules import Faults
 from ..files.admitting import admit
 from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile, digest_of
-from ..files.recording import outline, read_recording
+from ..files.recording import outline, read_recording, traces_of
 from ..http.access import CONTROL_KEY, opens
 from ..http.inside import Question, ask
-from ..journal.recordable import line
+from ..journal.recordable import answered, line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from .differences import Comparing, converted
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
-from .recorded import Recorded, is_sent, reasons
+from .recorded import content, is_sent, name_of, reasons, seen
 
 _ADMIN, _CONTROL = "x-sandbox-admin-key", CONTROL_KEY.decode()
 _KEY = "of this replay"
@@ -100,16 +100,16 @@ class Session:
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
         header, about, requests = outline(data, shapes.check)
-        self._requests = [Recorded(**request) for request in requests]
         self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
-        self.timepiece.now = self._requests[0].wall if self._requests else 0
-        self._settings = settings_of(about, len(self._requests), overlays, scenario)
+        self.timepiece.now = requests[0]["wall"] if requests else 0
+        self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
         rules, secrets = self._app.server.sandboxes.origin.rules, header["secrets"]
         self._fitting = Fitting(rules, shapes, digest_of(header))
         reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
         self._reader, self.name = reader, reader.state.name
+        self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests, self.name)
         control = self._app.server.control
         self._converters = rules.converter, Converter(control, Schemas(control.raw, NO_FORMATS))
@@ -153,14 +153,14 @@ class Session:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_skipped=reason is not None)
                 else:  # a later rewind may name it
-                    self._sandbox().journal.append(request.trace(self.name))
+                    self._sandbox().journal.append(request)
             except Diverged as error:
                 diff, reason, goes_on = f"--- recorded\n+++ replayed\n{error}", None, False
             if reason is not None:
                 skipped[reason].append(request.id)
             elif diff:
-                first = first if first[0] else (request._asdict(), diff)
-                self._differing[request.name].append(request.id)
+                first = first if first[0] else (line(request), diff)
+                self._differing[name_of(request)].append(request.id)
                 if not goes_on:
                     break
             else:
@@ -171,54 +171,55 @@ class Session:
             return outcome
         return outcome._replace(contract=self._contract, converted=self._converted, differing=self._differing)
 
-    async def _compare(self, request: Recorded, *, is_skipped: bool) -> str:
+    async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
-        self._deliveries.until(request.seen)
+        self._deliveries.until(seen(request))
         is_authorised = any(name == "authorization" for name, _ in request.headers)
         credentials = list(self._callers.credentials(self._sandbox(), request)) if is_authorised else [""]
         first: str | None = None
         for credential in credentials:
-            answered = await self._send(request, credential)
+            sent = await self._send(request, credential)
             if is_skipped:
                 return ""
             is_running = not self._sandbox().clock.frozen
-            diff = self._comparing.difference(request, answered, is_running=is_running)
+            diff = self._comparing.difference(request, sent, is_running=is_running)
             was = converted(request, *self._converters) if diff and self._fitting.is_other else None
-            if was is not None and not self._comparing.difference(was, answered, is_running=is_running):
-                self._converted[request.name].append(request.id)
+            if was is not None and not self._comparing.difference(was, sent, is_running=is_running):
+                self._converted[name_of(request)].append(request.id)
                 diff = ""
             if not diff:
-                self._ended[-1].before = request.before  # for a rewind to it: attempts may have been taken earlier
+                sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
                 return ""
             first = first or diff
-            if answered.status != 401:
+            if sent.status != 401:
                 break
         return first or ""
 
-    async def _send(self, request: Recorded, credential: str) -> Recorded:
+    async def _send(self, request: Trace, credential: str) -> Trace:
         """Send a request; returns it as the journal has it."""
         sandbox = self._sandbox()
         sandbox.ids.requests_from(self._ids)
         self._ids.use(request.id)
         self._deliveries.begin(request)
-        self.timepiece.show(sandbox, request.at, request.wall)
+        self.timepiece.show(sandbox, request.at, request.received)
         rules = sandbox.faults
         if request.operation == "createFault":
-            rules.number_from(request.asked.answered("fault").get("id"))
+            rules.number_from(answered(request, "fault").get("id"))
         if not request.is_control:  # what they did then is not known; answers that they made are not compared
             sandbox.faults = Faults(sandbox.seed)
-        body = request.content()
+        body = content(request)
         headers = self._headers(request, body, credential)
-        asked = Question(request.method, request.path, request.query, headers, body)
+        query = request.query.decode("latin-1")
+        asked = Question(request.method, request.path, query, headers, body)
         self._ended.clear()
         try:
-            reply = await ask(self._app, f"/s/{self.name}" if request.prefixed else "", asked, _PEER)
+            reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
         finally:
             sandbox.faults = rules
         self._callers.learn(reply.body)
-        return Recorded(**line(self._ended[-1]))
+        return self._ended[-1]
 
-    def _headers(self, request: Recorded, body: bytes, credential: str) -> dict[str, str]:
+    def _headers(self, request: Trace, body: bytes, credential: str) -> dict[str, str]:
         """The headers of a request, with credentials and keys of this server."""
         headers: dict[str, str] = dict(request.headers)
         is_refused = request.code == "admin_key_required"
@@ -231,6 +232,6 @@ class Session:
             headers[_CONTROL] = "another" if is_wrong else self._app.server.sandboxes.control_key(self.name)
         if headers.get(_ADMIN) == REDACTED:
             headers[_ADMIN] = "another" if is_refused else _KEY
-        if not request.prefixed and self.name != DEFAULT:  # its credential named it, or this header
+        if not request.is_prefixed and self.name != DEFAULT:  # its credential named it, or this header
             headers.setdefault("x-sandbox", self.name)
         return headers
