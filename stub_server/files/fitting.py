@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from ..audit.invariants import broken
+from ..audit.laws import broken
 from ..contract.converting import Fault
 from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator

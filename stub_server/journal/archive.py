@@ -72,6 +72,7 @@ def entry(
     """
     method, url, query, sent, body = request
     status, answered, content = answer
+    text = body.decode("utf-8", "replace")
     return {
         "startedDateTime": started,
         "time": took,
@@ -82,7 +83,7 @@ def entry(
             "cookies": [],
             "headers": _pairs(sent),
             "queryString": _pairs(parse_qsl(query, keep_blank_values=True, errors="replace")),
-            **({"postData": {"mimeType": _named(sent, "content-type"), "text": _text(body)}} if body else {}),
+            **({"postData": {"mimeType": _named(sent, "content-type"), "text": text}} if body else {}),
             "headersSize": -1,
             "bodySize": len(body),
         },
@@ -115,7 +116,3 @@ def _content(body: bytes) -> dict[str, str]:
         return {"text": body.decode()}
     except UnicodeDecodeError:
         return {"text": b64encode(body).decode(), "encoding": "base64"}
-
-
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import orjson
@@ -109,18 +109,13 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():
         return None
     base_url = server.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
-    headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"} | _repeatable(sent)
+    headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"}
+    for name, value in sent.items():
+        if name not in _OF_THE_CONNECTION and REDACTED not in value and value.isprintable():
+            headers[name] = value
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None
     return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)
-
-
-def _repeatable(headers: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in headers.items()
-        if name not in _OF_THE_CONNECTION and REDACTED not in value and value.isprintable()
-    }
 
 
 def _caller(caller: Caller, trace: Trace) -> Body:
@@ -167,9 +162,5 @@ def has_status(wanted: str, status: int) -> bool:
 
 
 def _contains(trace: Trace, text: bytes) -> bool:
-    return (
-        text in (trace.body or b"")
-        or text in (trace.answer or b"")
-        or text in trace.query
-        or text in trace.path.encode("utf-8", "replace")
-    )
+    parts = trace.body or b"", trace.answer or b"", trace.query, trace.path.encode("utf-8", "replace")
+    return any(text in part for part in parts)

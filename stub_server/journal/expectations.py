@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from ..calls.call import CONTROL
-from ..contract.document import Document, Operation
+from ..contract.document import Document
 from ..contract.formats import range_end_ms
 from ..engine.journal import Trace
 from ..kernel.problem import Invalid, detail
@@ -32,7 +32,6 @@ _AWAY = 100  # how much farther a request to another target is than one that dif
 Difference = tuple[str, Any, Any]
 _ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
-_ALWAYS = ("OPTIONS",)  # every path answers it
 _LONGEST_NAME = 100  # characters of what was asked for
 _PARAMETER = re.compile(r"\{[^}]*\}")
 _PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
@@ -228,23 +227,19 @@ def warnings_of(expected: Body, documents: Mapping[str, Document]) -> Iterator[s
         if not known:
             yield "unknown_path"
     if "method" in request and known:
-        methods = {*_ALWAYS, *(method for _, operation in known for method in _methods(operation))}
+        methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
+        if "GET" in methods:
+            methods.add("HEAD")
         if not any(glob(request["method"].upper(), method) for method in methods):
             yield "unknown_method"
     code = expected.get("response", {}).get("code")
-    if code is not None and not any(glob(code, known) for document in documents.values() for known in _codes(document)):
+    schemas = [document.raw["components"]["schemas"] for document in documents.values()]
+    codes = [known for each in schemas for known in each.get("ErrorCode", {}).get("enum", ())]
+    if code is not None and not any(glob(code, known) for known in codes):
         yield "unknown_code"
     bodies = (request.get("body"), expected.get("response", {}).get("body"))
     if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
         yield "path_as_name"
-
-
-def _codes(document: Document) -> Sequence[str]:
-    return document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())  # type: ignore[no-any-return]
-
-
-def _methods(operation: Operation) -> tuple[str, ...]:
-    return (operation.method, "HEAD") if operation.method == "GET" else (operation.method,)
 
 
 def _may_be(asked: str, template: str) -> bool:

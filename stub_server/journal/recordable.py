@@ -98,7 +98,8 @@ def chosen(sandbox: Sandbox) -> Chosen:
             "query",
         )
     every = list(journal)
-    begun = next((n for n in range(len(every), 0, -1) if _is_replacement(every[n - 1])), 0)
+    replacements = [n for n, t in enumerate(every, 1) if t.operation in _REPLACING and t.status == 200]
+    begun = replacements[-1] if replacements else 0
     # In the order of their changes: the journal has them in the order in which they ended.
     ordered = sorted(every[begun:], key=lambda trace: trace.before)
     found: list[Trace] = []
@@ -167,10 +168,6 @@ def _caller(caller: Caller | None) -> Body | None:
         "subject": caller.subject,
         "merchant_id": caller.merchant_id,
     }
-
-
-def _is_replacement(trace: Trace) -> bool:
-    return trace.operation in _REPLACING and trace.status == 200
 
 
 def _is_whole(trace: Trace) -> bool:

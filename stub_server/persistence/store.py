@@ -50,11 +50,20 @@ if TYPE_CHECKING:
     from .sqlite import SqliteSession, SqliteStore
 
 Session: TypeAlias = "PostgresSession | SqliteSession"
-"""A connection."""
+"""A connection: `run` sends a statement and returns its rows, `many` sends it once for each of several rows.
+
+Within `transaction`, all is done or nothing.
+"""
 
 Store: TypeAlias = "PostgresStore | SqliteStore"
-"""A database with the tables of `rows`. What it raises is in its `errors`."""
+"""A database with the tables of `rows`, one per server. What it raises is in its `errors`.
 
+`session` is a new connection; `is_duplicate` says whether an error is that a name is taken, `reason` is the text of an
+error for clients.
+"""
+
+Known: TypeAlias = dict[int, tuple[int, int, KeptState]]
+"""By the numbers of sandboxes: the newest step that the store has, the sum of that, and the state."""
 
 Head: TypeAlias = tuple[int, int, Kept]
 """The row of a sandbox: its number, the number of its newest step in the store, and the row as it is to be."""
@@ -267,8 +276,8 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
         raise Damage(f"step {number} is another than was written")
 
 
-def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tuple[int, int, KeptState]]:
-    """The newest step of each sandbox that is `holder`'s, its sum, and the state."""
+def known(session: Session, numbers: Iterable[int], holder: int) -> Known:
+    """What is known of those of some sandboxes that `holder` has."""
     statement = (
         "select newest, sandboxes.chain, states.id, step, states.chain, size "
         "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"

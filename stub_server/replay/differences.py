@@ -22,51 +22,44 @@ _RUNNING = frozenset(("now", "resumed"))  # the instant that a running clock sho
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 
 
-class Comparing:
-    """`other_secret`: keys and signatures that the server's secret makes are others, and are left out too.
+def difference(recorded: Trace, replayed: Trace, *, other_secret: bool, other_file: bool, is_running: bool) -> str:
+    """What differs between two answers, as a diff; empty where nothing does.
 
+    `other_secret`: keys and signatures that the server's secret makes are others, and are left out too.
     `other_file`: where the scenario's file is, which controls show, is left out as well.
+    A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
+    the present of another sandbox that says of itself that its clock runs.
     """
+    skipped = _MACHINES | ({"scenario"} if other_file else set()) | (_RUNNING if is_running else set())
+    before, after = _lines(_less_secrets(recorded, replayed), skipped), _lines(replayed, skipped)
+    if other_secret:
+        before, after = ([_DERIVED.sub("[derived]", line) for line in lines] for lines in (before, after))
+    if before == after:  # which comparing line by line may take long to see
+        return ""
+    return "\n".join(unified_diff(before, after, "recorded", "replayed", lineterm="", n=2))
 
-    def __init__(self, *, other_secret: bool, other_file: bool) -> None:
-        self._other_secret, self._not_compared = other_secret, _MACHINES | {"scenario"} if other_file else _MACHINES
 
-    def difference(self, recorded: Trace, replayed: Trace, *, is_running: bool) -> str:
-        """What differs, as a diff; empty where nothing does.
-
-        A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
-        the present of another sandbox that says of itself that its clock runs.
-        """
-        recorded = _less_secrets(recorded, replayed)
-        before, after = self._lines(recorded, is_running), self._lines(replayed, is_running)
-        if before == after:
-            return ""
-        lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=2)
-        return "\n".join(lines)
-
-    def _lines(self, request: Trace, is_running: bool) -> list[str]:
-        """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
-        answer, control = (request.answer or b"").decode("latin-1"), request.is_control
-        parsed = json_of(request)
-        if control and parsed is not None:
-            parsed = _without(parsed, self._not_compared | _RUNNING if is_running else self._not_compared)
-            answer = orjson.dumps(parsed).decode()
-        headers = [(name, value) for name, value in request.answer_headers if name not in _NOT_COMPARED]
-        if REDACTED in answer or control:  # the length of a secret does not matter
-            headers = [(name, value) for name, value in headers if name != "content-length"]
-        step = "none" if request.after is None else f"{request.before} to {request.after}"
-        lines = [f"status {request.status}", f"steps {step}"]
-        lines += [f"{name}: {value}" for name, value in sorted(headers)]
-        if parsed is not None and not answer[:1].isspace():
-            try:
-                is_compact = control or orjson.dumps(parsed) == answer.encode("latin-1")
-                shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
-                lines += [*shown.splitlines(), *([] if is_compact else [answer])]
-            except TypeError:
-                lines.append(answer)
-        else:
-            lines += answer.splitlines()
-        return [_DERIVED.sub("[derived]", line) for line in lines] if self._other_secret else lines
+def _lines(request: Trace, skipped: frozenset[str]) -> list[str]:
+    """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
+    answer, control = (request.answer or b"").decode("latin-1"), request.is_control
+    parsed = json_of(request)
+    if control and parsed is not None:
+        parsed = _without(parsed, skipped)
+        answer = orjson.dumps(parsed).decode()
+    headers = [(name, value) for name, value in request.answer_headers if name not in _NOT_COMPARED]
+    if REDACTED in answer or control:  # the length of a secret does not matter
+        headers = [(name, value) for name, value in headers if name != "content-length"]
+    step = "none" if request.after is None else f"{request.before} to {request.after}"
+    lines = [f"status {request.status}", f"steps {step}"]
+    lines += [f"{name}: {value}" for name, value in sorted(headers)]
+    if parsed is not None and not answer[:1].isspace():
+        try:
+            is_compact = control or orjson.dumps(parsed) == answer.encode("latin-1")
+            shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
+            return [*lines, *shown.splitlines(), *([] if is_compact else [answer])]
+        except TypeError:
+            return [*lines, answer]
+    return lines + answer.splitlines()
 
 
 def converted(request: Trace, api: Converter, control: Converter) -> Trace | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
-from .differences import Comparing, converted
+from .differences import converted, difference
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
 from .recorded import content, is_sent, name_of, reasons, seen
 
@@ -126,8 +127,8 @@ class Session:
         self._app.serve(server)
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
-        self._comparing = Comparing(
-            other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
+        self._difference = partial(
+            difference, other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
         )
         self._ended: list[Trace] = []
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
@@ -137,14 +138,12 @@ class Session:
 
     async def run(self) -> Outcome:
         """Send everything, until an answer differs and no other contract may be why."""
-        held_before, state = self._held_before, self._reader.state
-
-        def fill(sandbox: Sandbox) -> None:
-            secret = self._settings.signing_secret(b"")
-            admit(self._reader, (), lambda scenario, seed: sandbox, secret, lambda clock: clock)
-            sandbox.held_before = SILENT if held_before == SILENT else min(held_before, sandbox.events.raised)
-
-        await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
+        sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
+        empty = partial(sandboxes.factory.carried, self.name)
+        sandbox = admit(self._reader, (), empty, secret, lambda clock: clock).sandbox
+        held = self._held_before
+        sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
+        await sandboxes.put_in_place(sandbox)
         compared, skipped = 0, defaultdict[str, list[str]](list)
         first: tuple[Body | None, str] = (None, "")
         for request in self._requests:
@@ -182,9 +181,9 @@ class Session:
             if is_skipped:
                 return ""
             is_running = not self._sandbox().clock.frozen
-            diff = self._comparing.difference(request, sent, is_running=is_running)
+            diff = self._difference(request, sent, is_running=is_running)
             was = converted(request, *self._converters) if diff and self._fitting.is_other else None
-            if was is not None and not self._comparing.difference(was, sent, is_running=is_running):
+            if was is not None and not self._difference(was, sent, is_running=is_running):
                 self._converted[name_of(request)].append(request.id)
                 diff = ""
             if not diff:

@@ -363,13 +363,11 @@ class Sandboxes:
         replaced |= {"requests": sum(not trace.is_control for trace in old.journal), "keeps_requests": keeps}
         return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced, left_out
 
-    async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
-        """Create or replace a sandbox: `fill` fills an empty one."""
-        if self.find(name) is None:
-            await self.create(name, None, None, None, None)
-        sandbox = self.factory.carried(name, scenario, seed)
-        fill(sandbox)
-        return (await self._replace(name, sandbox)).sandbox
+    async def put_in_place(self, sandbox: Sandbox) -> None:
+        """Replace the sandbox of its name, which is created where there is none."""
+        if self.find(sandbox.name) is None:
+            await self.create(sandbox.name, None, None, None, None)
+        await self._replace(sandbox.name, sandbox)
 
     async def _replace(
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
