@@ -156,7 +156,7 @@ def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     done = write_download(target.sandbox, file, output, "stub")
     if done is None:
         return
-    about = outline(file, None).about
+    _, about, _ = outline(file, None)
     count, left_out = about["recorded"], about["left_out"]
     text = f"{done['file']} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
     if left_out:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import IO, NamedTuple
+from typing import IO
 
 import orjson
 
@@ -22,14 +22,6 @@ from .package import RECORDING, BadFile, Check, is_readable, pack, unpack
 from .reading import Reader, Rewrite, Unreadable, timer_of
 from .state import SandboxState
 from .writing import as_it_is, line_of, step_line
-
-
-class Outline(NamedTuple):
-    """The header of a recording, the settings of its server, and its requests."""
-
-    header: Body
-    about: Body
-    requests: list[Body]
 
 
 def write_recording(
@@ -68,7 +60,7 @@ def _keyless(table: str, record: Record) -> Record:
     return blanked(table, record) if table == "api_keys" else as_it_is(table, record)
 
 
-def outline(data: bytes, check: Check | None) -> Outline:
+def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
     """The header of a file, the settings of its server, and its requests in their order. Raises BadFile."""
     header, about, requests = Body(), Body(), list[Body]()
     for kind, body in unpack(data, check, (RECORDING,)):
@@ -80,7 +72,7 @@ def outline(data: bytes, check: Check | None) -> Outline:
             requests.append(body)
     if not about:
         raise BadFile("damaged", "The file is damaged: it lacks the settings of its server.")
-    return Outline(header, about, requests)
+    return header, about, requests
 
 
 def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> tuple[Reader, list[Body]]:

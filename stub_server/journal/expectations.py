@@ -14,9 +14,10 @@ import orjson
 from ..calls.call import CONTROL
 from ..contract.document import Document
 from ..contract.formats import range_end_ms
+from ..contract.source import nodes
 from ..engine.journal import Trace
 from ..kernel.problem import Invalid, detail
-from ..kernel.record import Body
+from ..kernel.record import Body, has_more_values
 from ..kernel.text import glob, nearest
 from .entries import body_of, has_status, joined, plain
 
@@ -123,16 +124,12 @@ class Expectation:
 
 
 def _check_size(body: Body) -> None:
-    values: list[Any] = [body]
-    count = 0
-    while values:
-        value = values.pop()
-        count += 1
-        if count > MOST_VALUES:
-            raise _too_much(f"At most {MOST_VALUES} values can be expected.")
-        if isinstance(value, str) and len(value) > LONGEST_GLOB and ("*" in value or "?" in value):
-            raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
-        values.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+    if has_more_values(body, MOST_VALUES):
+        raise _too_much(f"At most {MOST_VALUES} values can be expected.")
+    for _, node in nodes(body):
+        for value in node.values() if isinstance(node, dict) else node:
+            if isinstance(value, str) and len(value) > LONGEST_GLOB and ("*" in value or "?" in value):
+                raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
 
 
 def _too_much(message: str) -> Invalid:

@@ -20,10 +20,9 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
 from ..files.writing import step_line
 from ..kernel.problem import Refusal, Unavailable
-from ..kernel.slices import BackgroundWorker
 from ..sandboxes.entry import Entry
-from .rows import Kept, KeptState, chained, line_of, place_of
-from .store import Batch, Head, Known, Session, Statement, Store
+from ..sandboxes.making import SandboxFactory
+from .store import Batch, Head, Kept, KeptState, Known, Session, Statement, Store, chained, line_of, place_of
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
@@ -84,11 +83,12 @@ class Commits:
 
     store: Store  # set if there is one
 
-    def __init__(self, store: Store | None, contract: str, worker: BackgroundWorker) -> None:
-        self.has_store, self.contract, self.worker = store is not None, contract, worker
+    def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
+        self.has_store, self.worker = store is not None, factory.worker
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+            self.contract = factory.origin.rules.converter.contract["digest"]
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself

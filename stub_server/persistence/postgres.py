@@ -22,8 +22,7 @@ from uuid import uuid4
 import psycopg
 
 from . import store
-from .rows import Damage, Kept, StoreError, line_of, sum_of
-from .store import Batch, Known, Session
+from .store import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -150,9 +149,7 @@ class PostgresStore:
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
                 store.begin(session, COLUMNS, _OWN)
-            facts = store.facts(session)
-            store.check_format(facts, self.name)
-            self.secret = store.secret(facts)
+            self.secret = store.secret(store.facts(session, self.name))
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)

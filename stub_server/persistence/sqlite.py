@@ -20,8 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from . import store
-from .rows import SALVAGE, Damage, StoreError, line_of, sum_of
-from .store import Batch, Known, Session
+from .store import SALVAGE, Batch, Damage, Known, Session, StoreError, line_of, sum_of
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
 BUSY = 5.0  # seconds that a write waits for another one
@@ -220,8 +219,7 @@ def made(file: Path) -> Iterator[SqliteSession]:
 
 def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
     """Check the database of a directory as a whole; returns the rows of `settings`. Raises StoreError."""
-    facts = store.facts(session)
-    store.check_format(facts, f"--store {path}")
+    facts = store.facts(session, f"--store {path}")
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))}")

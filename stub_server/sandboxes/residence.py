@@ -14,7 +14,7 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..persistence import store as sql
 from ..persistence.commits import unwritten
-from ..persistence.rows import StoreError
+from ..persistence.store import StoreError
 from .entry import Entry, folded
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Residence:
                 return found
             sandboxes = self._sandboxes
             try:
-                opened = await self._persistence.open(name, sandboxes.opener)
+                opened = await self._persistence.open(name)
             except StoreError as error:
                 log.error("%s", error)
                 raise unwritten(f"the sandbox {name} cannot be opened") from None

@@ -26,12 +26,11 @@ from ..kernel.slices import at_once
 from ..kernel.text import glob, nearest
 from ..persistence import store as sql
 from ..persistence.commits import keys_of, records_of
-from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Written
-from ..persistence.rows import Kept
+from ..persistence.store import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
-from .entry import NAMING, Entry, Keyring, Origin, duplicate_name, folded, is_name, made_up, too_many
+from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, made_up, too_many
 from .making import SandboxFactory
 from .residence import Residence
 from .snapshots import Snapshots, measured
@@ -43,7 +42,7 @@ T = TypeVar("T")
 class Sandboxes:
     """All sandboxes by name, at most `MOST` without a store."""
 
-    def __init__(self, origin: Origin, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
+    def __init__(self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
         """`on_due` is called with a sandbox that is new or gone, and when something falls due in one.
 
         `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile, ScenarioError.
@@ -53,14 +52,13 @@ class Sandboxes:
         self.default: Sandbox  # the sandbox that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self._turns = count(1)  # how often sandboxes were used
-        self.origin, self.settings, self.worker = origin, origin.settings, persistence.worker
+        self.factory, self.origin, self.worker = factory, factory.origin, factory.worker
+        self.settings = self.origin.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self.factory = SandboxFactory(origin, self.worker)
-        self._importer = SandboxImporter(origin.seeding.fixtures, origin.secret, origin.rules)
+        self._importer = SandboxImporter(self.origin.seeding.fixtures, self.origin.secret, self.origin.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
-        self.opener = Opener(self.factory, self.persistence.contract)
-        for entry in sorted(self.persistence.read(self.opener, MOST), key=lambda entry: entry.created_at):
+        for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
