@@ -44,7 +44,6 @@ class LeftOut(NamedTuple):
         return ", ".join([*counts, *(f"the snapshot {name}" for name in self.snapshots)])
 
     def tell(self, where: str) -> None:
-        """Log what was left out, and why."""
         log.warning("%s: left out are %s", where, self)
         for reason in self.reasons:
             log.warning("  %s", reason)

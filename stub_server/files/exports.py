@@ -83,7 +83,6 @@ def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *,
 
 
 def without_replies(step: Step) -> Step:
-    """A step without the saved reply that it may have."""
     return step._replace(saved=None, forgotten_replies=())
 
 
@@ -181,7 +180,6 @@ def blanked(table: str, record: Record) -> Record:
 
 
 def changed(record: Record, public: Body, hidden: Body) -> Record:
-    """A record with other members."""
     return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
 
 

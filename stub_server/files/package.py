@@ -202,6 +202,5 @@ class Download:
             yield piece
 
     async def aclose(self) -> None:
-        """Release memory and disk."""
         self._among.discard(self)
         self.file.close()

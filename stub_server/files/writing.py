@@ -46,12 +46,10 @@ def as_it_is(table: str, record: Record) -> Record:
 
 
 def line_of(kind: str, body: Body) -> bytes:
-    """A line of one kind."""
     return orjson.dumps({kind: body})
 
 
 def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
-    """A state, line by line."""
     yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
@@ -87,7 +85,6 @@ def merchant_line(owned: Owned) -> bytes:
 
 
 def step_line(step: Step, change: Change = as_it_is, part: Part = Fragment, kind: str = "step") -> bytes:
-    """A step as one line."""
     changes = {
         **_changes(step.puts, step.drops, change, part),
         "events": [_event(event, part, *_places(event, step.puts)) for event in step.events],

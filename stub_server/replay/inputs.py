@@ -58,18 +58,13 @@ class Timepiece:
 
 
 class RequestIds(Random):
-    """Random bits for request ids: those of `use` once, else generated ones."""
+    """Random bits for request ids: first those of `ident`, then generated ones."""
 
-    def __init__(self, seed: str) -> None:
-        super().__init__(seed)
-        self._next: int | None = None
-
-    def use(self, ident: str) -> None:
-        """Give the next request this id."""
-        self._next = int(ident.removeprefix("req_"), 16)
+    def __init__(self, ident: str) -> None:
+        super().__init__(ident)
+        self._next: int | None = int(ident.removeprefix("req_"), 16)
 
     def getrandbits(self, k: int, /) -> int:
-        """The bits of the next id."""
         given, self._next = self._next, None
         return super().getrandbits(k) if given is None else given
 
@@ -177,7 +172,6 @@ class RecordedDeliveries:
         """Nothing is sent before its turn."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a task."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -126,7 +126,6 @@ class Session:
         )
         self._app.serve(server)
         self._callers = Callers(server.tokens, _SECRET, self.name)
-        self._ids = RequestIds(self.name)
         self._difference = partial(
             difference, other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
         )
@@ -197,8 +196,7 @@ class Session:
     async def _send(self, request: Trace, credential: str) -> Trace:
         """Send a request; returns it as the journal has it."""
         sandbox = self._sandbox()
-        sandbox.ids.requests_from(self._ids)
-        self._ids.use(request.id)
+        sandbox.ids.requests_from(RequestIds(request.id))
         self._deliveries.begin(request)
         self.timepiece.show(sandbox, request.at, request.received)
         rules = sandbox.faults

@@ -130,7 +130,6 @@ class Sandboxes:
         return sandbox.name
 
     def sandboxes(self) -> list[Sandbox]:
-        """The sandboxes that exist."""
         return [entry.sandbox for entry in self._entries.values()]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
