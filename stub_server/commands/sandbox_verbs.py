@@ -150,7 +150,7 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
-    from ..files.recording import outline
+    from ..files.exports import outline
 
     file = target.download("/export", {"requests": True, "secrets": not no_secrets})
     done = write_download(target.sandbox, file, output, "stub")

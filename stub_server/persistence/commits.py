@@ -222,11 +222,8 @@ class Commits:
         if self.failure is not None:
             raise again(self.failure)
 
-    async def settled(self, sandbox: Sandbox, *, wholly: bool = False) -> None:
-        """Wait until all steps that a sandbox has recorded are stored, or `wholly` what was noted of it too.
-
-        Raises Unavailable when they are undone.
-        """
+    async def settled(self, sandbox: Sandbox) -> None:
+        """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
         stored = self._stored.get(sandbox.name)
         if stored is None or stored.entry.sandbox is not sandbox:
             return
@@ -234,7 +231,7 @@ class Commits:
         for pending in (self._pending, *self._flying[:1]):
             if stored.number in pending.touched:
                 await pending.known.wait()
-                if pending.failure is not None and (wholly or stored.committed[0] < newest):
+                if pending.failure is not None and stored.committed[0] < newest:
                     raise again(pending.failure)
                 return
 
@@ -257,9 +254,9 @@ class Commits:
 
     async def noted(self, sandbox: Sandbox) -> None:
         """The same, and wait until it is stored. Raises Unavailable."""
-        self._check_written()
-        self.note(sandbox.name)
-        await self.settled(sandbox, wholly=True)
+        stored = self._stored.get(sandbox.name)
+        if stored is not None:
+            await self._changed(stored=stored)
 
     @property
     def lag(self) -> float:

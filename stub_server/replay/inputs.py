@@ -20,7 +20,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Limits, Sender, unanswered
-from ..files.recording import step_for
+from ..files.exports import step_for
 from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.record import Body
 from ..kernel.slices import BackgroundWorker

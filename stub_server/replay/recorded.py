@@ -91,9 +91,8 @@ def _why(request: Trace) -> str | None:
     if not request.body and (request.code in _READING or request.operation == "importSandbox"):
         return BODY  # too large, broken off, or a file
     # A header twice, a WebSocket, a client that left: what is wrong in the request itself the answer names.
-    return (
-        CONNECTION if request.code == "malformed_request" and not json_object(request.answer).get("details") else None
-    )
+    is_unnamed = request.code == "malformed_request" and not json_object(request.answer).get("details")
+    return CONNECTION if is_unnamed else None
 
 
 def _beyond(requests: Iterable[Trace], name: str) -> dict[str, str]:

@@ -20,9 +20,9 @@ from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.fault_rules import Faults
 from ..files.admitting import admit
+from ..files.exports import outline, read_recording, traces_of
 from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile, digest_of
-from ..files.recording import outline, read_recording, traces_of
 from ..http.access import CONTROL_KEY, opens
 from ..http.inside import Question, ask
 from ..journal.recordable import answered, line
@@ -151,7 +151,8 @@ class Session:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_skipped=reason is not None)
                 else:  # a later rewind may name it
-                    self._sandbox().journal.append(request)
+                    named = Trace(request.id, request.at, request.method, request.path, b"", self.name, request.before)
+                    self._sandbox().journal.append(named)
             except Diverged as error:
                 diff, reason, goes_on = f"--- recorded\n+++ replayed\n{error}", None, False
             if reason is not None:

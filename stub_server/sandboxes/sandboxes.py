@@ -15,9 +15,8 @@ from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..engine.scheduler import ticking
 from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
-from ..files.exports import SandboxImporter
+from ..files.exports import SandboxImporter, traces_of
 from ..files.package import BadFile, read_file
-from ..files.recording import traces_of
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, gone
