@@ -29,7 +29,7 @@ from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
 from .admitting import Admitted, admit
 from .fitting import Fitting, Shapes
-from .package import RECORDING, BadFile, Check, digest_of, is_readable, pack, unpack
+from .package import RECORDING, Check, damaged, digest_of, is_readable, pack, unpack
 from .reading import Reader, Rewrite, Unreadable, timer_of
 from .state import SandboxState, Snapshot, capture
 from .writing import Change, as_it_is, line_of, state_lines, step_line
@@ -134,7 +134,7 @@ class SandboxImporter:
             found = admit(own, snapshots.values(), empty, self._secret, resumed, drop_unfit=drop_unfit)
             return found._replace(requests=requests)
         except Unreadable as error:
-            raise BadFile("damaged", f"The file is damaged: {error}.") from None
+            raise damaged(str(error)) from None
 
 
 def resumed(clock: ClockState) -> ClockState:
@@ -192,7 +192,7 @@ def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
         elif kind == "request":
             requests.append(body)
     if not about:
-        raise BadFile("damaged", "The file is damaged: it lacks the settings of its server.")
+        raise damaged("it lacks the settings of its server")
     return header, about, requests
 
 
@@ -212,7 +212,7 @@ def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, a
                 reader.read(kind, body)
         _ = reader.state
     except Unreadable as error:
-        raise BadFile("damaged", f"The file is damaged: {error}.") from None
+        raise damaged(str(error)) from None
     return reader, outside
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
-from http import HTTPStatus
+from http.client import responses
 from time import perf_counter
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -20,7 +20,6 @@ from .entries import plain
 CHUNK = 64 * 1024  # bytes
 
 Headers = Sequence[tuple[str, str]]
-_STATUSES = frozenset(int(status) for status in HTTPStatus)
 
 
 async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
@@ -89,7 +88,7 @@ def entry(
         },
         "response": {
             "status": status,
-            "statusText": HTTPStatus(status).phrase if status in _STATUSES else "",
+            "statusText": responses.get(status, ""),
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": _pairs(answered),

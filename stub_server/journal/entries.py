@@ -46,15 +46,14 @@ def row(trace: Trace) -> Body:
 
 
 def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
-    """A request with all that the journal stores of it."""
+    """A request with all that the journal stores of it; the outcome of its last stage is its own."""
+    stages = [{"step": name, "outcome": "passed", "us": us} for name, us in trace.stages()]
+    stages[-1]["outcome"] = _outcome(trace)
     return {
         **row(trace),
         "request": {"headers": joined(trace.headers), "body": body_of(trace.body)},
         "response": {"headers": joined(trace.answer_headers), "body": body_of(trace.answer)},
-        "trace": [
-            {"step": name, "outcome": outcome, "us": us}
-            for (name, us), outcome in zip(trace.stages(), outcomes(trace), strict=True)
-        ],
+        "trace": stages,
         "step_before": trace.before,
         "events": list(trace.events),
         "deliveries": list(trace.deliveries),
@@ -64,16 +63,12 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
     }
 
 
-def outcomes(trace: Trace) -> list[str]:
-    """The outcome of each stage that a request reached; that of the last one is the outcome of the request."""
-    last = "passed"
+def _outcome(trace: Trace) -> str:
     if not trace.status:
-        last = "dropped"
-    elif trace.status >= 400:
-        last = "simulated" if trace.simulated else "failed" if trace.status >= 500 else "refused"
-    elif "idempotent-replayed" in dict(trace.answer_headers):
-        last = "replayed"
-    return ["passed"] * (len(trace.stages()) - 1) + [last]
+        return "dropped"
+    if trace.status >= 400:
+        return "simulated" if trace.simulated else "failed" if trace.status >= 500 else "refused"
+    return "replayed" if "idempotent-replayed" in dict(trace.answer_headers) else "passed"
 
 
 def body_of(body: bytes | None) -> Any:

@@ -27,7 +27,6 @@ MOST_IDS = 100  # of requests that match
 MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
 LONGEST_GLOB = 200  # characters
 _SHOWN = 500  # characters of a value
-_TARGET = ("operationId", "method", "path")
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
 Difference = tuple[str, Any, Any]
@@ -98,12 +97,9 @@ class Expectation:
         return len(found), found
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
-        actual = {"operationId": trace.operation, "method": trace.method, "path": trace.path}
-        for name in _TARGET:
-            if name in self._request and not (
-                actual[name] is not None and glob(self._request[name], str(actual[name]))
-            ):
-                yield f"request.{name}", self._request[name], _or_absent(actual[name])
+        for name, actual in (("operationId", trace.operation), ("method", trace.method), ("path", trace.path)):
+            if name in self._request and (actual is None or not glob(self._request[name], actual)):
+                yield f"request.{name}", self._request[name], _or_absent(actual)
 
     def _rest(self, trace: Trace) -> Iterator[Difference | None]:
         request, response = self._request, self._response

@@ -1,4 +1,4 @@
-"""A request of a recording, and which of them a replay skips or cannot replay at all: known before any is sent."""
+"""The requests of a recording, and which of them a replay skips or cannot replay at all: known before any is sent."""
 
 from __future__ import annotations
 

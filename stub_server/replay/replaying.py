@@ -22,7 +22,7 @@ from ..faults.fault_rules import Faults
 from ..files.admitting import admit
 from ..files.exports import outline, read_recording, traces_of
 from ..files.fitting import Fitting, Shapes
-from ..files.package import BadFile, digest_of
+from ..files.package import BadFile, damaged, digest_of
 from ..http.access import CONTROL_KEY, opens
 from ..http.inside import Question, ask
 from ..journal.recordable import answered, line
@@ -71,7 +71,7 @@ def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: 
     try:
         urlsplit(behaviour["base_url"])
     except ValueError as error:
-        raise BadFile("damaged", f"The file is damaged: recording.behaviour.base_url: {error}.") from None
+        raise damaged(f"recording.behaviour.base_url: {error}") from None
     is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
     if not is_known and scenario is None:
         raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")

@@ -43,7 +43,7 @@ class Residence:
 
     async def sandbox_of(self, key: str) -> str | None:
         """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
-        name: str | None = self._sandboxes.keyring.sandbox_of(key)
+        name: str | None = self._sandboxes.keyring.get(key)
         if name is not None:
             return name
         name, until = self._keys.get(key, (None, 0.0))

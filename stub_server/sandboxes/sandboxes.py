@@ -123,7 +123,7 @@ class Sandboxes:
 
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
-        sandbox = self.find(self.keyring.sandbox_of(value) or "")
+        sandbox = self.find(self.keyring.get(value, ""))
         if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
             return None
         return sandbox.name
