@@ -46,10 +46,10 @@ from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .persistence import sqlite, takeover
 from .persistence.persistence import Persistence
-from .persistence.rows import StoreError
-from .persistence.store import Store
+from .persistence.store import Store, StoreError
 from .resolver import Handlers, check_fit
 from .sandboxes.entry import Origin
+from .sandboxes.making import SandboxFactory
 from .sandboxes.residence import Residence
 from .sandboxes.sandboxes import Sandboxes
 from .seeding.filling import Seeding
@@ -121,10 +121,9 @@ def _served(
     local = settings.loopback or settings.allow_private_webhooks
     courier = Courier(Sender(__version__, local=local), abroad=Sender(__version__, local=False))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-    origin = Origin(rules, seeding, settings, secret, random)
+    factory = SandboxFactory(Origin(rules, seeding, settings, secret, random), courier.worker)
     try:
-        persistence = Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.worker)
-        sandboxes = Sandboxes(origin, courier.ring, persistence)
+        sandboxes = Sandboxes(factory, courier.ring, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None

@@ -31,7 +31,7 @@ from .http.application import Application
 from .http.monitor import IDLE, Limits
 from .http.protocol import HttpProtocol, protocol
 from .http.selection import ABOUT_THE_SERVER
-from .persistence.rows import StoreError
+from .persistence.store import StoreError
 from .request_log import RequestLog
 from .scenarios.scenario import ScenarioError
 from .settings import Settings

@@ -1,9 +1,12 @@
-"""The laws: each yields one text for each record that it checks, empty if the record keeps the law."""
+"""The laws of a sandbox, and what checks them.
+
+Each law yields one text for each record that it checks, empty if the record keeps the law.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from ..contract.document import Lifecycle
@@ -58,6 +61,9 @@ class Inspected(NamedTuple):
         for key in keys[::step]:
             yield table.parse(table.rows[key])
 
+
+SHOWN = 20  # violations of a law
+BUDGET = 20_000  # records of a table that a costly law parses; of larger tables it takes every n-th
 
 Look: TypeAlias = Callable[[Inspected], Iterator[str | None]]
 Judge: TypeAlias = Callable[[Inspected, Row], str | None]
@@ -461,3 +467,49 @@ LAWS = (
     Law("No order is older than its plan or its customer", _after_its_plan),
     Law("Every delivery lists its newest attempts", _attempts_listed),
 )
+
+
+# -- checking them
+
+
+class Finding(NamedTuple):
+    """The result of one law: how many records were checked, and the violations.
+
+    A law of seeds alone `applies` to no sandbox that has changed.
+    """
+
+    id: int
+    name: str
+    applies: bool
+    ok: bool
+    checked: int
+    violations: list[str]
+
+
+def broken(sandbox: Sandbox) -> Iterator[str]:
+    """What breaks laws in a sandbox that came from a file, of all its merchants."""
+    for store in sandbox.stores.values():
+        for law in LAWS:
+            if law.of_files and not law.seeds_only:
+                found = law.look(Inspected(sandbox, store, BUDGET))
+                yield from (f"{law.name}: {violation}" for violation in found if violation)
+
+
+def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Finding]]:
+    """Check all laws on the seeded merchant's records, with a pause after each. The sandbox must not change meanwhile.
+
+    `seeded` says that nothing has changed since the seeding: otherwise laws with `seeds_only` pass unchecked.
+    """
+    inspected = Inspected(sandbox, sandbox.store, BUDGET)
+    checks = []
+    for number, law in enumerate(LAWS, start=1):
+        applies, checked = seeded or not law.seeds_only, 0
+        violations: list[str] = []
+        for violation in law.look(inspected) if applies else ():
+            yield
+            if violation is not PAUSE:
+                checked += 1
+                if violation and len(violations) < SHOWN:
+                    violations.append(violation)
+        checks.append(Finding(number, law.name, applies, not violations, checked, violations))
+    return checks

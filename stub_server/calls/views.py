@@ -15,7 +15,7 @@ from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_m
 from ..kernel.problem import Conflict, NotFound
 from ..kernel.record import Body, Record
 from ..persistence.commits import records_of
-from ..persistence.rows import Kept
+from ..persistence.store import Kept
 from ..sandboxes.entry import Entry
 from .call import Call
 

@@ -87,9 +87,9 @@ def replay(
 
     from ..app import data_dir
     from ..contract.source import ContractError
+    from ..files.exports import outline
     from ..files.fitting import Shapes
     from ..files.package import BadFile
-    from ..files.recording import outline
     from ..replay.replaying import replay as replayed
     from ..replay.replaying import settings_of
     from ..scenarios.scenario import ScenarioError
@@ -162,7 +162,7 @@ def _serve(data: bytes, until: int | None, settings: Any, port: int) -> None:
     from dataclasses import replace
 
     from .. import serving
-    from ..files.recording import cut_before
+    from ..files.exports import cut_before
 
     with NamedTemporaryFile(suffix=".stub") as cut:
         if until is None:

@@ -150,13 +150,13 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
-    from ..files.recording import outline
+    from ..files.exports import outline
 
     file = target.download("/export", {"requests": True, "secrets": not no_secrets})
     done = write_download(target.sandbox, file, output, "stub")
     if done is None:
         return
-    about = outline(file, None).about
+    _, about, _ = outline(file, None)
     count, left_out = about["recorded"], about["left_out"]
     text = f"{done['file']} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
     if left_out:

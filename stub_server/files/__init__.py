@@ -2,5 +2,5 @@
 
 Imports floor 5 and below: the engine, seeding and the laws of `audit`. Begin with `state.py`, then `writing.py` and
 `reading.py`. `package.py` packs lines into a file. What is read passes `fitting.py`, which converts it to the served
-contract, and `admitting.py`, which makes the sandbox. `exports.py` and `recording.py` are the two kinds of files.
+contract, and `admitting.py`, which makes the sandbox. `exports.py` has the two kinds of files.
 """

@@ -19,7 +19,7 @@ from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
 from .fitting import SHOWN, Fitting, faults_of, is_job
-from .package import BadFile
+from .package import BadFile, damaged
 from .reading import Reader
 from .state import SandboxState, Snapshot, build
 
@@ -44,7 +44,6 @@ class LeftOut(NamedTuple):
         return ", ".join([*counts, *(f"the snapshot {name}" for name in self.snapshots)])
 
     def tell(self, where: str) -> None:
-        """Log what was left out, and why."""
         log.warning("%s: left out are %s", where, self)
         for reason in self.reasons:
             log.warning("  %s", reason)
@@ -153,8 +152,7 @@ def _filled(
         build(sandbox, state, secret, clock)
         return list(islice(faults_of(sandbox), most))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
-        message = f"The file is damaged: {where}its records contradict each other ({error!r})."
-        raise BadFile("damaged", message) from None
+        raise damaged(f"{where}its records contradict each other ({error!r})") from None
 
 
 # -- snapshots
@@ -174,10 +172,10 @@ def _check_origin(state: SandboxState, snapshot: SandboxState, where: str) -> No
     """Check that a snapshot is of the sandbox whose state is given. Raises BadFile."""
     for name in ("scenario", "seed", "home", "seeded_keys"):
         if getattr(state, name) != getattr(snapshot, name):
-            raise BadFile("damaged", f"The file is damaged: {where}its {name} is another than the sandbox's.")
+            raise damaged(f"{where}its {name} is another than the sandbox's")
     before, own = ((each.step, each.timers_set, *each.position) for each in (snapshot, state))
     if any(map(gt, before, own)):
-        raise BadFile("damaged", f"The file is damaged: {where}its step or position is beyond the sandbox's.")
+        raise damaged(f"{where}its step or position is beyond the sandbox's")
 
 
 # -- leaving out

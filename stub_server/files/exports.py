@@ -1,13 +1,16 @@
-"""The file of a sandbox, which an export writes and an import reads, and its secrets.
+"""The files of a sandbox, which an export writes and an import reads: its state alone, or a recording.
 
-An imported sandbox gets API keys that are derived from the server's secret. A file may be written without secrets.
+A recording also has the requests to the sandbox, and the steps that depended on receivers of webhooks. An imported
+sandbox gets API keys that are derived from the server's secret. A file may be written without secrets.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO
 
 import orjson
@@ -15,18 +18,19 @@ import orjson
 from ..contract.secrets import REDACTED
 from ..domain.api_keys import digest
 from ..engine.bounded import Replies
+from ..engine.journal import Trace
 from ..engine.sandbox import Rules, Sandbox
-from ..engine.step import Step
+from ..engine.step import Cause, Step, Used
 from ..events.signing import new_key
 from ..kernel.clock import ClockState, wall_ms
 from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
-from ..store.table import encoded
+from ..store.table import encoded, parted, place
 from .admitting import Admitted, admit
 from .fitting import Fitting, Shapes
-from .package import RECORDING, BadFile, digest_of, is_readable, pack, unpack
-from .reading import Reader, Rewrite, Unreadable
+from .package import RECORDING, Check, damaged, digest_of, is_readable, pack, unpack
+from .reading import Reader, Rewrite, Unreadable, timer_of
 from .state import SandboxState, Snapshot, capture
 from .writing import Change, as_it_is, line_of, state_lines, step_line
 
@@ -83,7 +87,6 @@ def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *,
 
 
 def without_replies(step: Step) -> Step:
-    """A step without the saved reply that it may have."""
     return step._replace(saved=None, forgotten_replies=())
 
 
@@ -131,12 +134,189 @@ class SandboxImporter:
             found = admit(own, snapshots.values(), empty, self._secret, resumed, drop_unfit=drop_unfit)
             return found._replace(requests=requests)
         except Unreadable as error:
-            raise BadFile("damaged", f"The file is damaged: {error}.") from None
+            raise damaged(str(error)) from None
 
 
 def resumed(clock: ClockState) -> ClockState:
     """The clock of an imported sandbox: a running one continues from the instant of the export."""
     return clock if clock.frozen else clock._replace(offset=clock.now - wall_ms())
+
+
+# -- recordings
+
+
+def write_recording(
+    file: IO[bytes],
+    state: SandboxState,
+    earlier: Sequence[Step],
+    about: Body,
+    requests: Iterable[Body],
+    outside: Iterable[Step],
+    later: Sequence[Step],
+    contract: Body,
+    *,
+    secrets: bool,
+) -> None:
+    """Write the file of a state, which is used up, and of what followed. It has no digests of API keys.
+
+    `later` are the steps since: an import makes the state after them. Raises BadFile for a recording that is too large.
+    """
+    change = _keyless if secrets else blanked
+
+    def lines() -> Iterator[bytes]:
+        yield line_of("recording", about)
+        yield from sandbox_lines(state, earlier, change, secrets=secrets)
+        for request in requests:
+            yield line_of("request", request)
+        for step in outside:
+            yield step_line(without_replies(step), change, kind="outside")
+        after = [step_line(step if secrets else without_replies(step), change, kind="later") for step in later]
+        if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
+            yield from after
+
+    pack(file, lines(), contract, secrets=secrets, kind=RECORDING)
+
+
+def _keyless(table: str, record: Record) -> Record:
+    return blanked(table, record) if table == "api_keys" else as_it_is(table, record)
+
+
+def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
+    """The header of a file, the settings of its server, and its requests in their order. Raises BadFile."""
+    header, about, requests = Body(), Body(), list[Body]()
+    for kind, body in unpack(data, check, (RECORDING,)):
+        if kind == "header":
+            header = body
+        elif kind == "recording":
+            about = body
+        elif kind == "request":
+            requests.append(body)
+    if not about:
+        raise damaged("it lacks the settings of its server")
+    return header, about, requests
+
+
+def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> tuple[Reader, list[Body]]:
+    """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
+
+    Every API key gets the private half of `pair_of`. At most `keep` steps are read; with `anew` the file has no
+    secrets. Raises BadFile.
+    """
+    reader, outside = Reader(_renewed(secret, anew=anew), keep, fitting), list[Body]()
+    try:
+        for kind, body in unpack(data, None, (RECORDING,)):
+            if kind == "outside":
+                puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
+                outside.append(body | {"puts": puts})
+            elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
+                reader.read(kind, body)
+        _ = reader.state
+    except Unreadable as error:
+        raise damaged(str(error)) from None
+    return reader, outside
+
+
+def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
+    """Write the recording, whose outline is known, as it was before its request of this number. Raises BadFile."""
+    header, _, requests = outline(data, None)
+    step = requests[count - 1]["before"]
+    kept = [
+        line_of(kind, body)
+        for kind, body in unpack(data, None, (RECORDING,))
+        if kind not in ("header", "request") and (kind not in ("later", "outside") or body["number"] <= step)
+    ]
+    kept += [line_of("request", request) for request in requests[: count - 1]]
+    pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
+
+
+def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
+    """Records with credentials that the server knows: what answers show of keys stays as it was."""
+
+    def rewrite(state: SandboxState, table: str, record: Record) -> Record:
+        if table == "api_keys":
+            return changed(record, {}, {"digest": digest(pair_of(secret, state.seed, record.id, state.name)[1])})
+        return adopted(secret, state.name, anew=True)(state, table, record) if anew else record
+
+    return rewrite
+
+
+def step_for(sandbox: Sandbox, body: Body) -> Step:
+    """A step of a recording that depended on a receiver, as the next one of a sandbox. Raises KeyError, ValueError.
+
+    Its results are those of the recording, but for the hidden parts and headers of webhooks.
+    """
+    store = sandbox.stores[body["merchant"]]
+    puts = []
+    for put in body.get("puts", ()):
+        key = place(put["created"], put["id"])
+        before = store.tables[put["table"]].rows.get(key)
+        public, hidden = put["public"], put["hidden"]
+        if put["table"] == "webhooks" and before is not None:
+            own = orjson.loads(before.public)
+            public, hidden = public | {"headers": own["headers"]}, orjson.loads(before.hidden)
+        known = {} if before is None else {before.shared: before.shared}
+        parts = parted(put["table"], encoded(hidden), known)
+        record = Record(put["id"], key, put["version"], encoded(public), *parts)
+        puts.append((put["table"], record, before))
+    timers = sandbox.timers.by_number()
+    clock = sandbox.recorded_clock
+    return Step(
+        number=sandbox.log.number + 1,
+        at=body["at"],
+        cause=Cause(**body["cause"]),
+        merchant=store.merchant,
+        puts=tuple(puts),
+        events_before=sandbox.events.raised,
+        timers_set=tuple(map(timer_of, body.get("timers", ()))),
+        timers_before=sandbox.timers.last,
+        timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
+        used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
+        clock=clock if clock.now == body["at"] else sandbox.clock.at(body["at"]),
+        clock_before=clock,
+        position=sandbox.ids.position,
+        position_before=sandbox.ids.position,
+        size=body["size"],
+    )
+
+
+# -- the requests as a journal has them
+
+
+_OVERHEAD = 1_000  # bytes of a request besides what came and went
+_AT_THE_GATE = (401, 403)
+
+
+def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, keeps_bodies: bool) -> Iterator[Trace]:
+    """The requests of a sandbox in their order; `steps` tell what they raised."""
+    made = defaultdict[str, list[Step]](list)
+    for step in steps if requests else ():
+        made[step.cause.id].append(step)
+    for body in requests:
+        query = body["query"].encode("latin-1")
+        trace = Trace(body["id"], body["at"], body["method"], body["path"], query, sandbox, body["before"])
+        trace.received = body["wall"]
+        trace.after, trace.status, trace.code, trace.simulated = (
+            body[name] for name in ("after", "status", "code", "simulated")
+        )
+        trace.operation, trace.is_prefixed = body["operation"], body["prefixed"]
+        trace.is_control = body["path"].startswith("/_sandbox")
+        if body["caller"] is not None:  # as far as a recording knows him
+            trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])
+        if trace.status in _AT_THE_GATE:
+            trace.auth_at = trace.began
+        for step in made[trace.id]:
+            trace.events += tuple(event.id for event in step.events)
+            trace.deliveries += tuple(
+                r.id for table, r, before in step.puts if before is None and table == "webhook_logs"
+            )
+        if keeps_bodies:
+            names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
+            trace.packed = "\n".join((*names, *values)).encode("latin-1")
+            trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")
+            trace.body = body["body"].encode("latin-1") or None
+            trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
+        trace.size = _OVERHEAD + len(trace.packed) + len(trace.body or b"") + len(trace.sent) + trace.length
+        yield trace
 
 
 # -- secrets
@@ -181,7 +361,6 @@ def blanked(table: str, record: Record) -> Record:
 
 
 def changed(record: Record, public: Body, hidden: Body) -> Record:
-    """A record with other members."""
     return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
 
 

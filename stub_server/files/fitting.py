@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from ..audit.invariants import broken
+from ..audit.laws import broken
 from ..contract.converting import Fault
 from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator
@@ -24,7 +24,7 @@ from ..kernel.record import Body, Record
 from ..kernel.text import counted
 from ..kernel.timers import SENDING, TimerData
 from ..store.table import Table, encoded, place, whole
-from .package import BadFile
+from .package import damaged
 from .state import SandboxState
 
 SHOWN = 50  # reasons of a refusal
@@ -44,10 +44,10 @@ class Shapes:
     def check(self, kind: str, body: Any) -> None:
         """Validate a line against the schema of its kind. Raises BadFile."""
         if kind not in self._compiled and (not kind.islower() or kind not in self._names):
-            raise BadFile("damaged", f"The file is damaged: it has a line of an unknown kind, {kind[:40]!r}.")
+            raise damaged(f"it has a line of an unknown kind, {kind[:40]!r}")
         fault = self.fault(kind, body)
         if fault is not None:
-            raise BadFile("damaged", f"The file is damaged: {kind}{fault}.")
+            raise damaged(f"{kind}{fault}")
 
     def fault(self, name: str, value: Any) -> str | None:
         """What is wrong with a value of a schema, and where."""
@@ -92,7 +92,7 @@ class Fitting:
         merchant.
         """
         if state.home not in state.owned:
-            raise BadFile("damaged", f"The file is damaged: the sandbox's own merchant {state.home} is missing.")
+            raise damaged(f"the sandbox's own merchant {state.home} is missing")
         found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
         jobs = ((timer[1], timer[2][:80]) for timer in state.timers.values() if not is_job(timer))
         unfit = [("timers", str(number), Fault("/job", f"there is no job {job!r}")) for number, job in jobs]

@@ -94,16 +94,16 @@ def unpack(
             check(kind, body)
         if kind == "end":
             if body != {"lines": count, "sha256": seal.hexdigest()}:
-                raise _damaged("its checksum does not match its lines")
+                raise damaged("its checksum does not match its lines")
             count = -1
             continue
         if count < 0:
-            raise _damaged("it has data after its end")
+            raise damaged("it has data after its end")
         is_first, count = False, count + 1
         seal.update(line + b"\n")
         yield kind, body
     if count >= 0:
-        raise _damaged("it has no end")
+        raise damaged("it has no end")
 
 
 def read_file(path: Path) -> bytes:
@@ -144,13 +144,13 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
     except ValueError:
         value = None
     if line.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
-        raise _damaged(f"a line has more than {MOST_VALUES:,} values")
+        raise damaged(f"a line has more than {MOST_VALUES:,} values")
     if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
-        raise _damaged(f"a line is nested deeper than {DEEPEST} levels")
+        raise damaged(f"a line is nested deeper than {DEEPEST} levels")
     if not isinstance(value, dict) or len(value) != 1:
         if is_first:
             raise BadFile("foreign", "This is not a sandbox file: its first line does not say so.")
-        raise _damaged("a line is not a JSON object of one member")
+        raise damaged("a line is not a JSON object of one member")
     kind, body = next(iter(value.items()))
     return _FORMER.get(kind, kind), body
 
@@ -165,17 +165,18 @@ def _lines(data: bytes | bytearray) -> Iterator[bytes]:
                 if size > MOST_BYTES:
                     raise BadFile("too_large", f"The file unpacks to more than {_LIMIT}, the most that is read.")
                 if len(line) > LONGEST_LINE + 1:
-                    raise _damaged(f"a line is longer than {LONGEST_LINE >> 20} MiB")
+                    raise damaged(f"a line is longer than {LONGEST_LINE >> 20} MiB")
                 yield line.rstrip(b"\n")
         if int.from_bytes(data[-4:], "little") != size:  # gzip ignores zeros there
-            raise _damaged("it has data after its end")
+            raise damaged("it has data after its end")
     except EOFError:
-        raise _damaged("it is truncated") from None
+        raise damaged("it is truncated") from None
     except (OSError, zlib.error) as error:
-        raise _damaged(f"it cannot be unpacked ({error})") from None
+        raise damaged(f"it cannot be unpacked ({error})") from None
 
 
-def _damaged(reason: str) -> BadFile:
+def damaged(reason: str) -> BadFile:
+    """A file that was changed after it was written."""
     return BadFile("damaged", f"The file is damaged: {reason}.")
 
 
@@ -202,6 +203,5 @@ class Download:
             yield piece
 
     async def aclose(self) -> None:
-        """Release memory and disk."""
         self._among.discard(self)
         self.file.close()

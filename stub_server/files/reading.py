@@ -234,7 +234,6 @@ def _part_of(value: Any) -> bytes:
 
 
 def timer_of(body: Body) -> TimerData:
-    """A timer of a line."""
     return body["due"], body["number"], body["job"], body["merchant"], body["subject"]
 
 

@@ -38,7 +38,6 @@ class Owned:
         return self.unrecorded[key] if key in self.unrecorded else self.usage.get(key)
 
     def change(self, part: Part) -> None:
-        """Apply what a step changes of one merchant."""
         for name, record in part.drops:
             del self.rows[name][record.key]
         for name, record, _ in part.puts:

@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from ..engine.step import Drop, Put, ReplyKey, Restored, Saved, Step, Used
+from ..engine.step import Drop, Put, ReplyKey, Restored, Saved, Step
 from ..events.log import Event
 from ..kernel.record import Body, Record
 from ..store.table import whole
@@ -46,12 +46,10 @@ def as_it_is(table: str, record: Record) -> Record:
 
 
 def line_of(kind: str, body: Body) -> bytes:
-    """A line of one kind."""
     return orjson.dumps({kind: body})
 
 
 def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
-    """A state, line by line."""
     yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
@@ -67,7 +65,7 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
     for timer in sorted(state.timers.values()):
         yield line_of("timer", _timers([timer])[0])
     for reply in state.replies.items():
-        yield reply_line(*reply)
+        yield line_of("reply", _reply(*reply))
 
 
 def sandbox_line(state: SandboxState) -> bytes:
@@ -86,20 +84,14 @@ def merchant_line(owned: Owned) -> bytes:
     return line_of("merchant", asdict(owned.merchant) | usage)
 
 
-def reply_line(key: ReplyKey, saved: Saved) -> bytes:
-    """A saved reply."""
-    return line_of("reply", _reply(key, saved))
-
-
 def step_line(step: Step, change: Change = as_it_is, part: Part = Fragment, kind: str = "step") -> bytes:
-    """A step as one line."""
     changes = {
         **_changes(step.puts, step.drops, change, part),
         "events": [_event(event, part, *_places(event, step.puts)) for event in step.events],
         "forgotten_events": len(step.forgotten_events),
         "timers": _timers(step.timers_set),
         "taken": [timer[1] for timer in step.timers_fired],
-        "used": _usage(step.used),
+        "used": {key: after for key, after, _ in step.used},
         "saved": None if step.saved is None else _reply(*step.saved),
         "forgotten_replies": [key for key, _ in step.forgotten_replies],
         "settings": None if step.settings is None else step.settings._asdict(),
@@ -128,7 +120,7 @@ def _restored(restored: Restored, change: Change, part: Part) -> Body:
                 "opens": own.opens,
                 "closes": own.closes,
                 **_changes(own.puts, own.drops, change, part),
-                "used": _usage(own.used),
+                "used": {key: after for key, after, _ in own.used},
             }
             for own in restored.parts
         ],
@@ -146,10 +138,6 @@ def _changes(puts: Sequence[Put], drops: Sequence[Drop], change: Change, part: P
         "puts": [_record(name, change(name, record), part) for name, record, _ in puts],
         "drops": [{"table": name, "id": record.id, "created": record.key >> CREATED} for name, record in drops],
     }
-
-
-def _usage(used: Sequence[Used]) -> Body:
-    return {key: after for key, after, _ in used}
 
 
 def _places(event: Event, puts: Sequence[Put]) -> tuple[int | None, int | None]:
@@ -206,11 +194,6 @@ def _columns(table: str, records: Sequence[Record]) -> Body:
     }
 
 
-def _event_row(event: Event, shown: int | None) -> list[Any]:
-    """An event of a line `events`: its members; `shown` is the index of the record that it shows as it is."""
-    return [*_event(event, bytes.decode, shown).values()]
-
-
 # -- a state as chunks of lines
 
 
@@ -256,15 +239,16 @@ def _chunk_lines(state: SandboxState) -> Iterator[bytes | int]:
                 count += len(group)
                 yield orjson.dumps({"records": _columns(name, records)})
         yield LEAST
+    events = (_event(event, bytes.decode, places.get(event.resource)) for event in state.events)
     for kind, items in (
-        ("events", (_event_row(event, places.get(event.resource)) for event in state.events)),
+        ("events", ([*event.values()] for event in events)),
         ("timers", map(tuple, sorted(state.timers.values()))),  # some are named, which orjson does not take
     ):
         while many := list(islice(items, GROUP)):
             yield orjson.dumps({kind: many})
             yield LEAST
     for reply in state.replies.items():
-        yield reply_line(*reply)
+        yield line_of("reply", _reply(*reply))
         yield LEAST
 
 

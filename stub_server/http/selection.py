@@ -128,7 +128,7 @@ class SandboxSelection:
         if named is not None:
             return named
         key = _key_in(authorization)
-        return None if key is None else self._sandboxes.keyring.sandbox_of(key)
+        return None if key is None else self._sandboxes.keyring.get(key)
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the first request to a sandbox. Raises NotFound for one that only reads the control surface."""

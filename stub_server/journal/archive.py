@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
-from http import HTTPStatus
+from http.client import responses
 from time import perf_counter
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -20,7 +20,6 @@ from .entries import plain
 CHUNK = 64 * 1024  # bytes
 
 Headers = Sequence[tuple[str, str]]
-_STATUSES = frozenset(int(status) for status in HTTPStatus)
 
 
 async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
@@ -72,6 +71,7 @@ def entry(
     """
     method, url, query, sent, body = request
     status, answered, content = answer
+    text = body.decode("utf-8", "replace")
     return {
         "startedDateTime": started,
         "time": took,
@@ -82,13 +82,13 @@ def entry(
             "cookies": [],
             "headers": _pairs(sent),
             "queryString": _pairs(parse_qsl(query, keep_blank_values=True, errors="replace")),
-            **({"postData": {"mimeType": _named(sent, "content-type"), "text": _text(body)}} if body else {}),
+            **({"postData": {"mimeType": _named(sent, "content-type"), "text": text}} if body else {}),
             "headersSize": -1,
             "bodySize": len(body),
         },
         "response": {
             "status": status,
-            "statusText": HTTPStatus(status).phrase if status in _STATUSES else "",
+            "statusText": responses.get(status, ""),
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": _pairs(answered),
@@ -115,7 +115,3 @@ def _content(body: bytes) -> dict[str, str]:
         return {"text": body.decode()}
     except UnicodeDecodeError:
         return {"text": b64encode(body).decode(), "encoding": "base64"}
-
-
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")

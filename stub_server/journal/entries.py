@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import orjson
@@ -46,15 +46,14 @@ def row(trace: Trace) -> Body:
 
 
 def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
-    """A request with all that the journal stores of it."""
+    """A request with all that the journal stores of it; the outcome of its last stage is its own."""
+    stages = [{"step": name, "outcome": "passed", "us": us} for name, us in trace.stages()]
+    stages[-1]["outcome"] = _outcome(trace)
     return {
         **row(trace),
         "request": {"headers": joined(trace.headers), "body": body_of(trace.body)},
         "response": {"headers": joined(trace.answer_headers), "body": body_of(trace.answer)},
-        "trace": [
-            {"step": name, "outcome": outcome, "us": us}
-            for (name, us), outcome in zip(trace.stages(), outcomes(trace), strict=True)
-        ],
+        "trace": stages,
         "step_before": trace.before,
         "events": list(trace.events),
         "deliveries": list(trace.deliveries),
@@ -64,16 +63,12 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
     }
 
 
-def outcomes(trace: Trace) -> list[str]:
-    """The outcome of each stage that a request reached; that of the last one is the outcome of the request."""
-    last = "passed"
+def _outcome(trace: Trace) -> str:
     if not trace.status:
-        last = "dropped"
-    elif trace.status >= 400:
-        last = "simulated" if trace.simulated else "failed" if trace.status >= 500 else "refused"
-    elif "idempotent-replayed" in dict(trace.answer_headers):
-        last = "replayed"
-    return ["passed"] * (len(trace.stages()) - 1) + [last]
+        return "dropped"
+    if trace.status >= 400:
+        return "simulated" if trace.simulated else "failed" if trace.status >= 500 else "refused"
+    return "replayed" if "idempotent-replayed" in dict(trace.answer_headers) else "passed"
 
 
 def body_of(body: bytes | None) -> Any:
@@ -109,18 +104,13 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():
         return None
     base_url = server.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
-    headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"} | _repeatable(sent)
+    headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"}
+    for name, value in sent.items():
+        if name not in _OF_THE_CONNECTION and REDACTED not in value and value.isprintable():
+            headers[name] = value
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None
     return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)
-
-
-def _repeatable(headers: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in headers.items()
-        if name not in _OF_THE_CONNECTION and REDACTED not in value and value.isprintable()
-    }
 
 
 def _caller(caller: Caller, trace: Trace) -> Body:
@@ -167,9 +157,5 @@ def has_status(wanted: str, status: int) -> bool:
 
 
 def _contains(trace: Trace, text: bytes) -> bool:
-    return (
-        text in (trace.body or b"")
-        or text in (trace.answer or b"")
-        or text in trace.query
-        or text in trace.path.encode("utf-8", "replace")
-    )
+    parts = trace.body or b"", trace.answer or b"", trace.query, trace.path.encode("utf-8", "replace")
+    return any(text in part for part in parts)

@@ -12,11 +12,12 @@ from urllib.parse import parse_qsl
 import orjson
 
 from ..calls.call import CONTROL
-from ..contract.document import Document, Operation
+from ..contract.document import Document
 from ..contract.formats import range_end_ms
+from ..contract.source import nodes
 from ..engine.journal import Trace
 from ..kernel.problem import Invalid, detail
-from ..kernel.record import Body
+from ..kernel.record import Body, has_more_values
 from ..kernel.text import glob, nearest
 from .entries import body_of, has_status, joined, plain
 
@@ -26,13 +27,11 @@ MOST_IDS = 100  # of requests that match
 MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
 LONGEST_GLOB = 200  # characters
 _SHOWN = 500  # characters of a value
-_TARGET = ("operationId", "method", "path")
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
 Difference = tuple[str, Any, Any]
 _ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
-_ALWAYS = ("OPTIONS",)  # every path answers it
 _LONGEST_NAME = 100  # characters of what was asked for
 _PARAMETER = re.compile(r"\{[^}]*\}")
 _PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
@@ -98,12 +97,9 @@ class Expectation:
         return len(found), found
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
-        actual = {"operationId": trace.operation, "method": trace.method, "path": trace.path}
-        for name in _TARGET:
-            if name in self._request and not (
-                actual[name] is not None and glob(self._request[name], str(actual[name]))
-            ):
-                yield f"request.{name}", self._request[name], _or_absent(actual[name])
+        for name, actual in (("operationId", trace.operation), ("method", trace.method), ("path", trace.path)):
+            if name in self._request and (actual is None or not glob(self._request[name], actual)):
+                yield f"request.{name}", self._request[name], _or_absent(actual)
 
     def _rest(self, trace: Trace) -> Iterator[Difference | None]:
         request, response = self._request, self._response
@@ -124,16 +120,12 @@ class Expectation:
 
 
 def _check_size(body: Body) -> None:
-    values: list[Any] = [body]
-    count = 0
-    while values:
-        value = values.pop()
-        count += 1
-        if count > MOST_VALUES:
-            raise _too_much(f"At most {MOST_VALUES} values can be expected.")
-        if isinstance(value, str) and len(value) > LONGEST_GLOB and ("*" in value or "?" in value):
-            raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
-        values.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+    if has_more_values(body, MOST_VALUES):
+        raise _too_much(f"At most {MOST_VALUES} values can be expected.")
+    for _, node in nodes(body):
+        for value in node.values() if isinstance(node, dict) else node:
+            if isinstance(value, str) and len(value) > LONGEST_GLOB and ("*" in value or "?" in value):
+                raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
 
 
 def _too_much(message: str) -> Invalid:
@@ -228,23 +220,19 @@ def warnings_of(expected: Body, documents: Mapping[str, Document]) -> Iterator[s
         if not known:
             yield "unknown_path"
     if "method" in request and known:
-        methods = {*_ALWAYS, *(method for _, operation in known for method in _methods(operation))}
+        methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
+        if "GET" in methods:
+            methods.add("HEAD")
         if not any(glob(request["method"].upper(), method) for method in methods):
             yield "unknown_method"
     code = expected.get("response", {}).get("code")
-    if code is not None and not any(glob(code, known) for document in documents.values() for known in _codes(document)):
+    schemas = [document.raw["components"]["schemas"] for document in documents.values()]
+    codes = [known for each in schemas for known in each.get("ErrorCode", {}).get("enum", ())]
+    if code is not None and not any(glob(code, known) for known in codes):
         yield "unknown_code"
     bodies = (request.get("body"), expected.get("response", {}).get("body"))
     if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
         yield "path_as_name"
-
-
-def _codes(document: Document) -> Sequence[str]:
-    return document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())  # type: ignore[no-any-return]
-
-
-def _methods(operation: Operation) -> tuple[str, ...]:
-    return (operation.method, "HEAD") if operation.method == "GET" else (operation.method,)
 
 
 def _may_be(asked: str, template: str) -> bool:

@@ -22,35 +22,18 @@ _METHOD = 100  # characters
 _SENDING = ("sendTestWebhook", "retryWebhook")
 
 
-class Asked(NamedTuple):
-    """A request and its answer, as far as they tell what it was about."""
-
-    id: str
-    operation: str | None
-    status: int
-    path: str
-    body: bytes
-    answer: bytes
-
-    def named(self) -> str:
-        """What the path names in `/_sandbox/<kind>/<name>/…`."""
-        return unquote(self.path.split("/")[3]) if self.path.count("/") > 2 else ""
-
-    def sent(self) -> Body:
-        """The body; empty where it is no object."""
-        return object_in(self.body)
-
-    def answered(self, member: str) -> Body:
-        """A member of the answer; empty where it is no object."""
-        found = object_in(self.answer).get(member)
-        return found if isinstance(found, dict) else {}
-
-    def names_what(self) -> bool:
-        """Whether a refusal names what of the request is wrong."""
-        return bool(object_in(self.answer).get("details"))
+def named(trace: Trace) -> str:
+    """What the path of a request names in `/_sandbox/<kind>/<name>/…`."""
+    return unquote(trace.path.split("/")[3]) if trace.path.count("/") > 2 else ""
 
 
-def recording_start(requests: Iterable[Asked]) -> int:
+def answered(trace: Trace, member: str) -> Body:
+    """A member of the answer to a request; empty where it is no object."""
+    found = object_in(trace.answer).get(member)
+    return found if isinstance(found, dict) else {}
+
+
+def recording_start(requests: Iterable[Trace]) -> int:
     """How many requests, in the order in which they acted, must be left out for the others to be sent again.
 
     A snapshot that is restored must have been taken by one of those others, and a request that a rewind names be one.
@@ -60,7 +43,7 @@ def recording_start(requests: Iterable[Asked]) -> int:
     idents: set[str] = set()
     for number, request in enumerate(requests, 1):
         if request.operation == "createSnapshot" and request.status == 201:
-            snapshots.add(str(request.answered("snapshot").get("name")))
+            snapshots.add(str(answered(request, "snapshot").get("name")))
         elif request.status == 200 and _goes_beyond(request, snapshots, idents):
             begun = number
             snapshots.clear()
@@ -69,10 +52,10 @@ def recording_start(requests: Iterable[Asked]) -> int:
     return begun
 
 
-def _goes_beyond(request: Asked, snapshots: set[str], idents: set[str]) -> bool:
+def _goes_beyond(request: Trace, snapshots: set[str], idents: set[str]) -> bool:
     if request.operation == "restoreSnapshot":
-        return request.named() not in snapshots
-    to_request = request.sent().get("to_request") if request.operation == "rewindSandbox" else None
+        return named(request) not in snapshots
+    to_request = object_in(request.body).get("to_request") if request.operation == "rewindSandbox" else None
     return to_request is not None and to_request not in idents
 
 
@@ -104,7 +87,8 @@ def chosen(sandbox: Sandbox) -> Chosen:
             "query",
         )
     every = list(journal)
-    begun = next((n for n in range(len(every), 0, -1) if _is_replacement(every[n - 1])), 0)
+    replacements = [n for n, t in enumerate(every, 1) if t.operation in _REPLACING and t.status == 200]
+    begun = replacements[-1] if replacements else 0
     # In the order of their changes: the journal has them in the order in which they ended.
     ordered = sorted(every[begun:], key=lambda trace: trace.before)
     found: list[Trace] = []
@@ -118,7 +102,7 @@ def chosen(sandbox: Sandbox) -> Chosen:
         message = "The state before the stored requests is no longer stored. Start the server with a larger --history."
         raise not_stored(message, "requests", "query")
     found.reverse()
-    begun = recording_start(_asked(trace) for trace in found)
+    begun = recording_start(found)
     if begun and begun == len(found):
         message = (
             "The newest request went back to a snapshot or request that is no longer stored. "
@@ -173,15 +157,6 @@ def _caller(caller: Caller | None) -> Body | None:
         "subject": caller.subject,
         "merchant_id": caller.merchant_id,
     }
-
-
-def _asked(trace: Trace) -> Asked:
-    answer = trace.answer if trace.operation == "createSnapshot" else None  # of others it is not looked at
-    return Asked(trace.id, trace.operation, trace.status, trace.path, trace.body or b"", answer or b"")
-
-
-def _is_replacement(trace: Trace) -> bool:
-    return trace.operation in _REPLACING and trace.status == 200
 
 
 def _is_whole(trace: Trace) -> bool:

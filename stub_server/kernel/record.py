@@ -85,10 +85,10 @@ def moved_from(previous: str | None, *names: str) -> Extras:
     return Extras(names, (("previous_status", previous),))
 
 
-def object_in(text: bytes) -> Body:
+def object_in(text: bytes | None) -> Body:
     """The JSON object that a text is; empty where it is something else."""
     try:
-        found = orjson.loads(text)
+        found = orjson.loads(text or b"")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import orjson
 
@@ -20,10 +20,9 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
 from ..files.writing import step_line
 from ..kernel.problem import Refusal, Unavailable
-from ..kernel.slices import BackgroundWorker
 from ..sandboxes.entry import Entry
-from .rows import Kept, KeptState, chained, line_of, place_of
-from .store import Batch, Head, Session, Statement, Store
+from ..sandboxes.making import SandboxFactory
+from .store import Batch, Head, Kept, KeptState, Known, Session, Statement, Store, chained, line_of, place_of
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
@@ -56,28 +55,20 @@ class Stored:
         return self.size > max(LEAST, self.state.size // 2)
 
 
-class Unstored(NamedTuple):
-    """A step that is not stored yet, and what `held` and the chain's sum were before it."""
-
-    stored: Stored
-    step: Step
-    held: int
-    chain: int
-
-
 @dataclass(slots=True)
 class Pending:
     """What is committed together: steps, or a change, which is made wholly or not at all (`is_one`).
 
-    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far, but with its `state` if it
-    has one; `ends` are those that go. `known` is set when the outcome is known, or cannot be for now; `failure`
-    says why it is not done. It is not done either where a name `is_duplicate`.
+    `steps` say what `held_before` and the chain's sum were before each. `touched` are the sandboxes whose rows are
+    stored, by a change as they are stored so far, but with its `state` if it has one; `ends` are those that go. `known`
+    is set when the outcome is known, or cannot be for now; `failure` says why it is not done. It is not done either
+    where a name `is_duplicate`.
     """
 
     statements: list[Statement] = field(default_factory=list)
     touched: dict[int, Stored] = field(default_factory=dict)
     lines: list[tuple[int, bytes, int]] = field(default_factory=list)
-    steps: list[Unstored] = field(default_factory=list)
+    steps: list[tuple[Stored, Step, int, int]] = field(default_factory=list)
     is_one: bool = False
     state: KeptState | None = None
     ends: Sequence[Stored] = ()
@@ -92,11 +83,12 @@ class Commits:
 
     store: Store  # set if there is one
 
-    def __init__(self, store: Store | None, contract: str, worker: BackgroundWorker) -> None:
-        self.has_store, self.contract, self.worker = store is not None, contract, worker
+    def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
+        self.has_store, self.worker = store is not None, factory.worker
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+            self.contract = factory.origin.rules.converter.contract["digest"]
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself
@@ -118,7 +110,7 @@ class Commits:
         def write(step: Step) -> None:
             self._check_written()
             line, pending = step_line(step, part=bytes.decode), self._pending
-            pending.steps.append(Unstored(stored, step, sandbox.held_before, stored.chain))
+            pending.steps.append((stored, step, sandbox.held_before, stored.chain))
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
             pending.lines.append((place_of(stored.number, step.number), line, stored.chain))
             pending.touched[stored.number] = stored
@@ -230,11 +222,8 @@ class Commits:
         if self.failure is not None:
             raise again(self.failure)
 
-    async def settled(self, sandbox: Sandbox, *, wholly: bool = False) -> None:
-        """Wait until all steps that a sandbox has recorded are stored, or `wholly` what was noted of it too.
-
-        Raises Unavailable when they are undone.
-        """
+    async def settled(self, sandbox: Sandbox) -> None:
+        """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
         stored = self._stored.get(sandbox.name)
         if stored is None or stored.entry.sandbox is not sandbox:
             return
@@ -242,7 +231,7 @@ class Commits:
         for pending in (self._pending, *self._flying[:1]):
             if stored.number in pending.touched:
                 await pending.known.wait()
-                if pending.failure is not None and (wholly or stored.committed[0] < newest):
+                if pending.failure is not None and stored.committed[0] < newest:
                     raise again(pending.failure)
                 return
 
@@ -265,9 +254,9 @@ class Commits:
 
     async def noted(self, sandbox: Sandbox) -> None:
         """The same, and wait until it is stored. Raises Unavailable."""
-        self._check_written()
-        self.note(sandbox.name)
-        await self.settled(sandbox, wholly=True)
+        stored = self._stored.get(sandbox.name)
+        if stored is not None:
+            await self._changed(stored=stored)
 
     @property
     def lag(self) -> float:
@@ -312,7 +301,7 @@ class Commits:
             if stored.entry.sandbox.on_due is not None:
                 stored.entry.sandbox.on_due(stored.entry.sandbox)
 
-    def _undo(self, steps: list[Unstored], known: Mapping[int, tuple[int, int, KeptState]]) -> None:
+    def _undo(self, steps: list[tuple[Stored, Step, int, int]], known: Known) -> None:
         """Undo the steps that the store does not have."""
         for number, stored in self.unknown.items():
             if number in known:

@@ -23,8 +23,7 @@ from ..sandboxes.making import SandboxFactory
 from ..sandboxes.snapshots import measured
 from . import store
 from .commits import Stored
-from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError
-from .store import Batch, Session
+from .store import Batch, Damage, Kept, KeptSnapshot, KeptState, Session, StoreError
 
 
 class Opener:

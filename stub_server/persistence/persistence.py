@@ -15,13 +15,12 @@ from ..files.state import SandboxState, Snapshot, capture
 from ..files.writing import chunks_of
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
-from ..kernel.slices import BackgroundWorker
 from ..sandboxes.entry import Entry, too_many
+from ..sandboxes.making import SandboxFactory
 from . import store as sql
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
 from .opening import Opener
-from .rows import Damage, KeptSnapshot, KeptState, StoreError
-from .store import Batch, Session, Statement, Store
+from .store import Batch, Damage, KeptSnapshot, KeptState, Session, Statement, Store, StoreError
 
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that running long work gets when the server stops
@@ -36,12 +35,11 @@ Written: TypeAlias = tuple[int, Sequence[KeptState]]
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and steps do not call it."""
 
-    def __init__(self, store: Store | None, contract: str, worker: BackgroundWorker) -> None:
-        """`contract` is the digest of the served contract: records that were stored under another are validated again.
-
-        Long work runs beside the requests, in `worker`.
-        """
-        super().__init__(store, contract, worker)
+    def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
+        """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
+        super().__init__(store, factory)
+        if self.has_store:
+            self._opener = Opener(factory, self.contract)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
         self._writing: list[int] = []  # sandboxes with states being written, to which nothing refers yet
         self._ends: list[int] = []  # deleted sandboxes, which the store still has
@@ -50,7 +48,7 @@ class Persistence(Commits):
 
     # -- what was there before
 
-    def read(self, opener: Opener, most: int) -> Iterator[Entry]:
+    def read(self, most: int) -> Iterator[Entry]:
         """At most `most` sandboxes of the store; only the default one if the store is shared. Raises StoreError."""
         if not self.has_store:
             return
@@ -61,21 +59,21 @@ class Persistence(Commits):
             except self.store.errors as error:
                 raise StoreError(f"{self.store.name} cannot be read ({error}). {self.store.advice}") from None
             for name in names:
-                opened = self._open(session, name, opener)
+                opened = self._open(session, name)
                 if isinstance(opened, str):
                     self.elsewhere.append(name)
                 elif opened is not None:
                     yield self._entry(*opened)
 
-    async def open(self, name: str, opener: Opener) -> Entry | str | None:
+    async def open(self, name: str) -> Entry | str | None:
         """A sandbox that is not in memory; the address of the server that has it; None where there is none.
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found = await self.ask(lambda session: self._open(session, name, opener))
+        found = await self.ask(lambda session: self._open(session, name))
         return self._entry(*found) if isinstance(found, tuple) else found
 
-    def _open(self, session: Session, name: str, opener: Opener) -> tuple[Stored, list[Snapshot]] | str | None:
+    def _open(self, session: Session, name: str) -> tuple[Stored, list[Snapshot]] | str | None:
         where = f"{self.store.name}: the sandbox {name}"
         try:
             number = self.store.claim(session, name)
@@ -85,7 +83,7 @@ class Persistence(Commits):
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, Batch(ends=[number]), self.store.holder)
                 return None
-            return opener.open(session, number, kept, self.store.holder)
+            return self._opener.open(session, number, kept, self.store.holder)
         except Damage as error:
             raise StoreError(f"{where} is damaged: {error}. {self.store.advice}") from None
         except StoreError as error:

@@ -22,8 +22,7 @@ from uuid import uuid4
 import psycopg
 
 from . import store
-from .rows import Damage, Kept, KeptState, StoreError, line_of, sum_of
-from .store import Batch, Session
+from .store import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -88,23 +87,18 @@ def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Gener
 
 
 class PostgresSession:
-    """A connection."""
-
     def __init__(self, url: str, name: str = "stub-server") -> None:
         self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement; returns its rows."""
         cursor = self._connection.execute(statement.replace("?", "%s"), values or None)
         return cursor.fetchall() if cursor.description else []
 
     def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement once for each row."""
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.replace("?", "%s"), list(rows))
 
     def transaction(self) -> AbstractContextManager[object]:
-        """All of the block or nothing."""
         return self._connection.transaction()
 
     @property
@@ -116,12 +110,11 @@ class PostgresSession:
             return str(end.getsockname()[0])
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
 class PostgresStore:
-    """One per server; many servers use one database."""
+    """Many servers use one database."""
 
     errors: type[Exception] = psycopg.Error
     is_shared = True
@@ -130,7 +123,8 @@ class PostgresStore:
 
     def __init__(self, url: str, host: str, port: int) -> None:
         """`host` and `port` are what this server listens on. Raises StoreError."""
-        self._url, self.name = url, f"--store {_nameless(url)}"
+        self._url = url
+        self.name = "--store " + re.sub(r"//[^/]*@", "//", url.partition("?")[0])  # without the name and password
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: _AsyncConnection | None = None
         self._host, self._port = host, port
@@ -155,16 +149,12 @@ class PostgresStore:
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
                 store.begin(session, COLUMNS, _OWN)
-            facts = store.facts(session)
-            store.check_format(facts, self.name)
-            self.secret = store.secret(facts)
+            self.secret = store.secret(store.facts(session, self.name))
 
     def session(self) -> PostgresSession:
-        """A new connection."""
         return PostgresSession(self._url)
 
     def is_duplicate(self, error: Exception) -> bool:
-        """Whether an error says that a name is taken."""
         return isinstance(error, psycopg.errors.UniqueViolation)
 
     def reason(self, error: Exception) -> str:
@@ -199,14 +189,13 @@ class PostgresStore:
         with closing(PostgresSession(self._url, self._committer)) as session:
             return store.commit(session, batch, self.holder)
 
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
-        """The newest step of each sandbox of this process, its sum, and the state."""
+    async def known(self, numbers: Iterable[int]) -> Known:
         wanted, commits, self._commits = list(numbers), self._commits, None
         if commits is not None:
             await commits.close()
         return await asyncio.to_thread(self._known, wanted)
 
-    def _known(self, numbers: list[int]) -> dict[int, tuple[int, int, KeptState]]:
+    def _known(self, numbers: list[int]) -> Known:
         with closing(self.session()) as session:
             # A commit whose connection was cut may still be under way. What is read has to come after it.
             others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"
@@ -300,8 +289,3 @@ class PostgresStore:
 
 def _now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def _nameless(url: str) -> str:
-    """An address without the name and password in it."""
-    return re.sub(r"//[^/]*@", "//", url.partition("?")[0])

@@ -20,8 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from . import store
-from .rows import SALVAGE, Damage, KeptState, StoreError, line_of, sum_of
-from .store import Batch, Session
+from .store import SALVAGE, Batch, Damage, Known, Session, StoreError, line_of, sum_of
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
 BUSY = 5.0  # seconds that a write waits for another one
@@ -35,8 +34,6 @@ log = logging.getLogger("stub_server")
 
 
 class SqliteSession:
-    """A connection to a database file."""
-
     def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False, wait: float = BUSY) -> None:
         """With `always` each commit is on the disk before it returns. With `reads_only` no file changes.
 
@@ -51,19 +48,16 @@ class SqliteSession:
         self.run("pragma foreign_keys=on")
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement; returns its rows."""
         try:
             return self._database.execute(statement, values).fetchall()
         except UnicodeDecodeError:  # of an error that quotes the database
             raise sqlite3.DatabaseError("its schema is no text") from None
 
     def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement once for each row."""
         self._database.executemany(statement, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of the block or nothing."""
         database = self._database
         if database.in_transaction:  # one that could not be ended
             database.execute("rollback")
@@ -78,12 +72,11 @@ class SqliteSession:
             raise
 
     def close(self) -> None:
-        """Close the connection."""
         self._database.close()
 
 
 class SqliteStore:
-    """One per server, and one server per directory."""
+    """One server per directory."""
 
     errors: type[Exception] = sqlite3.Error
     holder = 0
@@ -125,16 +118,13 @@ class SqliteStore:
         return commits
 
     def session(self) -> SqliteSession:
-        """A new connection."""
         return SqliteSession(self._file, always=self._always)
 
     def is_duplicate(self, error: Exception) -> bool:
-        """Whether an error says that a name is taken."""
         return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
     def reason(self, error: Exception) -> str:
-        """The text of an error for clients: SQLite's own, which names no place."""
-        return str(error)
+        return str(error)  # SQLite's own text names no place
 
     def start(self, lost: Callable[[], None]) -> None:
         """Start to sync what is written to the disk."""
@@ -159,8 +149,7 @@ class SqliteStore:
             self._commits = commits
         return lost
 
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
-        """The newest step of each sandbox that is there, its sum, and the state."""
+    async def known(self, numbers: Iterable[int]) -> Known:
         return store.known(self._main, numbers, self.holder)
 
     def claim(self, session: Session, name: str) -> int | None:
@@ -230,8 +219,7 @@ def made(file: Path) -> Iterator[SqliteSession]:
 
 def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
     """Check the database of a directory as a whole; returns the rows of `settings`. Raises StoreError."""
-    facts = store.facts(session)
-    store.check_format(facts, f"--store {path}")
+    facts = store.facts(session, f"--store {path}")
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))}")

@@ -1,6 +1,8 @@
-"""What SQLite and PostgreSQL have in common: the statements. Each of the two says how they are sent.
+"""What SQLite and PostgreSQL have in common: the tables of a store, and the statements.
 
-Everything here takes a session, which any thread may have. Reading checks what is read, and raises Damage.
+`docs/stores.md` says what the tables are for. Every row carries a sum of its values, every step one that is chained to
+the step before, and a chunk is named by its digest: a flipped bit, a gap or a row that is missing shows when it is
+read. What reads checks that, and raises Damage. Statements take a session, which any thread may have.
 """
 
 from __future__ import annotations
@@ -9,27 +11,100 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..kernel.clock import wall_ms
 from ..version import __version__
-from .rows import (
-    FORMAT,
-    STEPS,
-    TABLES,
-    Damage,
-    Kept,
-    KeptSnapshot,
-    KeptState,
-    StoreError,
-    chained,
-    checked,
-    digest_of,
-    place_of,
-    sum_of,
-    sum_of_state,
+
+FORMAT = 5  # of the tables and their content; up to 4 it was a directory with files of its own
+SALVAGE = (
+    "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
 )
+STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
+
+TABLES = """
+create table settings (name text primary key, value text not null, sum {int} not null);
+create table chunks (digest {bytes} primary key, body {bytes} not null);
+create table states (
+    id {id}, sandbox {int} not null, is_used {int} not null, step {int} not null, chain {int} not null,
+    size {int} not null, sum {int} not null
+);
+create table state_chunks (
+    state {int} not null references states on delete cascade, place {int} not null,
+    digest {bytes} not null references chunks, primary key (state, place)
+);
+create index state_chunks_digest on state_chunks (digest);
+create table sandboxes (
+    id {id}, name text unique, parent text, on_first_use {int} not null, created_at {int} not null, expires_at {int},
+    contract text not null, last_used_at {int} not null, held {int}, incarnation text not null,
+    origin_events {int} not null, newest {int} not null, chain {int} not null, state {int} not null,
+    next_due {int}, summary text not null, sum {int} not null, holder {int} not null
+);
+create table snapshots (
+    id {id}, sandbox {int} not null, name text not null, description text not null, now {int} not null,
+    created_at {int} not null, contract text not null, state {int} not null, sum {int} not null, unique (sandbox, name)
+);
+create table credentials (credential text primary key, sandbox {int} not null);
+create index credentials_sandbox on credentials (sandbox);
+create index states_sandbox on states (sandbox);
+create table steps (place {int} primary key, line {bytes} not null, sum {int} not null);
+"""
+
+
+class StoreError(Exception):
+    """A store that cannot be used, with the reason."""
+
+
+class Damage(StoreError):
+    """Something in a store is not as it was written, or is not there."""
+
+
+class Kept(NamedTuple):
+    """What is stored of a sandbox beside its state. Times are ms of the machine.
+
+    `held` is None where nothing is delivered, `newest` the number of its newest step and `chain` the sum of that,
+    `state` the state that opening it begins with, `next_due` when a delivery is due (ms of the machine), `summary` what
+    lists show of it, as JSON.
+    """
+
+    name: str | None
+    parent: str | None
+    on_first_use: int
+    created_at: int
+    expires_at: int | None
+    contract: str
+    last_used_at: int
+    held: int | None
+    incarnation: str
+    origin_events: int
+    newest: int
+    chain: int
+    state: int
+    next_due: int | None
+    summary: str
+
+
+class KeptSnapshot(NamedTuple):
+    """What is stored of a snapshot beside its state; `now` is ms of the sandbox's clock, `description` JSON."""
+
+    name: str
+    description: str
+    now: int
+    created_at: int
+    contract: str
+    state: int
+
+
+class KeptState(NamedTuple):
+    """A whole state: after which step, the chain's sum there, and its bytes."""
+
+    id: int
+    step: int
+    chain: int
+    size: int
+
 
 AT_ONCE = 200  # steps that are read or deleted at once
 _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
@@ -50,11 +125,20 @@ if TYPE_CHECKING:
     from .sqlite import SqliteSession, SqliteStore
 
 Session: TypeAlias = "PostgresSession | SqliteSession"
-"""A connection."""
+"""A connection: `run` sends a statement and returns its rows, `many` sends it once for each of several rows.
+
+Within `transaction`, all is done or nothing.
+"""
 
 Store: TypeAlias = "PostgresStore | SqliteStore"
-"""A database with the tables of `rows`. What it raises is in its `errors`."""
+"""A database with these tables, one per server. What it raises is in its `errors`.
 
+`session` is a new connection; `is_duplicate` says whether an error is that a name is taken, `reason` is the text of an
+error for clients.
+"""
+
+Known: TypeAlias = dict[int, tuple[int, int, KeptState]]
+"""By the numbers of sandboxes: the newest step that the store has, the sum of that, and the state."""
 
 Head: TypeAlias = tuple[int, int, Kept]
 """The row of a sandbox: its number, the number of its newest step in the store, and the row as it is to be."""
@@ -79,6 +163,41 @@ class _Lost(Exception):
     """Undoes a transaction."""
 
 
+# -- sums and names
+
+
+def line_of(error: Exception) -> str:
+    """The text of an error in one line: it may quote a database."""
+    return " ".join(str(error).split())
+
+
+def sum_of(*values: object) -> int:
+    return zlib.crc32(repr(values).encode())
+
+
+def chained(line: bytes, chain: int) -> int:
+    """The sum of a step that follows one with the sum `chain`."""
+    return zlib.crc32(line, chain)
+
+
+def digest_of(chunk: bytes) -> bytes:
+    """The name of a chunk."""
+    return blake2b(chunk, digest_size=16).digest()
+
+
+def place_of(sandbox: int, number: int) -> int:
+    """The place of a step among all: after the earlier ones of its sandbox."""
+    return sandbox << STEPS | number
+
+
+def checked(what: str, row: Any) -> Any:
+    """A row without its sum, which comes last. Raises Damage."""
+    *values, stored_sum = row
+    if sum_of(*values) != stored_sum:
+        raise Damage(f"{what} is damaged")
+    return values
+
+
 # -- the whole store
 
 
@@ -91,20 +210,10 @@ def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
     set_fact(session, "secret", token_hex(32))
 
 
-def facts(session: Session) -> dict[str, str]:
-    """The rows of `settings`. Raises Damage."""
+def facts(session: Session, name: str) -> dict[str, str]:
+    """The rows of `settings` of a store. Raises Damage, and StoreError for one of a newer server."""
     rows = session.run("select name, value, sum from settings order by name")
-    return dict(checked("a row of settings", row) for row in rows)
-
-
-def set_fact(session: Session, name: str, value: str) -> None:
-    """Write a row of `settings`."""
-    statement = "insert into settings values (?, ?, ?) on conflict (name) do update set value = excluded.value, "
-    session.run(statement + "sum = excluded.sum", name, value, sum_of(name, value))
-
-
-def check_format(found: dict[str, str], name: str) -> None:
-    """Refuse a store of a newer server. Raises StoreError."""
+    found = dict(checked("a row of settings", row) for row in rows)
     format_ = found.get("format", "")
     if not format_.isdecimal():
         raise Damage("its format is not said")
@@ -113,6 +222,12 @@ def check_format(found: dict[str, str], name: str) -> None:
             f"{name}: it was written by a newer version of the server: its format is {format_}, and this one "
             f"({__version__}) reads up to {FORMAT}."
         )
+    return found
+
+
+def set_fact(session: Session, name: str, value: str) -> None:
+    statement = "insert into settings values (?, ?, ?) on conflict (name) do update set value = excluded.value, "
+    session.run(statement + "sum = excluded.sum", name, value, sum_of(name, value))
 
 
 def secret(found: dict[str, str]) -> bytes:
@@ -226,11 +341,9 @@ def state(session: Session, number: int) -> tuple[KeptState, Iterator[bytes]]:
     digests = [row[0] for row in session.run("select digest from state_chunks where state = ? order by place", number)]
     if not rows:
         raise Damage("its state is not there")
-    sandbox, step, chain, size, stored_sum = rows[0]
-    if not all(isinstance(digest, bytes) for digest in digests) or stored_sum != sum_of_state(
-        sandbox, step, chain, size, digests
-    ):
-        raise Damage("its state is damaged")
+    *row, stored_sum = rows[0]
+    chunks = b"".join(digest for digest in digests if isinstance(digest, bytes))
+    _, step, chain, size, _ = checked("its state", (*row, chunks, stored_sum))
     return KeptState(number, step, chain, size), _lines(session, digests)
 
 
@@ -267,8 +380,8 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
         raise Damage(f"step {number} is another than was written")
 
 
-def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tuple[int, int, KeptState]]:
-    """The newest step of each sandbox that is `holder`'s, its sum, and the state."""
+def known(session: Session, numbers: Iterable[int], holder: int) -> Known:
+    """What is known of those of some sandboxes that `holder` has."""
     statement = (
         "select newest, sandboxes.chain, states.id, step, states.chain, size "
         "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"
@@ -304,7 +417,7 @@ def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: I
             session.run("insert into state_chunks values (?, ?, ?)", number, place, digest)
         digests.append(digest)
         size += len(chunk)
-    stored_sum = sum_of_state(sandbox, step, chain, size, digests)
+    stored_sum = sum_of(sandbox, step, chain, size, b"".join(digests))
     session.run("update states set size = ?, sum = ? where id = ?", size, stored_sum, number)
     return KeptState(number, step, chain, size)
 

@@ -20,9 +20,8 @@ import orjson
 
 from ..files.writing import grouped
 from . import store
-from .rows import Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
 from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
-from .store import Batch
+from .store import Batch, Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
 
 BEFORE = "worlds"  # the database of format 4, whose states are files
 _FILES_BEFORE = ("states", f"{BEFORE}-wal", f"{BEFORE}-shm", NEWEST, BEFORE)

@@ -3,6 +3,6 @@
 A recording has a sandbox, the requests that followed, and what receivers of webhooks answered. A replay supplies what
 came from outside: the machine's time, request ids, credentials, and the attempts to deliver, each at its recorded step.
 
-It may import every room. Begin with `replaying.py`; `recorded.py` has a request and decides which are skipped,
+It may import every room. Begin with `replaying.py`; `recorded.py` decides which requests are skipped,
 `inputs.py` supplies what comes from outside, `differences.py` compares.
 """

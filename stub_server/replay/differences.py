@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from difflib import unified_diff
 from typing import Any
 
 import orjson
 
+from ..calls.call import CONTROL
 from ..contract.converting import Converter
 from ..contract.secrets import REDACTED
-from .recorded import CONTROL, Recorded
+from ..engine.journal import Trace
+from .recorded import json_of
 
 _NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
 # Times of the machine in answers of the control surface.
@@ -19,75 +22,71 @@ _RUNNING = frozenset(("now", "resumed"))  # the instant that a running clock sho
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 
 
-class Comparing:
-    """`other_secret`: keys and signatures that the server's secret makes are others, and are left out too.
+def difference(recorded: Trace, replayed: Trace, *, other_secret: bool, other_file: bool, is_running: bool) -> str:
+    """What differs between two answers, as a diff; empty where nothing does.
 
+    `other_secret`: keys and signatures that the server's secret makes are others, and are left out too.
     `other_file`: where the scenario's file is, which controls show, is left out as well.
+    A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
+    the present of another sandbox that says of itself that its clock runs.
     """
-
-    def __init__(self, *, other_secret: bool, other_file: bool) -> None:
-        self._other_secret, self._not_compared = other_secret, _MACHINES | {"scenario"} if other_file else _MACHINES
-
-    def difference(self, recorded: Recorded, replayed: Recorded, *, is_running: bool) -> str:
-        """What differs, as a diff; empty where nothing does.
-
-        A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
-        the present of another sandbox that says of itself that its clock runs.
-        """
-        recorded = _less_secrets(recorded, replayed)
-        before, after = self._lines(recorded, is_running), self._lines(replayed, is_running)
-        if before == after:
-            return ""
-        lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=2)
-        return "\n".join(lines)
-
-    def _lines(self, request: Recorded, is_running: bool) -> list[str]:
-        """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
-        answer, control = request.answer or "", request.is_control
-        parsed = request.json()
-        if control and parsed is not None:
-            parsed = _without(parsed, self._not_compared | _RUNNING if is_running else self._not_compared)
-            answer = orjson.dumps(parsed).decode()
-        headers = [(name, value) for name, value in request.answer_headers if name not in _NOT_COMPARED]
-        if REDACTED in answer or control:  # the length of a secret does not matter
-            headers = [(name, value) for name, value in headers if name != "content-length"]
-        step = "none" if request.after is None else f"{request.before} to {request.after}"
-        lines = [f"status {request.status}", f"steps {step}"]
-        lines += [f"{name}: {value}" for name, value in sorted(headers)]
-        if parsed is not None and not answer[:1].isspace():
-            try:
-                is_compact = control or orjson.dumps(parsed) == answer.encode("latin-1")
-                shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
-                lines += [*shown.splitlines(), *([] if is_compact else [answer])]
-            except TypeError:
-                lines.append(answer)
-        else:
-            lines += answer.splitlines()
-        return [_DERIVED.sub("[derived]", line) for line in lines] if self._other_secret else lines
+    skipped = _MACHINES | ({"scenario"} if other_file else set()) | (_RUNNING if is_running else set())
+    before, after = _lines(_less_secrets(recorded, replayed), skipped), _lines(replayed, skipped)
+    if other_secret:
+        before, after = ([_DERIVED.sub("[derived]", line) for line in lines] for lines in (before, after))
+    if before == after:  # which comparing line by line may take long to see
+        return ""
+    return "\n".join(unified_diff(before, after, "recorded", "replayed", lineterm="", n=2))
 
 
-def converted(request: Recorded, api: Converter, control: Converter) -> Recorded | None:
+def _lines(request: Trace, skipped: frozenset[str]) -> list[str]:
+    """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
+    answer, control = (request.answer or b"").decode("latin-1"), request.is_control
+    parsed = json_of(request)
+    if control and parsed is not None:
+        parsed = _without(parsed, skipped)
+        answer = orjson.dumps(parsed).decode()
+    headers = [(name, value) for name, value in request.answer_headers if name not in _NOT_COMPARED]
+    if REDACTED in answer or control:  # the length of a secret does not matter
+        headers = [(name, value) for name, value in headers if name != "content-length"]
+    step = "none" if request.after is None else f"{request.before} to {request.after}"
+    lines = [f"status {request.status}", f"steps {step}"]
+    lines += [f"{name}: {value}" for name, value in sorted(headers)]
+    if parsed is not None and not answer[:1].isspace():
+        try:
+            is_compact = control or orjson.dumps(parsed) == answer.encode("latin-1")
+            shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
+            return [*lines, *shown.splitlines(), *([] if is_compact else [answer])]
+        except TypeError:
+            return [*lines, answer]
+    return lines + answer.splitlines()
+
+
+def converted(request: Trace, api: Converter, control: Converter) -> Trace | None:
     """A request with its answer as the served contract has it; None where that has no JSON answer to it."""
     converter = control if request.is_control else api
     path = request.path.removeprefix(CONTROL) if request.is_control else request.path
-    schema, value = converter.answer(request.method, path, request.status), request.json()
+    schema, value = converter.answer(request.method, path, request.status), json_of(request)
     if schema is None or value is None:
         return None
-    answer = orjson.dumps(converter.converted(schema, value))
-    headers = [
-        [name, str(len(answer)) if name == "content-length" else value] for name, value in request.answer_headers
-    ]
-    return request._replace(answer=answer.decode("latin-1"), answer_headers=headers)
+    made = _with_answer(request, converter.converted(schema, value))
+    headers = ((name, made.length if name == "content-length" else value) for name, value in request.answer_headers)
+    made.sent = "".join(f"{name}: {value}\r\n" for name, value in headers).encode("latin-1")
+    return made
 
 
-def _less_secrets(recorded: Recorded, replayed: Recorded) -> Recorded:
+def _with_answer(request: Trace, value: Any) -> Trace:
+    other = copy(request)
+    other.answer = orjson.dumps(value)
+    return other
+
+
+def _less_secrets(recorded: Trace, replayed: Trace) -> Trace:
     """The recorded request without what its answer repeats of secrets: the replayed one was not sent them."""
-    if REDACTED not in (replayed.answer or ""):
+    if REDACTED.encode() not in (replayed.answer or b""):
         return recorded
-    before, after = recorded.json(), replayed.json()
-    if before is None or after is None:
-        return recorded
-    return recorded._replace(answer=orjson.dumps(_left_out(before, after)).decode("latin-1"))
+    before, after = json_of(recorded), json_of(replayed)
+    return recorded if before is None or after is None else _with_answer(recorded, _left_out(before, after))
 
 
 def _left_out(before: Any, after: Any) -> Any:

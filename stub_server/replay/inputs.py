@@ -16,16 +16,17 @@ from ..delivery.posting import claimed_attempt
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back
+from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Limits, Sender, unanswered
-from ..files.recording import step_for
+from ..files.exports import step_for
 from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.record import Body
 from ..kernel.timers import SENDING, Timer
 from ..seeding.keys import pair_of
 from ..version import __version__
-from .recorded import Recorded
+from .recorded import json_of
 
 _TURNS = 200  # of the event loop before an attempt that is not in the recording is passed over
 # Credentials that are rejected, each with another message: one of them has that of the recorded answer.
@@ -56,18 +57,13 @@ class Timepiece:
 
 
 class RequestIds(Random):
-    """Random bits for request ids: those of `use` once, else generated ones."""
+    """Random bits for request ids: first those of `ident`, then generated ones."""
 
-    def __init__(self, seed: str) -> None:
-        super().__init__(seed)
-        self._next: int | None = None
-
-    def use(self, ident: str) -> None:
-        """Give the next request this id."""
-        self._next = int(ident.removeprefix("req_"), 16)
+    def __init__(self, ident: str) -> None:
+        super().__init__(ident)
+        self._next: int | None = int(ident.removeprefix("req_"), 16)
 
     def getrandbits(self, k: int, /) -> int:
-        """The bits of the next id."""
         given, self._next = self._next, None
         return super().getrandbits(k) if given is None else given
 
@@ -79,19 +75,19 @@ class Callers:
         self._tokens, self._secret, self._name = tokens, secret, name
         self._made: dict[str, str] = {}
 
-    def credentials(self, sandbox: Sandbox, request: Recorded) -> Iterator[str]:
+    def credentials(self, sandbox: Sandbox, request: Trace) -> Iterator[str]:
         """Values of Authorization to try, the next one while the answer is a 401 that differs from the recorded one."""
         caller = request.caller
         if caller is None:
             yield from _STRANGERS
-        elif caller["claims"] is not None:
-            yield "Bearer " + self._tokens.signed(caller["claims"])
-        elif caller["key_id"] is None:
+        elif caller.claims is not None:
+            yield "Bearer " + self._tokens.signed(caller.claims)
+        elif caller.key_id is None:
             yield "Bearer anybody"  # a lenient server takes any
-        elif caller["kind"] == "public_key":
-            yield f"Bearer {_public_key(sandbox, caller['key_id'])}"
+        elif caller.kind == "public_key":
+            yield f"Bearer {_public_key(sandbox, caller.key_id)}"
         else:
-            ident = caller["key_id"]
+            ident = caller.key_id
             yield "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, self._name)[1])
 
     def learn(self, answer: bytes) -> None:
@@ -148,12 +144,12 @@ class RecordedDeliveries(Courier):
             if not self._take_waiting(self._steps[due]):
                 raise Diverged(f"step {due}, an attempt to deliver, does not follow step {sandbox.log.number}")
 
-    def begin(self, request: Recorded) -> None:
+    def begin(self, request: Trace) -> None:
         """A request of the recording is served from here on; what is due is claimed or held, as it was then."""
         self._request, self._fired = request.id, set()
         if request.operation == "advanceClock" and request.status == 200:
             with suppress(KeyError, TypeError):
-                fired = request.json()["fired"]
+                fired = json_of(request)["fired"]
                 self._fired = {(job["at"], job["resource"]) for job in fired if job["job"] == SENDING}
         sandbox = self._sandbox()
         timers = sandbox.timers

@@ -1,21 +1,20 @@
-"""A request of a recording, and which of them a replay skips or cannot replay at all: known before any is sent."""
+"""The requests of a recording, and which of them a replay skips or cannot replay at all: known before any is sent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT
 from ..files.package import BadFile
-from ..journal.recordable import Asked, recording_start
-from ..kernel.record import Body
+from ..journal.recordable import answered, named, recording_start
+from ..kernel.record import object_in
 from ..sandboxes.entry import folded
 
-CONTROL = "/_sandbox"
 # Why requests are skipped: a recording does not contain what their answers depend on.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
@@ -25,99 +24,62 @@ _READING = ("malformed_json", "payload_too_large")  # codes of what happens whil
 _OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 
 
-class Recorded(NamedTuple):
-    """A request and its answer as a recording has them: `request` of `sandbox-file.yaml`; bytes are Latin-1 text."""
-
-    id: str
-    at: int
-    wall: int
-    method: str
-    path: str
-    query: str
-    prefixed: bool
-    headers: list[list[str]]
-    body: str
-    caller: Body | None
-    operation: str | None
-    before: int
-    after: int | None
-    status: int
-    code: str | None
-    simulated: str | None
-    answer_headers: list[list[str]]
-    answer: str | None
-
-    @property
-    def is_control(self) -> bool:
-        """Whether it was for the control surface."""
-        return self.path.startswith(CONTROL)
-
-    @property
-    def name(self) -> str:
-        """What reports call it: its operation, if it has one."""
-        return self.operation or f"{self.method} {self.path}"
-
-    @property
-    def asked(self) -> Asked:
-        """What tells what it was about."""
-        answer = (self.answer or "").encode("latin-1")
-        return Asked(self.id, self.operation, self.status, self.path, self.body.encode("latin-1"), answer)
-
-    def trace(self, sandbox: str) -> Trace:
-        """What a journal finds a request by that is not sent."""
-        return Trace(self.id, self.at, self.method, self.path, b"", sandbox, self.before)
-
-    def json(self) -> Any:
-        """The parsed answer; None where it is no JSON."""
-        try:
-            return orjson.loads((self.answer or "").encode("latin-1"))
-        except ValueError:
-            return None
-
-    @property
-    def seen(self) -> int:
-        """The step that it found. Snapshots and forks wait for their turn, while attempts to deliver end."""
-        made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(self.operation or "")
-        step = None if made is None or self.status != 201 else self.asked.answered(made).get("step")
-        return max(self.before, step) if isinstance(step, int) else self.before
-
-    def content(self) -> bytes:
-        """The body to send; where the server made a sandbox's name up, it is asked for now."""
-        body = self.body.encode("latin-1")
-        if self.operation not in ("forkSandbox", "createSandbox") or self.status != 201:
-            return body
-        try:
-            sent = orjson.loads(body) if body else {}
-        except ValueError:
-            return body
-        name = self.asked.answered("sandbox").get("name")
-        is_made_up = isinstance(sent, dict) and "name" not in sent and isinstance(name, str)
-        return orjson.dumps(sent | {"name": name}) if is_made_up else body
+def name_of(request: Trace) -> str:
+    """What reports call a request: its operation, if it has one."""
+    return request.operation or f"{request.method} {request.path}"
 
 
-def reasons(requests: Sequence[Recorded], name: str) -> Mapping[str, str]:
+def json_of(request: Trace) -> Any:
+    """The parsed answer; None where it is no JSON."""
+    try:
+        return orjson.loads(request.answer or b"")
+    except ValueError:
+        return None
+
+
+def seen(request: Trace) -> int:
+    """The step that a request found. Snapshots and forks wait for their turn, while attempts to deliver end."""
+    made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(request.operation or "")
+    step = None if made is None or request.status != 201 else answered(request, made).get("step")
+    return max(request.before, step) if isinstance(step, int) else request.before
+
+
+def content(request: Trace) -> bytes:
+    """The body to send; where the server made a sandbox's name up, it is asked for now."""
+    body = request.body or b""
+    if request.operation not in ("forkSandbox", "createSandbox") or request.status != 201:
+        return body
+    try:
+        sent = orjson.loads(body) if body else {}
+    except ValueError:
+        return body
+    name = answered(request, "sandbox").get("name")
+    is_made_up = isinstance(sent, dict) and "name" not in sent and isinstance(name, str)
+    return orjson.dumps(sent | {"name": name}) if is_made_up else body
+
+
+def reasons(requests: Sequence[Trace], name: str) -> Mapping[str, str]:
     """By their ids, why requests of a sandbox are skipped. Raises BadFile for what cannot be replayed."""
-    every = [request.asked for request in requests]
-    begun = recording_start(every)
+    begun = recording_start(requests)
     if begun:
-        at = every[begun - 1]
-        what = f"the snapshot {at.named()}" if at.operation == "restoreSnapshot" else "a request"
+        at = requests[begun - 1]
+        what = f"the snapshot {named(at)}" if at.operation == "restoreSnapshot" else "a request"
         raise BadFile(
             "unfit",
             f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which it does not hold. "
             "Recorded anew it begins after that.",
         )
-    found = _beyond(every, name)
+    found = _beyond(requests, name)
     return found | {request.id: reason for request in requests if (reason := _why(request)) is not None}
 
 
-def is_sent(request: Recorded, reason: str | None) -> bool:
+def is_sent(request: Trace, reason: str | None) -> bool:
     """Whether a request is sent: a skipped one too, if later requests depend on its changes."""
     acts = request.after is not None or request.operation in _OF_RULES  # on deliveries at reserved names
     return reason is None or (reason in (FAULTS, CUT) and acts)
 
 
-def _why(request: Recorded) -> str | None:
+def _why(request: Trace) -> str | None:
     """What headers of the request ask for, they ask for again, and that is compared."""
     if request.operation is not None and request.operation in _NOT_SENT:
         return _NOT_SENT[request.operation]
@@ -130,10 +92,11 @@ def _why(request: Recorded) -> str | None:
     if not request.body and (request.code in _READING or request.operation == "importSandbox"):
         return BODY  # too large, broken off, or a file
     # A header twice, a WebSocket, a client that left: what is wrong in the request itself the answer names.
-    return CONNECTION if request.code == "malformed_request" and not request.asked.names_what() else None
+    is_unnamed = request.code == "malformed_request" and not object_in(request.answer).get("details")
+    return CONNECTION if is_unnamed else None
 
 
-def _beyond(requests: Iterable[Asked], name: str) -> dict[str, str]:
+def _beyond(requests: Iterable[Trace], name: str) -> dict[str, str]:
     """What is about snapshots that were taken, and sandboxes that were made, by no request of the recording."""
     snapshots: set[str] = set()
     sandboxes = {name, DEFAULT}
@@ -141,22 +104,22 @@ def _beyond(requests: Iterable[Asked], name: str) -> dict[str, str]:
     for request in requests:
         match request.operation, request.status:
             case "createSnapshot", 201:
-                snapshots.add(str(request.answered("snapshot").get("name")))
+                snapshots.add(str(answered(request, "snapshot").get("name")))
             case "createSnapshot", 409:
                 found[request.id] = SNAPSHOTS  # there are too many
             case "deleteSnapshot", 204:
-                if request.named() not in snapshots:
+                if named(request) not in snapshots:
                     found[request.id] = SNAPSHOTS
-                snapshots.discard(request.named())
+                snapshots.discard(named(request))
             case "createSandbox" | "forkSandbox", 409:
-                if folded(str(request.sent().get("name"))) not in sandboxes:
+                if folded(str(object_in(request.body).get("name"))) not in sandboxes:
                     found[request.id] = SANDBOXES
-            case "forkSandbox", 201 if folded(request.named()) != name:
+            case "forkSandbox", 201 if folded(named(request)) != name:
                 found[request.id] = SANDBOXES  # of a sandbox made then, the recording has the beginning alone
             case "createSandbox" | "forkSandbox", 201:
-                sandboxes.add(str(request.answered("sandbox").get("name")))
+                sandboxes.add(str(answered(request, "sandbox").get("name")))
             case "deleteSandbox", 204:
-                if folded(request.named()) not in sandboxes:
+                if folded(named(request)) not in sandboxes:
                     found[request.id] = SANDBOXES
-                sandboxes.discard(folded(request.named()))
+                sandboxes.discard(folded(named(request)))
     return found

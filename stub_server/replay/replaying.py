@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,19 +20,19 @@ from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.fault_rules import Faults
 from ..files.admitting import admit
+from ..files.exports import outline, read_recording, traces_of
 from ..files.fitting import Fitting, Shapes
-from ..files.package import BadFile, digest_of
-from ..files.recording import outline, read_recording
+from ..files.package import BadFile, damaged, digest_of
 from ..http.access import CONTROL_KEY, opens
 from ..http.inside import Question, ask
-from ..journal.recordable import line
+from ..journal.recordable import answered, line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
-from .differences import Comparing, converted
+from .differences import converted, difference
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
-from .recorded import Recorded, is_sent, reasons
+from .recorded import content, is_sent, name_of, reasons, seen
 
 _ADMIN, _CONTROL = "x-sandbox-admin-key", CONTROL_KEY.decode()
 _KEY = "of this replay"
@@ -70,7 +71,7 @@ def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: 
     try:
         urlsplit(behaviour["base_url"])
     except ValueError as error:
-        raise BadFile("damaged", f"The file is damaged: recording.behaviour.base_url: {error}.") from None
+        raise damaged(f"recording.behaviour.base_url: {error}") from None
     is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
     if not is_known and scenario is None:
         raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")
@@ -100,16 +101,16 @@ class Session:
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
         header, about, requests = outline(data, shapes.check)
-        self._requests = [Recorded(**request) for request in requests]
         self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
-        self.timepiece.now = self._requests[0].wall if self._requests else 0
-        self._settings = settings_of(about, len(self._requests), overlays, scenario)
+        self.timepiece.now = requests[0]["wall"] if requests else 0
+        self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
         rules, secrets = self._app.server.sandboxes.origin.rules, header["secrets"]
         self._fitting = Fitting(rules, shapes, digest_of(header))
         reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
         self._reader, self.name = reader, reader.state.name
+        self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests, self.name)
         control = self._app.server.control
         self._converters = rules.converter, Converter(control, Schemas(control.raw, NO_FORMATS))
@@ -124,9 +125,8 @@ class Session:
         )
         self._app.serve(server)
         self._callers = Callers(server.tokens, _SECRET, self.name)
-        self._ids = RequestIds(self.name)
-        self._comparing = Comparing(
-            other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
+        self._difference = partial(
+            difference, other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
         )
         self._ended: list[Trace] = []
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
@@ -136,14 +136,12 @@ class Session:
 
     async def run(self) -> Outcome:
         """Send everything, until an answer differs and no other contract may be why."""
-        held_before, state = self._held_before, self._reader.state
-
-        def fill(sandbox: Sandbox) -> None:
-            secret = self._settings.signing_secret(b"")
-            admit(self._reader, (), lambda scenario, seed: sandbox, secret, lambda clock: clock)
-            sandbox.held_before = SILENT if held_before == SILENT else min(held_before, sandbox.events.raised)
-
-        await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
+        sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
+        empty = partial(sandboxes.factory.carried, self.name)
+        sandbox = admit(self._reader, (), empty, secret, lambda clock: clock).sandbox
+        held = self._held_before
+        sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
+        await sandboxes.put_in_place(sandbox)
         compared, skipped = 0, defaultdict[str, list[str]](list)
         first: tuple[Body | None, str] = (None, "")
         for request in self._requests:
@@ -152,14 +150,15 @@ class Session:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_skipped=reason is not None)
                 else:  # a later rewind may name it
-                    self._sandbox().journal.append(request.trace(self.name))
+                    named = Trace(request.id, request.at, request.method, request.path, b"", self.name, request.before)
+                    self._sandbox().journal.append(named)
             except Diverged as error:
                 diff, reason, goes_on = f"--- recorded\n+++ replayed\n{error}", None, False
             if reason is not None:
                 skipped[reason].append(request.id)
             elif diff:
-                first = first if first[0] else (request._asdict(), diff)
-                self._differing[request.name].append(request.id)
+                first = first if first[0] else (line(request), diff)
+                self._differing[name_of(request)].append(request.id)
                 if not goes_on:
                     break
             else:
@@ -170,54 +169,54 @@ class Session:
             return outcome
         return outcome._replace(contract=self._contract, converted=self._converted, differing=self._differing)
 
-    async def _compare(self, request: Recorded, *, is_skipped: bool) -> str:
+    async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
-        self._deliveries.until(request.seen)
+        self._deliveries.until(seen(request))
         is_authorised = any(name == "authorization" for name, _ in request.headers)
         credentials = list(self._callers.credentials(self._sandbox(), request)) if is_authorised else [""]
         first: str | None = None
         for credential in credentials:
-            answered = await self._send(request, credential)
+            sent = await self._send(request, credential)
             if is_skipped:
                 return ""
             is_running = not self._sandbox().clock.frozen
-            diff = self._comparing.difference(request, answered, is_running=is_running)
+            diff = self._difference(request, sent, is_running=is_running)
             was = converted(request, *self._converters) if diff and self._fitting.is_other else None
-            if was is not None and not self._comparing.difference(was, answered, is_running=is_running):
-                self._converted[request.name].append(request.id)
+            if was is not None and not self._difference(was, sent, is_running=is_running):
+                self._converted[name_of(request)].append(request.id)
                 diff = ""
             if not diff:
-                self._ended[-1].before = request.before  # for a rewind to it: attempts may have been taken earlier
+                sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
                 return ""
             first = first or diff
-            if answered.status != 401:
+            if sent.status != 401:
                 break
         return first or ""
 
-    async def _send(self, request: Recorded, credential: str) -> Recorded:
+    async def _send(self, request: Trace, credential: str) -> Trace:
         """Send a request; returns it as the journal has it."""
         sandbox = self._sandbox()
-        sandbox.ids.requests_from(self._ids)
-        self._ids.use(request.id)
+        sandbox.ids.requests_from(RequestIds(request.id))
         self._deliveries.begin(request)
-        self.timepiece.show(sandbox, request.at, request.wall)
+        self.timepiece.show(sandbox, request.at, request.received)
         rules = sandbox.faults
         if request.operation == "createFault":
-            rules.number_from(request.asked.answered("fault").get("id"))
+            rules.number_from(answered(request, "fault").get("id"))
         if not request.is_control:  # what they did then is not known; answers that they made are not compared
             sandbox.faults = Faults(sandbox.seed)
-        body = request.content()
+        body = content(request)
         headers = self._headers(request, body, credential)
-        asked = Question(request.method, request.path, request.query, headers, body)
+        query = request.query.decode("latin-1")
+        asked = Question(request.method, request.path, query, headers, body)
         self._ended.clear()
         try:
-            reply = await ask(self._app, f"/s/{self.name}" if request.prefixed else "", asked, _PEER)
+            reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
         finally:
             sandbox.faults = rules
         self._callers.learn(reply.body)
-        return Recorded(**line(self._ended[-1]))
+        return self._ended[-1]
 
-    def _headers(self, request: Recorded, body: bytes, credential: str) -> dict[str, str]:
+    def _headers(self, request: Trace, body: bytes, credential: str) -> dict[str, str]:
         """The headers of a request, with credentials and keys of this server."""
         headers: dict[str, str] = dict(request.headers)
         is_refused = request.code == "admin_key_required"
@@ -230,6 +229,6 @@ class Session:
             headers[_CONTROL] = "another" if is_wrong else self._app.server.sandboxes.control_key(self.name)
         if headers.get(_ADMIN) == REDACTED:
             headers[_ADMIN] = "another" if is_refused else _KEY
-        if not request.prefixed and self.name != DEFAULT:  # its credential named it, or this header
+        if not request.is_prefixed and self.name != DEFAULT:  # its credential named it, or this header
             headers.setdefault("x-sandbox", self.name)
         return headers

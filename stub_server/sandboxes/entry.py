@@ -81,39 +81,31 @@ class Entry:
     born: int = 0  # its turn when it was made
 
 
-class Keyring:
-    """Digests of private keys, and public keys, to the names of sandboxes.
+class Keyring(dict[str, str]):
+    """The names of sandboxes by their keys: digests of private keys, and public keys.
 
     A key belongs to the first sandbox that names it, so a copy does not take its parent's keys away. This only says
-    where to look; the sandbox decides whether the key is valid. Beyond `most` keys the oldest are forgotten. They are
+    where to look; the sandbox decides whether the key is valid. Beyond `MOST_KEYS` the oldest are forgotten. They are
     still valid under their sandbox's prefix or header.
     """
 
-    def __init__(self, most: int = MOST_KEYS) -> None:
-        self._most = most
-        self._sandboxes: dict[str, str] = {}
+    def __init__(self) -> None:
+        super().__init__()
         self._keys: dict[str, set[str]] = {}
-
-    def sandbox_of(self, key: str) -> str | None:
-        """The sandbox that a key's digest or public half belongs to."""
-        return self._sandboxes.get(key)
 
     def add(self, sandbox: str, keys: Iterable[str]) -> None:
         """Keys that a sandbox has."""
         own = self._keys.setdefault(sandbox, set())
         for key in keys:
-            if key in self._sandboxes:
+            if key in self:
                 continue
-            if len(self._sandboxes) >= self._most:
-                oldest = next(iter(self._sandboxes))
-                self._keys[self._sandboxes.pop(oldest)].discard(oldest)
-            self._sandboxes[key] = sandbox
+            if len(self) >= MOST_KEYS:
+                oldest = next(iter(self))
+                self._keys[self.pop(oldest)].discard(oldest)
+            self[key] = sandbox
             own.add(key)
 
     def forget(self, sandbox: str) -> None:
         """Forget the keys of a deleted sandbox."""
         for key in self._keys.pop(sandbox, ()):
-            del self._sandboxes[key]
-
-    def __len__(self) -> int:
-        return len(self._sandboxes)
+            del self[key]

@@ -27,7 +27,7 @@ class SandboxFactory:
     """One per server. Its budgets are shared by the logs, journals, inboxes and snapshots of all sandboxes."""
 
     def __init__(self, origin: Origin, worker: BackgroundWorker) -> None:
-        self.origin, self._worker = origin, worker
+        self.origin, self.worker = origin, worker
         self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
         self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
 
@@ -66,7 +66,7 @@ class SandboxFactory:
             sandbox = self.empty(name, scenario, seed, now)
             if self.origin.seeding.copy(sandbox, self.origin.secret):  # one like it is kept: that takes no time
                 return self._own(sandbox)
-            return await self._worker.beside(lambda: self.make(name, scenario, seed, now))
+            return await self.worker.beside(lambda: self.make(name, scenario, seed, now))
         except UnknownScenario as error:
             raise NotFound(str(error), code="scenario_not_found") from None
         except ScenarioError as error:

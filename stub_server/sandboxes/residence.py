@@ -14,7 +14,7 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..persistence import store as sql
 from ..persistence.commits import unwritten
-from ..persistence.rows import StoreError
+from ..persistence.store import StoreError
 from .entry import Entry, folded
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Residence:
 
     async def sandbox_of(self, key: str) -> str | None:
         """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
-        name: str | None = self._sandboxes.keyring.sandbox_of(key)
+        name: str | None = self._sandboxes.keyring.get(key)
         if name is not None:
             return name
         name, until = self._keys.get(key, (None, 0.0))
@@ -72,7 +72,7 @@ class Residence:
                 return found
             sandboxes = self._sandboxes
             try:
-                opened = await self._persistence.open(name, sandboxes.opener)
+                opened = await self._persistence.open(name)
             except StoreError as error:
                 log.error("%s", error)
                 raise unwritten(f"the sandbox {name} cannot be opened") from None

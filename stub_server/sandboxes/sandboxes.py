@@ -15,9 +15,8 @@ from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..engine.scheduler import ticking
 from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
-from ..files.exports import SandboxImporter
+from ..files.exports import SandboxImporter, traces_of
 from ..files.package import BadFile, read_file
-from ..files.recording import traces_of
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, gone
@@ -26,12 +25,11 @@ from ..kernel.slices import at_once
 from ..kernel.text import glob, nearest
 from ..persistence import store as sql
 from ..persistence.commits import keys_of, records_of
-from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Written
-from ..persistence.rows import Kept
+from ..persistence.store import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
-from .entry import NAMING, Entry, Keyring, Origin, duplicate_name, folded, is_name, made_up, too_many
+from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, made_up, too_many
 from .making import SandboxFactory
 from .residence import Residence
 from .snapshots import Snapshots, measured
@@ -43,7 +41,7 @@ T = TypeVar("T")
 class Sandboxes:
     """All sandboxes by name, at most `MOST` without a store."""
 
-    def __init__(self, origin: Origin, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
+    def __init__(self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
         """`on_due` is called with a sandbox that is new or gone, and when something falls due in one.
 
         `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile, ScenarioError.
@@ -53,14 +51,13 @@ class Sandboxes:
         self.default: Sandbox  # the sandbox that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self._turns = count(1)  # how often sandboxes were used
-        self.origin, self.settings, self.worker = origin, origin.settings, persistence.worker
+        self.factory, self.origin, self.worker = factory, factory.origin, factory.worker
+        self.settings = self.origin.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self.factory = SandboxFactory(origin, self.worker)
-        self._importer = SandboxImporter(origin.seeding.fixtures, origin.secret, origin.rules)
+        self._importer = SandboxImporter(self.origin.seeding.fixtures, self.origin.secret, self.origin.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
-        self.opener = Opener(self.factory, self.persistence.contract)
-        for entry in sorted(self.persistence.read(self.opener, MOST), key=lambda entry: entry.created_at):
+        for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
@@ -126,13 +123,12 @@ class Sandboxes:
 
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
-        sandbox = self.find(self.keyring.sandbox_of(value) or "")
+        sandbox = self.find(self.keyring.get(value, ""))
         if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
             return None
         return sandbox.name
 
     def sandboxes(self) -> list[Sandbox]:
-        """The sandboxes that exist."""
         return [entry.sandbox for entry in self._entries.values()]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
@@ -363,13 +359,11 @@ class Sandboxes:
         replaced |= {"requests": sum(not trace.is_control for trace in old.journal), "keeps_requests": keeps}
         return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced, left_out
 
-    async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
-        """Create or replace a sandbox: `fill` fills an empty one."""
-        if self.find(name) is None:
-            await self.create(name, None, None, None, None)
-        sandbox = self.factory.carried(name, scenario, seed)
-        fill(sandbox)
-        return (await self._replace(name, sandbox)).sandbox
+    async def put_in_place(self, sandbox: Sandbox) -> None:
+        """Replace the sandbox of its name, which is created where there is none."""
+        if self.find(sandbox.name) is None:
+            await self.create(sandbox.name, None, None, None, None)
+        await self._replace(sandbox.name, sandbox)
 
     async def _replace(
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False

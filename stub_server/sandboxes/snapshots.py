@@ -20,15 +20,11 @@ _AT_ONCE = 1_000  # records measured between two pauses
 
 
 class Snapshots:
-    """The snapshots of one sandbox by name."""
-
-    __slots__ = ("_size", "_snapshots", "budget")
+    """The snapshots of one sandbox by name; `budget` is shared by those of a server."""
 
     def __init__(self, budget: Budget) -> None:
-        """`budget` is shared by the snapshots of a server."""
         self.budget = budget
         self._snapshots: dict[str, Snapshot] = {}
-        self._size = 0
 
     def get(self, name: str) -> Snapshot:
         """A snapshot. Raises NotFound."""
@@ -50,10 +46,10 @@ class Snapshots:
 
     def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
         """Check that snapshots fit in the place of all of these. Raises Conflict."""
-        self._check_bytes(sum([snapshot.size for snapshot in snapshots]) - self._size)
+        self._check_bytes(_size(snapshots) - _size(self.all()))
 
     def _check_bytes(self, more: int) -> None:
-        if self._size + more > MOST_BYTES:
+        if _size(self.all()) + more > MOST_BYTES:
             raise _too_many(f"The snapshots of a sandbox have at most {MOST_BYTES >> 20} MiB together.")
         if self.budget.used + more > self.budget.most:
             raise _too_many(f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB together.")
@@ -63,18 +59,15 @@ class Snapshots:
         for snapshot in snapshots:
             self.drop(snapshot.name)
             self._snapshots[snapshot.name] = snapshot
-            self._size += snapshot.size
             self.budget.used += snapshot.size
 
     def drop(self, name: str) -> None:
         """Delete a snapshot, if it is there."""
         gone = self._snapshots.pop(name, None)
         if gone is not None:
-            self._size -= gone.size
             self.budget.used -= gone.size
 
     def clear(self) -> None:
-        """Delete all of them."""
         for name in list(self._snapshots):
             self.drop(name)
 
@@ -95,6 +88,10 @@ def measured(snapshot: Snapshot) -> Generator[None, None, Snapshot]:
                 size += sum([record.size + OVERHEAD for record in batch])
                 yield
     return snapshot._replace(size=size)
+
+
+def _size(snapshots: Iterable[Snapshot]) -> int:
+    return sum([snapshot.size for snapshot in snapshots])
 
 
 def _too_many(message: str) -> Conflict:

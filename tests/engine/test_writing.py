@@ -20,7 +20,6 @@ from stub_server.files.reading import Reader
 from stub_server.files.state import build, capture
 from stub_server.files.writing import state_lines, step_line
 from stub_server.kernel.slices import BackgroundWorker
-from stub_server.persistence.opening import Opener
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
 from stub_server.sandboxes.entry import Entry
@@ -67,7 +66,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         nonlocal examples
         examples += 1
         store = SqliteStore(tmp_path / str(examples), always=False)
-        persistence = Persistence(store, "", BackgroundWorker())
+        persistence = Persistence(store, inside.app.sandboxes.factory)
         shop = shop_in(inside, hooks)
         persistence.begin(entry := _entry(shop.world))
         assert entry.sandbox.log.writer is not None
@@ -121,11 +120,10 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     """Read a world from its directory, written step by step: with all its steps, and with the newest alone."""
     sandboxes = inside.app.sandboxes
     for history in (10_000, 7, 0):
-        persistence = Persistence(SqliteStore(path, always=False), "", BackgroundWorker())
+        short = replace(sandboxes.origin, settings=replace(sandboxes.settings, history=history))
+        persistence = Persistence(SqliteStore(path, always=False), SandboxFactory(short, BackgroundWorker()))
         try:
-            short = replace(sandboxes.origin, settings=replace(sandboxes.settings, history=history))
-            opener = Opener(SandboxFactory(short, BackgroundWorker()), "")
-            (entry,) = persistence.read(opener, 10)
+            (entry,) = persistence.read(10)
             same(expected, state(entry.sandbox))
             assert {} == stale(entry.sandbox)
         finally:

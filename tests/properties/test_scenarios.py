@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from stub_server.audit.invariants import checking
+from stub_server.audit.laws import checking
 from stub_server.contract.formats import date_time_ms
 from stub_server.domain import brcode
 from stub_server.engine.sandbox import Sandbox

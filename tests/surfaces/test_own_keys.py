@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.persistence.commits import keys_of
-from stub_server.sandboxes.entry import Keyring
+from stub_server.sandboxes import entry
 from stub_server.seeding.keys import MAIN_ID, derive_keys, pair_of
 
 from ..conftest import Serve
@@ -162,21 +162,22 @@ def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(l
     assert len(mine) == len(copied)
     assert twin.log.number == world.log.number
     sandboxes.keyring.add("keys-copy", keys_of(twin))
-    assert sandboxes.keyring.sandbox_of(made["public_key"]) == "keys-parent"
-    assert sandboxes.keyring.sandbox_of(twin.credentials["public_key"]) == "keys-copy"
+    assert sandboxes.keyring.get(made["public_key"]) == "keys-parent"
+    assert sandboxes.keyring.get(twin.credentials["public_key"]) == "keys-copy"
     sandboxes.keyring.forget("keys-copy")
     assert len(sandboxes.keyring) == ring
     sandboxes.forget("keys-parent")
 
 
-def test_a_flood_of_keys_is_bounded_and_forgotten_with_its_world() -> None:
+def test_a_flood_of_keys_is_bounded_and_forgotten_with_its_world(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest go first; a key that two worlds name is the first one's."""
-    ring = Keyring(most=3)
+    monkeypatch.setattr(entry, "MOST_KEYS", 3)
+    ring = entry.Keyring()
     ring.add("one", ["a", "b"])
     ring.add("two", ["b", "c", "d"])
-    assert [None, "one", "two", "two"] == [ring.sandbox_of(key) for key in "abcd"]
+    assert [None, "one", "two", "two"] == [ring.get(key) for key in "abcd"]
     ring.forget("two")
-    assert [None, "one", None, None] == [ring.sandbox_of(key) for key in "abcd"]
+    assert [None, "one", None, None] == [ring.get(key) for key in "abcd"]
     ring.forget("one")
     ring.forget("nobody")
     assert len(ring) == 0

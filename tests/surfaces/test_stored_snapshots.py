@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
-from stub_server.persistence.rows import StoreError
 from stub_server.persistence.sqlite import DATABASE
+from stub_server.persistence.store import StoreError
 
 from ..journeys.hooks import clients
 from ..journeys.past import everything

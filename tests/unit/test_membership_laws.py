@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stub_server.audit.invariants import checking
+from stub_server.audit.laws import checking
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import DAY, iso
 from stub_server.kernel.record import Row

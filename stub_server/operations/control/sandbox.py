@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import orjson
 
-from ...audit.invariants import checking
+from ...audit.laws import checking
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
@@ -128,11 +128,7 @@ async def check_invariants(call: Call) -> Reply:
     """A copy of the sandbox is checked, so others are served."""
     sandbox = call.sandbox
     work = checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched)
-    checks = [
-        {name: getattr(found, name) for name in ("id", "name", "applies", "ok", "checked")}
-        | {"violations": found.violations[:20]}
-        for found in await call.server.sandboxes.worker.in_line(work)
-    ]
+    checks = [found._asdict() for found in await call.server.sandboxes.worker.in_line(work)]
     ok = all(check["ok"] for check in checks)
     return reply.value({"ok": ok, "checks": checks}, 200 if ok else 409)
 

@@ -8,9 +8,8 @@ from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.views import shown
 from ...engine.history import rebuilt_at
-from ...files.exports import write_sandbox
+from ...files.exports import write_recording, write_sandbox
 from ...files.package import MEDIA, BadFile, Download
-from ...files.recording import write_recording
 from ...files.state import capture
 from ...journal.recordable import chosen, line
 from ...kernel.problem import Conflict, Invalid, Limited, detail
