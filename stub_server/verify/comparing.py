@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from .probe import Roles, is_id
+from .probes import Roles, is_id
 from .resources import Steps, at
 
 _FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time

@@ -14,7 +14,7 @@ from .conformity import Conformity
 from .exchange import Answer, Exchange, code_of
 from .findings import BESIDE, RANKS, Finding, Said
 from .places import Places, pointer_of
-from .probe import Flaw, Probe, Roles, Seen, roles_in
+from .probes import Flaw, Probe, Roles, Seen, roles_in
 from .resources import Catalogue, Steps, at
 from .showing import Showing
 from .target import Target

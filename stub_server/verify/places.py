@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..contract.document import JSON, Document, Operation
-from ..contract.source import Json
+from ..contract.document import Document, Operation
+from ..contract.source import Json, escaped, unescaped
 
 _DEEPEST = 64  # levels: a schema may refer to itself
 
@@ -29,17 +29,33 @@ class Unnamed(NamedTuple):
 
 def below(pointer: str, *steps: str | int) -> str:
     """The pointer to what is below another one."""
-    return "/".join((pointer, *(str(step).replace("~", "~0").replace("/", "~1") for step in steps)))
+    return "/".join((pointer, *map(escaped, steps)))
 
 
 def pointer_of(operation: Operation, *steps: str | int) -> str:
     """The pointer to an operation of the contract, or to something in it."""
-    return below("#/paths", operation.path, operation.method.lower(), *steps)
+    return below("#", *operation.at, *steps)
 
 
 def body_of(operation: Operation) -> str:
     """The pointer to the schema of an operation's body."""
-    return pointer_of(operation, "requestBody", "content", JSON, "schema")
+    return below("#", *operation.body_at)
+
+
+def located(document: Document, pointer: str) -> tuple[list[str | int], Any]:
+    """The place of what a pointer leads to, with references on the way followed, and what is there, or None."""
+    at: list[str | int] = []
+    node: Any = document.raw
+    for step in unescaped(pointer):
+        if isinstance(node, dict) and "$ref" in node:
+            at, node = [*unescaped(node["$ref"])], document.resolve(node)
+        key = int(step) if isinstance(node, list) and step.isdecimal() else step
+        try:
+            node = node[key]
+        except (KeyError, IndexError, TypeError):
+            node = None
+        at.append(key)
+    return at, node
 
 
 class Places:

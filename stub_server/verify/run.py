@@ -17,17 +17,14 @@ from uuid import UUID
 from ..contract.document import Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from .building import Builder
 from .cleanup import Cleanup
 from .exchange import Exchange, base_of
 from .findings import CLASSES, GROUPS, Finding
 from .journeys.accepting import accepts, refuses_all, strangers
-from .journeys.finding import finds
-from .journeys.moving import depends, moves
 from .journeys.reading import lists, others
-from .journeys.remembering import remembers, repeats, unique
+from .journeys.records import depends, finds, moves, remembers, repeats, unique
 from .judging import Run
-from .probe import Journey, Probe
+from .probes import Builder, Journey, Probe
 from .resources import Catalogue
 from .showing import Showing
 from .target import AT_ONCE, Away, Over, Rights, Target, rights_of, together

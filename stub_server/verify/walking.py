@@ -8,13 +8,12 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from .building import costs
 from .cleanup import Made
 from .comparing import Moment
 from .exchange import Answer, Exchange, Request, bearer
 from .judging import Judge, Run
 from .places import pointer_of
-from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Names, Probe, Roles, Seen, placeholder
+from .probes import GIVEN, NONE, WRONG, Flaw, Journey, Names, Probe, Roles, Seen, costs, placeholder
 from .resources import at
 from .target import TRIES, Limited, Over
 from .twin import Fork

@@ -7,10 +7,9 @@ import orjson
 import pytest
 
 from stub_server.verify.exchange import Exchange
-from stub_server.verify.forms import FORMS, render
-from stub_server.verify.reporting import report_of
+from stub_server.verify.forms import FORMS
+from stub_server.verify.outcome import report_of
 
-from .reports import where
 from .watched import Watched, watched
 
 pytestmark = pytest.mark.check
@@ -56,7 +55,7 @@ def strings(value: object) -> Iterator[str]:
 def shown(run: Watched) -> str:
     """Every form of the report, one after the other."""
     report = report_of(run.learned, run.runner.document, run.runner.options, (), 90)
-    return "\n".join(render(form, report, where()) for form in FORMS)
+    return "\n".join(FORMS[form](report) for form in FORMS)
 
 
 def test_without_write_it_only_reads(reading: Watched) -> None:

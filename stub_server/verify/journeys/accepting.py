@@ -6,9 +6,21 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ...contract.document import JSON, Operation
-from ..building import SETUP, UNKNOWN_ID, Builder, encoded, query_text
 from ..places import body_of, pointer_of
-from ..probe import NONE, WRONG, Journey, Probe, Seen, placeholder, roles_in
+from ..probes import (
+    NONE,
+    SETUP,
+    UNKNOWN_ID,
+    WRONG,
+    Builder,
+    Journey,
+    Probe,
+    Seen,
+    encoded,
+    placeholder,
+    query_text,
+    roles_in,
+)
 
 
 def accepts(builder: Builder, operation: Operation) -> Journey:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...contract.document import Operation
-from ..building import Builder, encoded, query_text
 from ..places import pointer_of
-from ..probe import Flaw, Journey, Probe, Seen
+from ..probes import Builder, Flaw, Journey, Probe, Seen, encoded, query_text
 from ..resources import Resource, at
 from .accepting import parameters, refuses
-from .finding import PAGES_DIFFER
+from .records import PAGES_DIFFER
 
 _SHOWN = 100  # entries of a list that are looked at
 _EACH = 2  # records that are read by their ids
