@@ -134,10 +134,10 @@ def _sent(
             runner = Runner(options, progress)
             check_names(options, runner.document)
             recording = Recording(options.url, Showing(runner.document))
-            learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
-            outcome = of_run(learned, runner.document, options, hidden, coverage)
-            if corrects and not learned.away and not learned.is_interrupted:
-                asyncio.run(Correcting(runner, progress).correct(outcome.report, learned.findings))
+            run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+            outcome = of_run(run, runner.document, options, hidden, coverage)
+            if corrects and not run.away and not run.is_interrupted:
+                asyncio.run(Correcting(runner, progress).correct(outcome.report, run.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
         except ContractError as error:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from .probes import Roles, is_id
-from .resources import Steps, at
+from .resources import Steps, at, leaves
 
 _FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
 TOLERANCE = 1.0  # seconds, in addition to the time that the request took
@@ -73,16 +73,9 @@ class Comparing:
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
-        if isinstance(value, Mapping):
-            for inner in value.values():
-                self.sent(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                self.sent(inner)
-        elif isinstance(value, (str, int, float)):
-            self._sent.add(value)
-            if isinstance(value, str):
-                self._sent.add(value.casefold())
+        for leaf in leaves(value):
+            if isinstance(leaf, (str, int, float)):
+                self._sent |= {leaf, leaf.casefold() if isinstance(leaf, str) else leaf}
 
     def differences(
         self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None

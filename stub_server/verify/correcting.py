@@ -14,11 +14,12 @@ import yaml
 from ..contract.document import Document, Operation
 from ..contract.source import ContractError, Json, Place, json_path, nodes, unescaped
 from .findings import Divergence, Finding, Report
+from .judging import Run
 from .merging import EVERYWHERE
 from .places import body_of, located, pointer_of
 from .probes import SETUP, Builder, Journey, Probe, Seen, query_text
 from .resources import at
-from .run import Learned, Runner
+from .run import Runner
 from .twin import Twin
 from .variants import Variant, replaced_at
 
@@ -212,8 +213,8 @@ class Correcting:
     async def _ask(self, candidates: list[Candidate], file: Path) -> Collection[Finding] | None:
         names = tuple(name for name in self._document.operations if any(name in c.operations for c in candidates))
         options = replace(self._options, only=names, overlays=(*self._options.overlays, file))
-        learned = await self._run(Runner(options, self._progress))
-        return None if learned.away or learned.is_late or learned.is_interrupted else learned.findings
+        run = await self._run(Runner(options, self._progress))
+        return None if run.away or run.is_late or run.is_interrupted else run.findings
 
     async def _measure(self, divergences: Collection[Divergence]) -> dict[Key, list[Action]]:
         """The actions against bounds that are stricter or laxer, by finding. A few more probes find these bounds."""
@@ -240,12 +241,12 @@ class Correcting:
             await self._run(Runner(replace(self._options, only=names), self._progress, asks=asks))
         return found
 
-    async def _run(self, runner: Runner) -> Learned:
-        learned = await runner.run()
-        self._report.requests += learned.requests
-        self._report.seconds = round(self._report.seconds + learned.seconds, 1)
-        self._report.left_behind += learned.left_behind
-        return learned
+    async def _run(self, runner: Runner) -> Run:
+        run = await runner.run()
+        self._report.requests += run.target.requests
+        self._report.seconds = round(self._report.seconds + run.seconds, 1)
+        self._report.left_behind += run.cleanup.left_behind
+        return run
 
 
 def _measured(

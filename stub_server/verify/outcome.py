@@ -18,10 +18,11 @@ from ..contract.source import ContractError, read_text
 from .findings import CLASSES, GROUPS, Divergence, Report, Unreached, contract_of
 from .forms import FORMS
 from .har import BadHar, read
+from .judging import Run
 from .merging import merged
 from .observed import Observed
 from .probes import costs
-from .run import Learned, Options
+from .run import Options
 from .where import Where
 
 _CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
@@ -54,12 +55,12 @@ def check_names(options: Options, document: Document) -> None:
             raise Unusable(f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}.")
 
 
-def of_run(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Outcome:
-    """The outcome of a run; `known` and `least` are passed to `report_of`. Raises Unusable if nothing was learned."""
-    report = report_of(learned, document, options, known, least)
-    if learned.away and report.exit == _FAILED and not (learned.left_behind or learned.is_cut_short):
-        raise Unusable(f"{options.url} cannot be compared: it {learned.away}.")
-    return Outcome(report, [*_notes(learned, options)])
+def of_run(run: Run, document: Document, options: Options, known: Collection[str], least: float) -> Outcome:
+    """The outcome of a run; `known` and `least` are passed to `report_of`. Raises Unusable if nothing was run."""
+    report = report_of(run, document, options, known, least)
+    if run.away and report.exit == _FAILED and not (run.cleanup.left_behind or run.cleanup.is_cut_short):
+        raise Unusable(f"{options.url} cannot be compared: it {run.away}.")
+    return Outcome(report, [*_notes(run, options)])
 
 
 def of_recorded(
@@ -124,32 +125,32 @@ def written(report: Report, forms: list[tuple[str, Path | None]]) -> Iterator[st
             save(file, text + "\n")
 
 
-def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
+def report_of(run: Run, document: Document, options: Options, known: Collection[str], least: float) -> Report:
     """The report. Divergences with `known` fingerprints are hidden; a run must reach `least` per cent."""
-    answered = [name for name, statuses in learned.statuses.items() if any(200 <= status < 300 for status in statuses)]
-    divergences = merged(learned.findings, document, set(learned.groups), learned.suspected, answered)
+    answered = [name for name, statuses in run.statuses.items() if any(200 <= status < 300 for status in statuses)]
+    divergences = merged(run.findings, document, set(run.groups), run.suspected, answered)
     classes = options.classes or CLASSES
     divergences = [d for d in divergences if d.kind in classes and d.kind not in options.skip]
-    unreached = [*_unreached(learned, document, options)]
+    unreached = [*_unreached(run, document, options)]
     report = Report(
         target=options.url,
         contract=contract_of(document),
         mode="write" if options.write else "read",
         seed=options.seed,
-        seconds=round(learned.seconds, 1),
-        requests=learned.requests,
+        seconds=round(run.seconds, 1),
+        requests=run.target.requests,
         exit=_CONFORMS,
-        coverage=_coverage(learned, document, unreached),
-        rows=_rows(learned, divergences),
+        coverage=_coverage(run, document, unreached),
+        rows=_rows(run, divergences),
         unreached=unreached,
         divergences=divergences,
-        left_behind=learned.left_behind,
+        left_behind=run.cleanup.left_behind,
     )
     hide(report, known)
     Where(data_dir("openapi"), document, options.overlays).locate(report.divergences)
-    if report.divergences and not learned.is_interrupted:
+    if report.divergences and not run.is_interrupted:
         report.exit = _DIVERGES
-    elif not learned.groups or learned.is_interrupted:
+    elif not run.groups or run.is_interrupted:
         report.exit = _FAILED
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
@@ -162,65 +163,66 @@ def hide(report: Report, known: Collection[str]) -> None:
     report.hidden, report.divergences = len(report.divergences) - len(shown), shown
 
 
-def _notes(learned: Learned, options: Options) -> Iterator[str]:
+def _notes(run: Run, options: Options) -> Iterator[str]:
     """Sentences about what a run could not do."""
-    if learned.away:
-        yield f"The run ended early: the backend {learned.away}. The report has what was learned until then."
-    if learned.is_interrupted:
+    limited, repeated, unknown = run.target.limited, run.target.repeated, run.cleanup.unknown
+    if run.away:
+        yield f"The run ended early: the backend {run.away}. The report has what was learned until then."
+    if run.is_interrupted:
         yield "Interrupted: the report has what was learned until then."
-    if learned.is_late:
+    if run.is_late:
         yield f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the run with --only."
-    if learned.has_frozen_clock:
+    if run.clock.is_frozen:
         yield "The backend's clock does not move: instants were not compared."
-    if learned.limited:
-        yield f"The backend answered 429 to {learned.limited:,} requests, which were repeated when it asked for that."
-    if learned.repeated:
+    if limited:
+        yield f"The backend answered 429 to {limited:,} requests, which were repeated when it asked for that."
+    if repeated:
         yield (
-            f"{learned.repeated:,} requests got no answer at first and were repeated. Where this left the state of a "
+            f"{repeated:,} requests got no answer at first and were repeated. Where this left the state of a "
             "record unknown, the rest of the journey was skipped."
         )
-    if learned.unknown:
-        yield f"The backend may have {learned.unknown:,} more records of this run: it did not answer their creation."
-    if learned.is_cut_short:
-        yield f"Cleaning up was cut short: search the backend for records whose names begin with {learned.tag}."
+    if unknown:
+        yield f"The backend may have {unknown:,} more records of this run: it did not answer their creation."
+    if run.cleanup.is_cut_short:
+        yield f"Cleaning up was cut short: search the backend for records whose names begin with {run.cleanup.tag}."
 
 
-def _rows(learned: Learned, divergences: list[Divergence]) -> dict[str, dict[str, str]]:
+def _rows(run: Run, divergences: list[Divergence]) -> dict[str, dict[str, str]]:
     diverging = {case for divergence in divergences for case in divergence.cases}
 
     def state(operation: str, group: str) -> str:
         if (operation, group) in diverging:
             return "diverges"
-        if group in learned.groups.get(operation, ()):
+        if group in run.groups.get(operation, ()):
             return "ok"
         return "none" if group in ("remembers", "finds", "moves") else "unreached"
 
-    return {operation: {group: state(operation, group) for group in GROUPS} for operation in learned.chosen}
+    return {operation: {group: state(operation, group) for group in GROUPS} for operation in run.chosen}
 
 
-def _unreached(learned: Learned, document: Document, options: Options) -> Iterator[Unreached]:
+def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unreached]:
     """The documented statuses that no probe can reach, with the reason."""
-    for operation in (document.operations[name] for name in learned.chosen):
+    for operation in (document.operations[name] for name in run.chosen):
         for status in operation.responses:
-            if status in learned.statuses.get(operation.id, ()):
+            if status in run.statuses.get(operation.id, ()):
                 continue
-            if operation.id in learned.rights.closed:
-                yield Unreached(operation.id, status, learned.rights.closed[operation.id])
+            if operation.id in run.rights.closed:
+                yield Unreached(operation.id, status, run.rights.closed[operation.id])
             elif status in _ELSEWHERE:
                 yield Unreached(operation.id, status, _ELSEWHERE[status])
             elif not options.write and (operation.method != "GET" or status == 403):
                 yield Unreached(operation.id, status, "needs --write")
-            elif learned.rights.is_key and status == 403:
+            elif run.rights.is_key and status == 403:
                 yield Unreached(operation.id, status, "needs a JWT to create keys with fewer scopes")
             elif costs(operation) and not options.charges:
                 yield Unreached(operation.id, status, "needs --charges")
 
 
-def _coverage(learned: Learned, document: Document, unreached: list[Unreached]) -> float:
+def _coverage(run: Run, document: Document, unreached: list[Unreached]) -> float:
     """Per cent of the documented statuses within reach that were answered."""
     away = {(each.operation, each.status) for each in unreached}
-    within = {(name, status) for name in learned.chosen for status in document.operations[name].responses} - away
-    reached = {(name, status) for name, status in within if status in learned.statuses.get(name, ())}
+    within = {(name, status) for name in run.chosen for status in document.operations[name].responses} - away
+    reached = {(name, status) for name, status in within if status in run.statuses.get(name, ())}
     return round(100 * len(reached) / len(within), 1) if within else 0.0
 
 

@@ -12,7 +12,7 @@ from ..contract.document import JSON, Operation
 from ..contract.source import Json
 from .exchange import Answer
 from .places import pointer_of
-from .resources import Catalogue, Resource, role_of
+from .resources import Catalogue, Resource, leaves, role_of, with_leaves
 from .variants import NOWHERE, Fresh, Variants
 
 GIVEN, NONE, WRONG = "given", "none", "wrong"
@@ -71,13 +71,11 @@ class Flaw(NamedTuple):
 class Seen(NamedTuple):
     """The answers to a probe: of the target, with status 0 if there was none, and of the first twin.
 
-    The bodies are parsed; they are None if they are not JSON. `has_departed` says whether the suspicion was confirmed.
+    `has_departed` says whether the suspicion was confirmed.
     """
 
     target: Answer
     twin: Answer
-    body: Any
-    twin_body: Any
     has_departed: bool = False
 
     @property
@@ -133,13 +131,11 @@ class Roles:
 
     def spelled(self, value: Any, party: int) -> Any:
         """A value with its roles replaced for one party: 0 is the target. Raises KeyError for an unknown role."""
-        if isinstance(value, str):
-            return _ROLE.sub(lambda found: self._by_role[found[1]][party], value) if "{the" in value else value
-        if isinstance(value, Mapping):
-            return {name: self.spelled(inner, party) for name, inner in value.items()}
-        if isinstance(value, list):
-            return [self.spelled(inner, party) for inner in value]
-        return value
+
+        def spell(leaf: Any) -> Any:
+            return _ROLE.sub(lambda found: self._by_role[found[1]][party], leaf) if isinstance(leaf, str) else leaf
+
+        return with_leaves(value, spell)
 
 
 def placeholder(role: str) -> str:
@@ -149,14 +145,7 @@ def placeholder(role: str) -> str:
 
 def roles_in(value: Any) -> Iterator[str]:
     """The roles that a request names."""
-    if isinstance(value, str):
-        yield from _ROLE.findall(value)
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from roles_in(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from roles_in(inner)
+    return (role for leaf in leaves(value) if isinstance(leaf, str) for role in _ROLE.findall(leaf))
 
 
 def is_id(value: Any) -> bool:

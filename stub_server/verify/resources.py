@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -139,3 +139,19 @@ def at(value: Any, steps: Steps) -> Any:
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The texts, numbers and other plain values in a JSON value."""
+    if isinstance(value, (Mapping, list)):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from leaves(inner)
+    else:
+        yield value
+
+
+def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A JSON value in which each plain value is what `change` makes of it."""
+    if isinstance(value, Mapping):
+        return {name: with_leaves(inner, change) for name, inner in value.items()}
+    return [with_leaves(inner, change) for inner in value] if isinstance(value, list) else change(value)

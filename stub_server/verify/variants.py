@@ -14,7 +14,7 @@ from ..contract.source import Json
 from ..domain.documents import cpf_with_check_digits
 from ..explain.mending import samples
 from .places import Places, below
-from .resources import at
+from .resources import at, with_leaves
 
 NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits
@@ -110,7 +110,7 @@ class Variants:
         """Whether a schema of a request accepts a value."""
         if id(schema) not in self._compiled:
             self._compiled[id(schema)] = schema, self._schemas.compile(schema, request=True)
-        return self._compiled[id(schema)][1].is_valid(_named(value))
+        return self._compiled[id(schema)][1].is_valid(with_leaves(value, _named))
 
     def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
         """Variants of a body that a schema accepts, `base`. The smallest body comes first, then the fullest."""
@@ -265,12 +265,8 @@ class Variants:
 
 
 def _named(value: Any) -> Any:
-    """The value with an id in place of each role."""
-    if isinstance(value, str):
-        return _SOME_ID if value.startswith("{the ") else value
-    if isinstance(value, Mapping):
-        return {name: _named(inner) for name, inner in value.items()}
-    return [_named(inner) for inner in value] if isinstance(value, list) else value
+    """An id in place of a role."""
+    return _SOME_ID if isinstance(value, str) and value.startswith("{the ") else value
 
 
 def replaced_at(base: Any, at: tuple[str, ...], value: Any) -> Any:

@@ -49,7 +49,7 @@ class Walk:
                 return
             if isinstance(probe, Flaw):
                 assert last is not None
-                self._run.found(self._judge.flaw(probe, *last))
+                self._run.findings.append(self._judge.flaw(probe, *last))
                 continue
             try:
                 seen = await self._probe(probe)
@@ -98,7 +98,7 @@ class Walk:
         began = time()
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         ended = time()
-        seen = Seen(answer, first, answer.json(), first.json())
+        seen = Seen(answer, first)
         if self._is_lost and not self._is_unanswered(probe, answer):
             self._learn(probe, seen, second)
             return seen
@@ -112,11 +112,10 @@ class Walk:
                     break
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
-                seen = Seen(answer, first, answer.json(), first.json())
+                seen = Seen(answer, first)
                 moment = Moment(time() - answer.seconds, began, answer.seconds + ended - began)
                 findings = self._judge.findings(probe, Exchange(requests[0], answer), seen, second, moment)
-        for finding in findings:
-            self._run.found(finding)
+        self._run.findings += findings
         seen = seen._replace(has_departed=any(finding.kind == probe.suspect for finding in findings))
         if probe.operation is not None:
             self._run.answered(probe, seen.target.status)
@@ -133,9 +132,8 @@ class Walk:
     async def _probe_alone(self, probe: Probe) -> Seen:
         request = self._request(probe, 0)
         answer = await self._run.target.send(request, TRIES)
-        seen = Seen(answer, answer, answer.json(), None)
-        for finding in self._judge.findings_alone(probe, Exchange(request, answer), seen):
-            self._run.found(finding)
+        seen = Seen(answer, answer)
+        self._run.findings += self._judge.findings_alone(probe, Exchange(request, answer), seen)
         self._run.answered(probe, answer.status)
         return seen
 
@@ -180,17 +178,17 @@ class Walk:
         if operation is None or not 200 <= seen.target.status < 300:
             return
         if operation.method == "DELETE":
-            self._made.remove(self._request(probe, 0).path.rpartition("/")[2])
+            self._made.pop(self._request(probe, 0).path.rpartition("/")[2], None)
         place = self._run.catalogue.record_at(operation)
         if place is None:
             return
-        record = at(seen.body, place[0])
+        record = at(seen.target.json(), place[0])
         ident = record.get("id") if isinstance(record, dict) else None
         if isinstance(ident, str) and not seen.is_alike:
             self._run.strange.add(ident)
         if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
-            self._made.add(operation, ident)
-        twins = at(seen.twin_body, place[0]), at(second.json(), place[0])
+            self._run.cleanup.note(self._made, operation, ident)
+        twins = at(seen.twin.json(), place[0]), at(second.json(), place[0])
         if not probe.makes or not isinstance(record, dict) or not all(isinstance(twin, dict) for twin in twins):
             return
         for member in record.keys() & twins[0].keys() & twins[1].keys():

@@ -54,7 +54,7 @@ def strings(value: object) -> Iterator[str]:
 
 def shown(run: Watched) -> str:
     """Every form of the report, one after the other."""
-    report = report_of(run.learned, run.runner.document, run.runner.options, (), 90)
+    report = report_of(run.run, run.runner.document, run.runner.options, (), 90)
     return "\n".join(FORMS[form](report) for form in FORMS)
 
 
@@ -137,7 +137,7 @@ def test_what_is_made_is_deleted_or_listed(writing: Watched) -> None:
         ended = request.method == "DELETE" or request.path.endswith("/archive")
         if ended and (answer.status < 300 or answer.status == 404):  # 404: gone with its project
             made -= set(_ID.findall(request.path))
-    assert made <= {path.rpartition("/")[2] for path in writing.learned.left_behind}
+    assert made <= {path.rpartition("/")[2] for path in writing.run.cleanup.left_behind}
 
 
 @pytest.mark.parametrize("mode", ["reading", "writing"])

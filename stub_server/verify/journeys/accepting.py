@@ -21,6 +21,7 @@ from ..probes import (
     query_text,
     roles_in,
 )
+from ..resources import with_leaves
 
 
 def accepts(builder: Builder, operation: Operation) -> Journey:
@@ -56,7 +57,7 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
         elif resource is not None and makes and 200 <= seen.twin.status < 300:
             yield from builder.delete(resource, makes)
     for role in sorted(set(roles_in(body))):
-        other = _replaced(body, placeholder(role), UNKNOWN_ID)
+        other = _without_role(body, role)
         yield builder.probe(operation, "says_no", f"{role} that does not exist", pointer, body=other, keeps=False)
     for media, sent, tries in (
         ("text/plain", b"verify", "a body that is not JSON"),
@@ -92,7 +93,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
     unknown = dict.fromkeys(names, UNKNOWN_ID)
     body = builder.body(operation)
     for role in set(roles_in(body)):
-        body = _replaced(body, placeholder(role), UNKNOWN_ID)
+        body = _without_role(body, role)
 
     def probe(learns: str, *steps: str | int, **more: Any) -> Probe:
         more = {"path": builder.path(operation, **unknown), "body": body, "keeps": False, **more}
@@ -176,9 +177,6 @@ def _opens(builder: Builder, create: Operation, key: str, lacking: str) -> Gener
     return True
 
 
-def _replaced(value: Any, old: str, new: str) -> Any:
-    if isinstance(value, dict):
-        return {name: _replaced(inner, old, new) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_replaced(inner, old, new) for inner in value]
-    return new if value == old else value
+def _without_role(body: Any, role: str) -> Any:
+    """A body with an unknown id in place of a role."""
+    return with_leaves(body, lambda leaf: UNKNOWN_ID if leaf == placeholder(role) else leaf)

@@ -26,7 +26,7 @@ def lists(builder: Builder, resource: Resource | None, operation: Operation) -> 
         return _alone(builder, operation, learns, pointer, suspect, **{"limit": str(_SHOWN), **query})
 
     def entries(seen: Seen) -> list[Any]:
-        found = at(seen.body, steps)
+        found = at(seen.target.json(), steps)
         return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
     whole = yield asked("the whole list")
@@ -68,7 +68,7 @@ def _records(builder: Builder, resource: Resource, known: list[Any]) -> Journey:
             continue
         key = {resource.key: encoded(ident)}
         seen = yield _alone(builder, read, "a record of the list", path=builder.path(read, **key))
-        record = at(seen.body, place[0])
+        record = at(seen.target.json(), place[0])
         if not isinstance(record, dict):
             continue
         for member in sorted(entry.keys() & record.keys()):

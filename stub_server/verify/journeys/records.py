@@ -80,7 +80,7 @@ def finds(builder: Builder, resource: Resource) -> Journey:
 
 def _ids(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:
     """The ids of the entries of a list, in its order."""
-    entries = at(seen.body, builder.catalogue.entries_at(listing) or ())
+    entries = at(seen.target.json(), builder.catalogue.entries_at(listing) or ())
     return [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
