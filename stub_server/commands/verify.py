@@ -135,7 +135,7 @@ def _sent(
             check_names(options, runner.document)
             recording = Recording(options.url, Showing(runner.document))
             run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
-            outcome = of_run(run, runner.document, options, hidden, coverage)
+            outcome = of_run(run, options, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
                 asyncio.run(Correcting(runner, progress).correct(outcome.report, run.findings))
         except KeyboardInterrupt:

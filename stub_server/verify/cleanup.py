@@ -9,8 +9,8 @@ from time import monotonic
 from urllib.parse import urlencode
 
 from ..contract.document import JSON, Operation
+from .catalogue import Catalogue, Resource, at
 from .exchange import Request, bearer
-from .resources import Catalogue, Resource, at
 from .target import TRIES, Away, Target, together
 
 _SEARCHED = 20  # pages of a list in which a record is looked for
@@ -87,8 +87,8 @@ class Cleanup:
         key = f"{{{resource.key}}}"
         if resource.delete is not None:
             request = Request("DELETE", resource.delete.path.replace(key, ident), "", self._headers)
-            status = (await target.send(request, TRIES)).status
-            if 200 <= status < 300 or status == 404:
+            answer = await target.send(request, TRIES)
+            if answer.is_success or answer.status == 404:
                 return True
         operations = self._catalogue.document.operations.values()
         archive = next((each for each in operations if each.path.endswith(f"{key}/archive")), None)
@@ -96,7 +96,7 @@ class Cleanup:
             return False
         headers = (*self._headers, ("Content-Type", JSON))
         request = Request("POST", archive.path.replace(key, ident), "", headers, b"{}")
-        return 200 <= (await target.send(request, TRIES)).status < 300
+        return (await target.send(request, TRIES)).is_success
 
     async def _search(self, target: Target, resource: Resource) -> int:
         """Note the records of a list that contain the run's tag and are not known yet; returns how many.

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from .catalogue import Steps, at, leaves
 from .probes import Roles, is_id
-from .resources import Steps, at, leaves
 
 _FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
 TOLERANCE = 1.0  # seconds, in addition to the time that the request took

@@ -16,9 +16,9 @@ from ..contract.formats import formats
 from ..contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ..domain.documents import is_document_unchecked
 from ..kernel.record import has_more_values, is_deeper_than
+from .catalogue import Place, Places, Unnamed, below, pointer_of
 from .exchange import Answer, Exchange, code_of
 from .findings import Finding, Said
-from .places import Place, Places, Unnamed, below, distinct, pointer_of
 from .showing import Showing, kind_of
 
 MOST = 20  # findings of one kind in one exchange
@@ -197,15 +197,15 @@ class Conformity:
             title = f"{says} with a body of more than {DEEPEST} levels."
             yield _Departure("schema", root[0].inner, "depth", title, Said(status, "a valid body"))
             return
-        unnamed: list[Unnamed] = []
+        unnamed: dict[str, Unnamed] = {}
         known = self._places.named_only(body, root, unnamed)
         yield from self._errors(says, status, root, schema, known)
-        for each in islice(distinct(unnamed), MOST):
+        for where, each in islice(unnamed.items(), MOST):
             name = self._showing.name(each.path)
             title = f"{says} with the member {name}, which the contract does not have."
             said = Said(status, f"{name}: {self._showing.value(each.value)}")
             cause = f"{name}: undocumented"
-            yield _Departure("undocumented-field", each.pointer, cause, title, Said(status, f"no {name}"), said)
+            yield _Departure("undocumented-field", where, cause, title, Said(status, f"no {name}"), said)
 
     def _errors(self, says: str, status: int, root: Sequence[Place], schema: Any, body: Any) -> Iterator[_Departure]:
         pointer = root[0].pointer

@@ -13,12 +13,11 @@ import yaml
 
 from ..contract.document import Document, Operation
 from ..contract.source import ContractError, Json, Place, json_path, nodes, unescaped
+from .catalogue import at, located, pointer_of
 from .findings import Divergence, Finding, Report
 from .judging import Run
 from .merging import EVERYWHERE
-from .places import body_of, located, pointer_of
 from .probes import SETUP, Builder, Journey, Probe, Seen, query_text
-from .resources import at
 from .run import Runner
 from .twin import Twin
 from .variants import Variant, replaced_at
@@ -227,19 +226,20 @@ class Correcting:
             and f.operation in operations
             and (writes or operations[f.operation].method == "GET")
         }
-        found: dict[Key, list[Action]] = {}
+        measures: dict[Key, _Measure] = {}
 
         def asks(builder: Callable[[str], Builder]) -> Iterator[Journey]:
             for key, finding in wanted.items():
                 place, node = self._candidates.place(finding.pointer)
                 if node is not None:
-                    own, actions = builder(f"measures {'/'.join(key)}"), found.setdefault(key, [])
-                    yield _measured(own, operations[finding.operation], finding, place, node, actions)
+                    own = builder(f"measures {'/'.join(key)}")
+                    measures[key] = _Measure(own, operations[finding.operation], finding, place, node)
+                    yield measures[key].journey()
 
         if wanted:
             names = tuple(dict.fromkeys(finding.operation for finding in wanted.values()))
             await self._run(Runner(replace(self._options, only=names), self._progress, asks=asks))
-        return found
+        return {key: measure.actions for key, measure in measures.items()}
 
     async def _run(self, runner: Runner) -> Run:
         run = await runner.run()
@@ -249,77 +249,61 @@ class Correcting:
         return run
 
 
-def _measured(
-    builder: Builder,
-    operation: Operation,
-    finding: Finding,
-    place: Place,
-    node: Json,
-    actions: list[dict[str, Any]],
-) -> Journey:
-    """Try the limits of the schema at `place`, which a finding is about; add to `actions`."""
-    if not builder.may_prepare(operation):
-        return
-    yield from builder.prepare(operation)
-    measure = _Measure(builder, operation, finding.pointer, node)
-    for name, variant in [each for each in measure.variants() if each[1].is_accepted is (finding.kind == "stricter")]:
-        was_accepted = yield from measure.ask(name, variant.value, variant.places)
-        if was_accepted is None or was_accepted is variant.is_accepted:
-            continue
-        value = variant.value if name else at(variant.value, next(iter(variant.places), ()))
-        if was_accepted:
-            actions += [{"target": json_path([*place, each]), "remove": True} for each in measure.limits(value)]
-            continue
-        if isinstance(value, str) and value in node.get("enum", ()):
-            actions.append({"target": json_path([*place, "enum"]) + equal(value), "remove": True})
-            continue
-        limit = measure.limit(value)
-        if limit is not None:
-            kept = yield from measure.kept(limit, name, variant)
-            if kept is not None:
-                actions.append({"target": json_path(place), "update": {limit: kept}})
-
-
 class _Measure:
-    """Measures one schema of one operation."""
+    """Measures the schema at a place, which a finding of an operation is about."""
 
-    def __init__(self, builder: Builder, operation: Operation, pointer: str, node: Json) -> None:
-        self._builder, self._operation, self._pointer, self._node = builder, operation, pointer, node
-        self._body = builder.body(operation)
-        self._resource = builder.resource_of(operation)
+    def __init__(self, builder: Builder, operation: Operation, finding: Finding, place: Place, node: Json) -> None:
+        self.actions: list[Action] = []
+        self._builder, self._operation, self._pointer = builder, operation, finding.pointer
+        self._is_stricter, self._place, self._node = finding.kind == "stricter", place, node
 
-    def variants(self) -> Iterator[tuple[str, Variant]]:
+    def journey(self) -> Journey:
+        """Try the limits of the schema, and note the actions against them."""
+        if not self._builder.may_prepare(self._operation):
+            return
+        yield from self._builder.prepare(self._operation)
+        self._body = self._builder.body(self._operation)
+        for name, variant in [each for each in self._variants() if each[1].is_accepted is self._is_stricter]:
+            was_accepted = yield from self._ask(name, variant.value, variant.places)
+            if was_accepted is None or was_accepted is variant.is_accepted:
+                continue
+            value = variant.value if name else at(variant.value, next(iter(variant.places), ()))
+            if was_accepted:
+                self.actions += [_removal([*self._place, each]) for each in self._limits(value)]
+            elif isinstance(value, str) and value in self._node.get("enum", ()):
+                self.actions.append({"target": json_path([*self._place, "enum"]) + equal(value), "remove": True})
+            elif (limit := self._limit(value)) is not None:
+                kept = yield from self._kept(limit, name, variant)
+                if kept is not None:
+                    self.actions.append({"target": json_path(self._place), "update": {limit: kept}})
+
+    def _variants(self) -> Iterator[tuple[str, Variant]]:
         """The variants of this schema, each with the name of its parameter; the name is empty for a body."""
-        builder = self._builder
-        for number, parameter in enumerate(self._operation.parameters):
-            if parameter.place == "query":
-                pointer = pointer_of(self._operation, "parameters", number, "schema")
-                for variant in builder.variants.of_parameter(parameter.schema, pointer, parameter.name, builder.fresh):
-                    if variant.pointer == self._pointer:
-                        yield parameter.name, variant
-        if self._body is not None and self._operation.body is not None:
-            pointer = body_of(self._operation)
-            for variant in builder.variants.of_body(self._operation.body, pointer, self._body, builder.fresh):
+        for name, variant in self._builder.parameter_variants(self._operation):
+            if variant.pointer == self._pointer:
+                yield name, variant
+        if self._body is not None:
+            for variant in self._builder.body_variants(self._operation, self._body):
                 if variant.pointer == self._pointer and variant.places:
                     yield "", variant
 
-    def ask(self, name: str, value: Any, places: frozenset[tuple[str, ...]]) -> Asked:
+    def _ask(self, name: str, value: Any, places: frozenset[tuple[str, ...]]) -> Asked:
         """Whether the target accepts the value of a parameter, or a body; None if its answer does not show it."""
         builder, operation = self._builder, self._operation
         query = {name: query_text(value)} if name else {}
         makes, body = "", None
         if not name:
-            if self._resource is not None and operation in self._resource.creates:
-                value, makes = builder.fresh.renewed(value, places), f"{self._resource.role} more"
+            resource = builder.resource_of(operation)
+            if resource is not None and operation in resource.creates:
+                value, makes = builder.fresh.renewed(value, places), f"{resource.role} more"
             body = builder.harmless(operation, value)
         seen = yield builder.probe(
             operation, SETUP, "where the bound is", self._pointer, query=query, body=body, makes=makes, keeps=False,
             is_checked=False,
         )  # fmt: skip
-        status = seen.target.status
-        return True if 200 <= status < 300 else False if status in (400, 422) else None
+        return True if seen.target.is_success else False if seen.target.status in (400, 422) else None
 
-    def limits(self, value: Any) -> list[str]:
+    def _limits(self, value: Any) -> list[str]:
         """The keywords of the schema that refuse a value: one, or a format with its pattern."""
         accepts = self._builder.variants.accepts
         keys = [key for key in self._node if key not in _NOT_LIMITS and not key.startswith("x-")]
@@ -328,13 +312,13 @@ class _Measure:
                 return [key for key in gone if key in self._node]
         return []
 
-    def limit(self, value: Any) -> str | None:
+    def _limit(self, value: Any) -> str | None:
         """The keyword of the bound that a value is equal to."""
         size = len(value) if isinstance(value, (str, list)) else value
         names = _SIZES.get(str(self._node.get("type")), ("minimum", "maximum"))
         return next((name for name in names if size is not None and self._node.get(name) == size), None)
 
-    def kept(self, limit: str, name: str, variant: Variant) -> Generator[Probe, Seen, Any]:
+    def _kept(self, limit: str, name: str, variant: Variant) -> Generator[Probe, Seen, Any]:
         """The bound of the target, which refuses the value at the contract's. It is found by halving the distance."""
         step = self._node.get("multipleOf", 1) if limit in ("minimum", "maximum") else 1
         usual = at(self._body, next(iter(variant.places))) if not name else None
@@ -364,7 +348,7 @@ class _Measure:
         if not self._builder.variants.accepts(self._node, value):
             return None
         sent = value if name else replaced_at(variant.value, next(iter(variant.places)), value)
-        return (yield from self.ask(name, sent, variant.places))
+        return (yield from self._ask(name, sent, variant.places))
 
 
 def equal(value: Any) -> str:

@@ -10,14 +10,13 @@ from typing import Any
 import orjson
 
 from ..contract.document import JSON, Document, Operation
+from .catalogue import Catalogue, Places, Steps, at, pointer_of
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, code_of
 from .findings import BESIDE, GROUPS, RANKS, Finding, Said
-from .places import Places, pointer_of
-from .probes import Flaw, Probe, Roles, Seen, roles_in
-from .resources import Catalogue, Steps, at
+from .probes import Flaw, Probe, Roles, roles_in
 from .showing import Showing
 from .target import Rights, Target
 
@@ -91,23 +90,23 @@ class Judge:
         self._run = run
         self._departed: dict[tuple[str, str], str] = {}  # values that differ, with the pointer that was reported
 
-    def findings(self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment) -> list[Finding]:
-        """In what the target departs: findings of one class, and those of `BESIDE`."""
+    def findings(self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment) -> list[Finding]:
+        """In what the target departs from both twins: findings of one class, and those of `BESIDE`."""
         operation = probe.operation
         found = self._run.conformity.findings(self._without_strange(exchange, operation), operation, probe.group)
-        own = self._status(probe, exchange, seen)
-        found += self._values(probe, exchange, seen, second, moment) if own is None else [own]
+        own = self._status(probe, exchange, twins[0])
+        found += self._values(probe, exchange, twins, moment) if own is None else [own]
         found.sort(key=lambda finding: RANKS[finding.kind])
         main = [finding for finding in found if finding.kind not in BESIDE]
         main = [each for each in main if each.kind == main[0].kind] if main and main[0].kind in _SEVERAL else main[:1]
         return [*main, *(finding for finding in found if finding.kind in BESIDE)]
 
-    def findings_alone(self, probe: Probe, exchange: Exchange, seen: Seen) -> list[Finding]:
+    def findings_alone(self, probe: Probe, exchange: Exchange) -> list[Finding]:
         """In what the target departs, without a twin: by the contract, and by the order that was asked for."""
         status = exchange.answer.status
         found = self._run.conformity.findings(exchange, probe.operation, probe.group)
         if not found and status < 300 and probe.suspect == "sort":
-            found = [*self._sorted(probe, exchange, seen)]
+            found = [*self._sorted(probe, exchange)]
         if not found and 300 <= status < 500:
             title = f"{probe.learns}: answered {status}, expected 200."
             found = [self._finding("stricter", probe, exchange, Said(200, "an answer"), "refused", title)]
@@ -120,8 +119,8 @@ class Judge:
 
     # -- the status
 
-    def _status(self, probe: Probe, exchange: Exchange, seen: Seen) -> Finding | None:
-        target, twin = seen.target, seen.twin
+    def _status(self, probe: Probe, exchange: Exchange, twin: Answer) -> Finding | None:
+        target = exchange.answer
         if target.status == 0 or target.status >= 500:
             return None  # the contract allows neither
         codes = code_of(target.json()), code_of(twin.json())
@@ -134,12 +133,12 @@ class Judge:
             code = "without a code" if codes[0] is None else f"with the code {self._run.showing.name(codes[0])}"
             title, cause = f"{probe.learns}: {target.status} {code}.", f"code {codes[0]} for {codes[1]}"
             return self._finding("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
-        if 200 <= target.status < 300 and 200 <= twin.status < 300:
+        if target.is_success and twin.is_success:
             return self._unlike("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
-        if 200 <= twin.status < 300:
+        if twin.is_success:
             kind = {401: "auth", 403: "scope"}.get(target.status) or probe.suspect or "stricter"
             return self._unlike(kind, probe, exchange, twin, "refused")
-        if 200 <= target.status < 300:
+        if target.is_success:
             kind = {401: "auth", 403: "scope"}.get(twin.status, "") or probe.suspect or self._laxer(codes[1])
             cause = probe.learns.rpartition(": ")[2]  # what the contract refuses in a body or a parameter
             return self._unlike(kind, probe, exchange, twin, cause)
@@ -155,10 +154,10 @@ class Judge:
     # -- the values
 
     def _values(
-        self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment
+        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment
     ) -> Iterator[Finding]:
-        bodies = seen.target.json(), seen.twin.json(), second.json()
-        if probe.operation is None or seen.target.status >= 300 or seen.twin.status >= 300 or bodies[0] is None:
+        bodies = exchange.answer.json(), twins[0].json(), twins[1].json()
+        if probe.operation is None or exchange.answer.status >= 300 or twins[0].status >= 300 or bodies[0] is None:
             return
         steps = self._run.catalogue.entries_at(probe.operation)
         if steps is None and not _is_own(probe):
@@ -174,7 +173,7 @@ class Judge:
         for difference in strange or differences:  # what else differs follows from strange records
             yield self._differs(probe, exchange, difference)
         if probe.suspect == "sort":
-            yield from self._sorted(probe, exchange, seen)
+            yield from self._sorted(probe, exchange)
 
     def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
         operation = probe.operation
@@ -220,10 +219,10 @@ class Judge:
             found = places.step(found, step) or found
         return found[0].pointer
 
-    def _sorted(self, probe: Probe, exchange: Exchange, seen: Seen) -> Iterator[Finding]:
+    def _sorted(self, probe: Probe, exchange: Exchange) -> Iterator[Finding]:
         assert probe.operation is not None
         steps = self._run.catalogue.entries_at(probe.operation)
-        entries = at(seen.target.json(), steps) if steps else None
+        entries = at(exchange.answer.json(), steps) if steps else None
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
         values: list[Any] = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]

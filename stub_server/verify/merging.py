@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from ..contract.document import JSON, Document
 from ..contract.source import Json, unescaped
+from .catalogue import below, located
 from .findings import RANKS, Divergence, Finding
-from .places import below, located
 
 EVERYWHERE = "everywhere"
 _FEWEST = 3  # operations in which a class can be everywhere: a run of one operation has no everywhere
@@ -120,7 +120,7 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         fingerprint=blake2b(f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
         kind=shown.kind,
         operations=[name for name in document.operations if name in found],
-        title=_phrase(title),
+        title=title,
         basis=_basis(shown, document, found),
         pointer=shown.pointer,
         request=shown.request,

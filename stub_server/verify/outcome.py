@@ -55,14 +55,6 @@ def check_names(options: Options, document: Document) -> None:
             raise Unusable(f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}.")
 
 
-def of_run(run: Run, document: Document, options: Options, known: Collection[str], least: float) -> Outcome:
-    """The outcome of a run; `known` and `least` are passed to `report_of`. Raises Unusable if nothing was run."""
-    report = report_of(run, document, options, known, least)
-    if run.away and report.exit == _FAILED and not (run.cleanup.left_behind or run.cleanup.is_cut_short):
-        raise Unusable(f"{options.url} cannot be compared: it {run.away}.")
-    return Outcome(report, [*_notes(run, options)])
-
-
 def of_recorded(
     file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str], *, corrects: bool = False
 ) -> Outcome:
@@ -125,8 +117,12 @@ def written(report: Report, forms: list[tuple[str, Path | None]]) -> Iterator[st
             save(file, text + "\n")
 
 
-def report_of(run: Run, document: Document, options: Options, known: Collection[str], least: float) -> Report:
-    """The report. Divergences with `known` fingerprints are hidden; a run must reach `least` per cent."""
+def of_run(run: Run, options: Options, known: Collection[str], least: float) -> Outcome:
+    """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach `least` per cent.
+
+    Raises Unusable if nothing was learned.
+    """
+    document = run.catalogue.document
     answered = [name for name, statuses in run.statuses.items() if any(200 <= status < 300 for status in statuses)]
     divergences = merged(run.findings, document, set(run.groups), run.suspected, answered)
     classes = options.classes or CLASSES
@@ -154,7 +150,9 @@ def report_of(run: Run, document: Document, options: Options, known: Collection[
         report.exit = _FAILED
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
-    return report
+    if run.away and report.exit == _FAILED and not (report.left_behind or run.cleanup.is_cut_short):
+        raise Unusable(f"{options.url} cannot be compared: it {run.away}.")
+    return Outcome(report, [*_notes(run, options)])
 
 
 def hide(report: Report, known: Collection[str]) -> None:

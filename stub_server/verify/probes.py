@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 from ..contract.document import JSON, Operation
 from ..contract.source import Json
+from ..explain.mending import ABSENT
+from ..explain.repairs import example_of
+from .catalogue import Catalogue, Resource, body_of, leaves, pointer_of, role_of, with_leaves
 from .exchange import Answer
-from .places import pointer_of
-from .resources import Catalogue, Resource, leaves, role_of, with_leaves
-from .variants import NOWHERE, Fresh, Variants
+from .variants import NOWHERE, Fresh, Variant, Variants
 
 GIVEN, NONE, WRONG = "given", "none", "wrong"
 """Credentials of a request: the caller's, none, and an invalid one. Others are roles of API keys."""
@@ -81,7 +82,7 @@ class Seen(NamedTuple):
     @property
     def is_alike(self) -> bool:
         """Whether both accepted, or both refused."""
-        return (200 <= self.target.status < 300) is (200 <= self.twin.status < 300)
+        return self.target.is_success is self.twin.is_success
 
 
 Journey = Generator["Probe | Flaw", Seen, None]
@@ -109,10 +110,6 @@ class Roles:
         """Set what plays a role from now on."""
         self._by_role[role] = names
         self.pair(*names)
-
-    def of(self, role: str) -> Names | None:
-        """What plays a role."""
-        return self._by_role.get(role)
 
     def pair(self, target: str, first: str, second: str) -> None:
         """Note that texts of the twins mean the same as one of the target."""
@@ -226,8 +223,8 @@ class Builder:
         schema = self.catalogue.body(operation)
         if schema is None:
             return None
-        shown: Any = next(iter(self.catalogue.examples(operation)), {})
-        return self.fresh.renewed(self._with_roles(schema, shown))
+        shown = example_of(operation, self.catalogue.document.resolve)
+        return self.fresh.renewed(self._with_roles(schema, {} if shown is ABSENT else shown))
 
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: active, and with all values of its lists of options."""
@@ -246,6 +243,18 @@ class Builder:
             elif name == "is_active":
                 small[name] = False
         return small
+
+    def parameter_variants(self, operation: Operation) -> Iterator[tuple[str, Variant]]:
+        """Values of each parameter of a query, with its name."""
+        for number, parameter in enumerate(operation.parameters):
+            if parameter.place == "query":
+                pointer = pointer_of(operation, "parameters", number, "schema")
+                for variant in self.variants.of_parameter(parameter.schema, pointer, parameter.name, self.fresh):
+                    yield parameter.name, variant
+
+    def body_variants(self, operation: Operation, body: Any) -> Iterator[Variant]:
+        """Variants of a body that an operation accepts."""
+        return self.variants.of_body(operation.body or {}, body_of(operation), body, self.fresh)
 
     def probe(self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any) -> Probe:
         """A request to an operation, with roles in its path. Without a pointer, it is about the whole operation."""

@@ -16,6 +16,7 @@ from uuid import UUID
 from ..contract.document import Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
+from .catalogue import Catalogue
 from .cleanup import Cleanup
 from .exchange import Exchange, base_of
 from .findings import CLASSES
@@ -24,7 +25,6 @@ from .journeys.reading import lists, others
 from .journeys.records import depends, finds, moves, remembers, repeats, unique
 from .judging import Run
 from .probes import Builder, Journey
-from .resources import Catalogue
 from .showing import Showing
 from .target import AT_ONCE, Away, Over, Rights, Target, rights_of, together
 from .twin import Twin

@@ -218,11 +218,10 @@ async def _asked(target: Target, token: str, operation: Operation, unknown_id: s
     path = operation.path
     for parameter in operation.parameters:
         path = path.replace(f"{{{parameter.name}}}", unknown_id)
-    headers = bearer(token)
-    if operation.method == "GET":
-        return await target.send(Request("GET", path, "", headers), TRIES)
-    sent = Request(operation.method, path, "", (*headers, ("Content-Type", JSON)), b"[]")
-    return await target.send(sent, TRIES)
+    request = Request(operation.method, path, "", bearer(token))
+    if operation.method != "GET":
+        request = request._replace(headers=(*request.headers, ("Content-Type", JSON)), body=b"[]")
+    return await target.send(request, TRIES)
 
 
 def _foreign(answer: Answer) -> str:

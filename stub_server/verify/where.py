@@ -12,8 +12,8 @@ from ..contract.bundle import contracts
 from ..contract.document import Document
 from ..contract.overlay import last_touch
 from ..contract.source import unescaped
+from .catalogue import pointer_of
 from .findings import Divergence, Line
-from .places import pointer_of
 from .showing import cut
 
 _LONGEST = 120  # characters of a line that are shown

@@ -8,7 +8,7 @@ import pytest
 
 from stub_server.verify.exchange import Exchange
 from stub_server.verify.forms import FORMS
-from stub_server.verify.outcome import report_of
+from stub_server.verify.outcome import of_run
 
 from .watched import Watched, watched
 
@@ -54,7 +54,7 @@ def strings(value: object) -> Iterator[str]:
 
 def shown(run: Watched) -> str:
     """Every form of the report, one after the other."""
-    report = report_of(run.run, run.runner.document, run.runner.options, (), 90)
+    report = of_run(run.run, run.runner.options, (), 90).report
     return "\n".join(FORMS[form](report) for form in FORMS)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ...contract.document import JSON, Operation
-from ..places import body_of, pointer_of
+from ..catalogue import body_of, pointer_of, with_leaves
 from ..probes import (
     NONE,
     SETUP,
@@ -21,7 +21,6 @@ from ..probes import (
     query_text,
     roles_in,
 )
-from ..resources import with_leaves
 
 
 def accepts(builder: Builder, operation: Operation) -> Journey:
@@ -39,7 +38,7 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
     pointer = body_of(operation)
     changes = resource is not None and operation not in resource.creates
     is_first = True  # of the records that are changed: a second one may not have what it has
-    for variant in builder.variants.of_body(operation.body or {}, pointer, body, builder.fresh):
+    for variant in builder.body_variants(operation, body):
         value = variant.value if changes and is_first else builder.fresh.renewed(variant.value, variant.places)
         makes = "" if resource is None or changes else f"{resource.role} more"
         seen = yield builder.probe(
@@ -54,7 +53,7 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
         if changes and not seen.is_alike:
             is_first = False
             yield from builder.prepare(operation)
-        elif resource is not None and makes and 200 <= seen.twin.status < 300:
+        elif resource is not None and makes and seen.twin.is_success:
             yield from builder.delete(resource, makes)
     for role in sorted(set(roles_in(body))):
         other = _without_role(body, role)
@@ -70,19 +69,15 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
 
 def parameters(builder: Builder, operation: Operation) -> Journey:
     """Values of each parameter of a query."""
-    for number, parameter in enumerate(operation.parameters):
-        if parameter.place != "query":
-            continue
-        pointer = pointer_of(operation, "parameters", number, "schema")
-        for variant in builder.variants.of_parameter(parameter.schema, pointer, parameter.name, builder.fresh):
-            yield builder.probe(
-                operation,
-                "says_yes" if variant.is_accepted else "says_no",
-                variant.tries,
-                variant.pointer,
-                query={parameter.name: query_text(variant.value)},
-                keeps=operation.method != "GET",
-            )
+    for name, variant in builder.parameter_variants(operation):
+        yield builder.probe(
+            operation,
+            "says_yes" if variant.is_accepted else "says_no",
+            variant.tries,
+            variant.pointer,
+            query={name: query_text(variant.value)},
+            keeps=operation.method != "GET",
+        )
 
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Journey:

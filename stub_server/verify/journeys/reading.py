@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...contract.document import Operation
-from ..places import pointer_of
+from ..catalogue import Resource, at, pointer_of
 from ..probes import Builder, Flaw, Journey, Probe, Seen, encoded, query_text
-from ..resources import Resource, at
 from .accepting import parameters, refuses
 from .records import PAGES_DIFFER
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from ...contract.document import Operation
 from ...kernel.record import UniqueKey
-from ..places import below, body_of, pointer_of
+from ..catalogue import Resource, at, below, body_of, pointer_of, role_of
 from ..probes import SETUP, UNKNOWN_ID, Builder, Flaw, Journey, Probe, Seen, placeholder
-from ..resources import Resource, at, role_of
 
 PAGES_DIFFER = "the pages together are not the list"
 _SAME_BODY = "the same request with the same Idempotency-Key"
