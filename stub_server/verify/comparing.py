@@ -145,11 +145,12 @@ class Comparing:
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
             return
-        instants = (instant_of(first), instant_of(second), instant_of(target))
-        if instants[0] is not None and instants[1] is not None:
+        one, two, theirs = map(instant_of, (first, second, target))
+        if one is not None and two is not None:
             if first != second or first not in self._sent:
-                yield from self._instant(place, target, instants, moment)
-            elif instants[2] != instants[0]:
+                if abs(one - two) <= TOLERANCE:
+                    yield from self._instant(place, target, one - moment.twins, theirs, moment)
+            elif theirs != one:
                 yield Difference(place, first, target)
             return
         if type(first) is not type(second) or first != second or _is_other(first, target):
@@ -180,14 +181,9 @@ class Comparing:
             self._roles.pair(target, first, second)
 
     def _instant(
-        self, place: Steps, target: Any, instants: Collection[float | None], moment: Moment
+        self, place: Steps, target: Any, away: float, theirs: float | None, moment: Moment
     ) -> Iterator[Difference]:
-        first, second, theirs = instants
-        assert first is not None
-        assert second is not None
-        if abs(first - second) > TOLERANCE:
-            return
-        away = first - moment.twins
+        """Compare an instant that is `away` seconds from the request at the twins."""
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)

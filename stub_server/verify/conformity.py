@@ -291,14 +291,12 @@ def _success(operation: Operation) -> Said:
 
 def _wanted(kind: str, schema: Any) -> str | None:
     """What a schema asks for by a keyword that `shape` has no words for."""
-    match kind:
-        case "Pattern":
-            return f"text like {schema.get('pattern')}"
-        case "MultipleOf":
-            return f"a multiple of {schema.get('multipleOf')}"
-        case "UniqueItems":
-            return "a list without repetitions"
-    return None
+    texts = {
+        "Pattern": f"text like {schema.get('pattern')}",
+        "MultipleOf": f"a multiple of {schema.get('multipleOf')}",
+        "UniqueItems": "a list without repetitions",
+    }
+    return texts.get(kind)
 
 
 def _like(status: int, operation: Operation) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import yaml
@@ -32,17 +32,12 @@ _NOT_LIMITS = frozenset(("type", "properties", "required", "items", "oneOf", "al
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
-@dataclass(slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """Actions that may close a divergence, and the operations that they concern."""
 
     divergence: Divergence
     actions: list[Action]
     operations: set[str]
-
-    def closes(self, found: Iterable[Finding]) -> bool:
-        """Whether none of the divergence's findings is among these."""
-        return not set(map(key_of, self.divergence.findings)) & set(map(key_of, found))
 
 
 class Candidates:
@@ -79,8 +74,13 @@ class Candidates:
                 after = await ask(left, file)
                 if after is None:
                     return
+                found = set(map(key_of, after))
                 spoiled = {f.operation for f in after if not {key_of(f), _kept_key(f)} & known}
-                good = [c for c in left if c.closes(after) and not c.operations & spoiled]
+                good = [
+                    each
+                    for each in left
+                    if found.isdisjoint(map(key_of, each.divergence.findings)) and spoiled.isdisjoint(each.operations)
+                ]
                 if len(good) == len(left):
                     break
                 left = good

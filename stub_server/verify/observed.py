@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
 from pathlib import Path
 from queue import SimpleQueue
-from time import time
+from time import sleep, time
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -39,6 +39,7 @@ _SEED = 1
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
 """Exchanges of a proxy that are kept, and bytes of them."""
 MOST_WAITING = 64 * 1024 * 1024  # bytes of exchanges that wait to be judged
+_QUIET, _LONGEST_WAIT = 0.005, 5.0  # seconds without a request before one is judged, and the longest wait for them
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
@@ -132,7 +133,8 @@ class Watching:
     ) -> None:
         self.observed = Observed(document, target, "proxy", overlays)
         self._showing, self._target, self._say = Showing(document, target), target, say
-        self._began = time()
+        self._began = self._latest = time()
+        self._is_closing = False
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
         self._waiting: SimpleQueue[Passed | None] = SimpleQueue()
@@ -150,10 +152,12 @@ class Watching:
                 self.unjudged["more requests than could be judged"] += 1
                 return
             self._waiting_bytes += size
+        self._latest = time()
         self._waiting.put(passed)
 
     def report(self) -> Report:
         """Judge what still waits, and report."""
+        self._is_closing = True
         self._waiting.put(None)
         self._thread.join()
         return self.observed.report(time() - self._began)
@@ -174,9 +178,16 @@ class Watching:
 
     def _run(self) -> None:
         while (passed := self._waiting.get()) is not None:
+            while self._may_wait(passed):
+                sleep(_QUIET)
             with self._lock:
                 self._waiting_bytes -= _size(passed)
             self._judge(passed)
+
+    def _may_wait(self, passed: Passed) -> bool:
+        """Whether to judge an exchange later: judging slows down requests that pass meanwhile."""
+        now, is_full = time(), self._waiting_bytes > MOST_WAITING // 2
+        return now - self._latest < _QUIET and now - passed.at < _LONGEST_WAIT and not (is_full or self._is_closing)
 
     def _judge(self, passed: Passed) -> None:
         request, answer = passed.exchange
