@@ -79,7 +79,7 @@ class Cleanup:
             if ident in self._kept:
                 continue
             if await self._removed(target, resource, ident):
-                del made[ident]
+                made.pop(ident, None)
             else:
                 self._kept.add(ident)
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from ..contract.document import JSON, Document
 from ..contract.source import Json, unescaped
+from ..kernel.text import counted
 from .catalogue import below, located
 from .findings import RANKS, Divergence, Finding
 
@@ -103,12 +104,12 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
     if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
         for cause, findings in causes.items():
             others = len({canonical(document, finding.pointer) for finding in findings}) - 1
-            more = f" (and {others} other place{'s'[: others > 1]})" if others > 0 else ""
+            more = f" (and {counted(others, 'other place')})" if others > 0 else ""
             yield _divergence(findings[0], findings, document, f"{_phrase(findings[0].title)}{more}", cause)
         return
     widest = max(causes.values(), key=lambda findings: len({finding.operation for finding in findings}))
     others = len(causes) - 1
-    more = f" (and {others} other cause{'s'[: others > 1]})" if others else ""
+    more = f" (and {counted(others, 'other cause')})" if others else ""
     title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
     # The widest cause may differ from run to run, so the fingerprint has none.
     yield _divergence(widest[0], everything, document, title, EVERYWHERE)

@@ -191,17 +191,13 @@ class Watching:
 
     def _judge(self, passed: Passed) -> None:
         request, answer = passed.exchange
-        unread = passed.unread
-        if unread is None:
-            body = decoded(answer)
-            if body is None:
-                unread = f"a body encoded as {answer.header('content-encoding')}"[:80]
-            else:
-                passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
-        classes: list[str] = []
-        if unread is None:
+        unread, classes = passed.unread, list[str]()
+        body = decoded(answer) if unread is None else None
+        if body is not None:
+            passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
             classes = list(dict.fromkeys(finding.kind for finding in self.observed.judge(passed.exchange)))
         else:
+            unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
         self._keep(passed._replace(unread=unread), classes)
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"

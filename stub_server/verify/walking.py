@@ -108,9 +108,9 @@ class Walk:
             self._learn(probe, Seen(answer, first), second)
             return Seen(answer, first)
 
-        def judged(ended_at: float) -> list[Finding]:
+        def judged(answered_at: float) -> list[Finding]:
             took = answer.seconds + ended - began
-            exchange, moment = Exchange(requests[0], answer), Moment(ended_at - answer.seconds, began, took)
+            exchange, moment = Exchange(requests[0], answer), Moment(answered_at - answer.seconds, began, took)
             return self._judge.findings(probe, exchange, (first, second), moment)
 
         findings = judged(began)
