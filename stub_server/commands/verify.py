@@ -19,9 +19,9 @@ from ..kernel.text import is_local
 from .options import EXISTING, BaseUrl, Number, Unusable, of_overlays, printable, write_private
 
 if TYPE_CHECKING:
+    from ..verify.observed import Watching
     from ..verify.outcome import Outcome
     from ..verify.run import Options
-    from ..verify.watching import Watching
 
 _OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
@@ -80,7 +80,7 @@ def verify(
 
     Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
     """
-    from ..verify.forms.programs import overlay
+    from ..verify.forms import overlay
     from ..verify.outcome import forms_of, known, of_recorded, save, written
 
     host = None if url is None else _host(url)
@@ -102,8 +102,8 @@ def verify(
         options = Options(url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen)
         outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
     if write_overlay is not None:
-        save(write_overlay, overlay(outcome.report, outcome.where))
-    for text in written(outcome.report, outcome.where, forms):
+        save(write_overlay, overlay(outcome.report))
+    for text in written(outcome.report, forms):
         click.echo(text)
     for note in outcome.notes:
         click.echo(printable(note), err=True)
@@ -134,10 +134,10 @@ def _sent(
             runner = Runner(options, progress)
             check_names(options, runner.document)
             recording = Recording(options.url, Showing(runner.document))
-            learned = asyncio.run(runner.run() if file is None else runner.run(recording.add))
-            outcome = of_run(learned, runner.document, options, hidden, coverage)
-            if corrects and not learned.away and not learned.is_interrupted:
-                asyncio.run(Correcting(runner, progress).correct(outcome.report, learned.findings))
+            run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+            outcome = of_run(run, options, hidden, coverage)
+            if corrects and not run.away and not run.is_interrupted:
+                asyncio.run(Correcting(runner, progress).correct(outcome.report, run.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
         except ContractError as error:
@@ -204,21 +204,20 @@ def proxy(
     import asyncio
 
     from ..verify.exchange import base_of
-    from ..verify.forms.programs import overlay
+    from ..verify.forms import overlay
+    from ..verify.observed import Watching
     from ..verify.outcome import contract_with, forms_of, save, written
-    from ..verify.watching import Watching
 
     forms = forms_of(reports)
-    document, where = contract_with(overlays)
     target = base_of(url)
-    watching = Watching(document, target, lambda line: click.echo(printable(line)))
+    watching = Watching(contract_with(overlays), target, lambda line: click.echo(printable(line)), overlays)
     sys.setswitchinterval(_HANDOVER)
     asyncio.run(_served(target, port, watching))
     report = watching.report()
     if write_overlay is not None:
-        asyncio.run(watching.correct(report, overlays))
-        save(write_overlay, overlay(report, where))
-    for text in written(report, where, forms):
+        asyncio.run(watching.observed.correct(report))
+        save(write_overlay, overlay(report))
+    for text in written(report, forms):
         click.echo(text)
     for reason, count in sorted(watching.unjudged.items()):
         click.echo(f"Not judged: {count:,} ({printable(reason)}).", err=True)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from ..kernel.clock import parse_iso
 from ..settings import Settings
-from .server import instant
+from .sandbox import instant
 
 with warnings.catch_warnings():  # of Connexion's imports, where warnings are errors
     warnings.simplefilter("ignore", DeprecationWarning)

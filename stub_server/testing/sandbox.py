@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import count
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 from urllib.parse import quote
 
 import httpx2
+
+from ..domain.documents import cpf_with_check_digits
 
 if TYPE_CHECKING:
     from .server import Server
@@ -154,7 +156,7 @@ class Sandbox(_Deletable):
 
     def _person(self) -> Json:
         number = next(self._numbers)
-        document = _cpf(_FIRST_DOCUMENT + number)
+        document = cpf_with_check_digits(str(_FIRST_DOCUMENT + number))
         return {"name": f"Cliente Número {number}", "email": f"cliente{number}@example.com", "document": document}
 
     # -- what happens to orders
@@ -193,15 +195,11 @@ class Sandbox(_Deletable):
 
     def travel(self, to: date | str) -> Json:
         """Move the clock forward to an instant, as "2027-01-01T12:00:00-03:00"; a date alone is midnight in UTC."""
-        from .server import instant
-
         moved: Json = done(self.control.post("/clock/advance", json={"to": instant(to)}))
         return moved
 
     def as_of(self, step_or_time: int | date | str) -> httpx2.Client:
         """A client whose reads answer as they would have after a step or at an instant."""
-        from .server import instant
-
         at = str(step_or_time) if isinstance(step_or_time, int) else instant(step_or_time)
         return self._server.client(self.url, {**self.headers, "X-Sandbox-As-Of": at})
 
@@ -421,6 +419,15 @@ def done(answer: httpx2.Response) -> Any:
     raise Refused("\n".join(lines), answer)
 
 
+def instant(value: date | str) -> str:
+    """An RFC 3339 date-time; of a date alone midnight in UTC, as of a date-time without an offset."""
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        return str(value)  # the server says what it takes
+    return f"{found.isoformat()}Z" if found.tzinfo is None else found.isoformat()
+
+
 def _body(answer: httpx2.Response) -> Json:
     try:
         body = answer.json()
@@ -444,12 +451,3 @@ def _id_of(order: Json | str) -> str:
     if not isinstance(order, Mapping) or "id" not in order:
         raise Refused(f"This is not an order, as it has no id: {_short(order)}")
     return str(order["id"])
-
-
-def _cpf(number: int) -> str:
-    """The CPF whose first nine digits are a number: two check digits, modulo 11."""
-    digits = [int(digit) for digit in f"{number:09}"]
-    for _ in range(2):
-        rest = sum(digit * weight for digit, weight in zip(reversed(digits), count(2), strict=False)) * 10 % 11
-        digits.append(rest % 10)
-    return "".join(map(str, digits))

@@ -9,12 +9,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 import httpx2
 
-from .sandbox import Json, Refused, Sandbox, done
+from .sandbox import Json, Refused, Sandbox, done, instant
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 _START = 60.0  # seconds
@@ -147,12 +147,3 @@ def arguments(settings: Mapping[str, object]) -> Iterator[str]:
             each: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
             for one in each:
                 yield from (flag, instant(one) if isinstance(one, date) else str(one))
-
-
-def instant(value: date | str) -> str:
-    """An RFC 3339 date-time; of a date alone midnight in UTC, as of a date-time without an offset."""
-    try:
-        found = datetime.fromisoformat(str(value))
-    except ValueError:
-        return str(value)  # the server says what it takes
-    return f"{found.isoformat()}Z" if found.tzinfo is None else found.isoformat()

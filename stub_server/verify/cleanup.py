@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 from urllib.parse import urlencode
 
 from ..contract.document import JSON, Operation
+from .catalogue import Catalogue, Resource, at
 from .exchange import Request, bearer
-from .resources import Catalogue, Resource, at
 from .target import TRIES, Away, Target, together
 
 _SEARCHED = 20  # pages of a list in which a record is looked for
 _PAGE = 100
 
 
-class Made:
-    """The records that a journey has made and not deleted, by kind and id."""
-
-    def __init__(self, catalogue: Catalogue, noted: set[str]) -> None:
-        """`noted` collects the ids of all records that were ever made."""
-        self._catalogue, self._noted = catalogue, noted
-        self.records: list[tuple[Resource, str]] = []
-
-    def add(self, operation: Operation, ident: str) -> None:
-        """An operation has made a record."""
-        resource = next((r for r in self._catalogue.resources.values() if operation in r.creates), None)
-        if resource is not None and (resource, ident) not in self.records:
-            self.records.append((resource, ident))
-            self._noted.add(ident)
-
-    def remove(self, ident: str) -> None:
-        """A record was deleted."""
-        self.records = [each for each in self.records if each[1] != ident]
+Made = dict[str, Resource]
+"""The records that a journey has made and not deleted, by id."""
 
 
 class Cleanup:
@@ -42,9 +26,10 @@ class Cleanup:
 
     def __init__(self, catalogue: Catalogue, token: str, tag: str) -> None:
         """The names of the run's records contain `tag`."""
-        self._catalogue, self._headers, self._tag = catalogue, bearer(token), tag
+        self.tag = tag
+        self._catalogue, self._headers = catalogue, bearer(token)
         self._made: list[Made] = []
-        self._noted: set[str] = set()
+        self._noted: set[str] = set()  # ids of all records that were ever made
         self._kept: set[str] = set()  # ids of records that cannot be deleted
         self.unknown = 0
         """How many records the target may have made without an answer, and no list shows."""
@@ -52,16 +37,21 @@ class Cleanup:
         """Whether there may be more records than those that are known."""
 
     def made(self) -> Made:
-        """The records of another journey."""
-        self._made.append(Made(self._catalogue, self._noted))
+        """For the records of another journey."""
+        self._made.append({})
         return self._made[-1]
 
-    def left_behind(self) -> Iterator[str]:
+    def note(self, made: Made, operation: Operation, ident: str) -> None:
+        """An operation has made a record."""
+        resource = next((r for r in self._catalogue.resources.values() if operation in r.creates), None)
+        if resource is not None:
+            made[ident] = resource
+            self._noted.add(ident)
+
+    @property
+    def left_behind(self) -> list[str]:
         """The paths of the records that are still there."""
-        for resource, ident in (record for made in self._made for record in made.records):
-            shown = resource.read or resource.update
-            path = resource.creates[0].path + f"/{{{resource.key}}}" if shown is None else shown.path
-            yield path.replace(f"{{{resource.key}}}", ident)
+        return [_path_of(resource, ident) for made in self._made for ident, resource in made.items()]
 
     async def finish(self, target: Target, unanswered: Sequence[Operation]) -> None:
         """Remove what all journeys have left, and what `unanswered` operations may have made without an answer."""
@@ -83,14 +73,13 @@ class Cleanup:
 
     async def remove(self, target: Target, made: Made) -> None:
         """Delete records, else archive them, those first that refer to others. What cannot be removed stays in it."""
-        keys = [*self._catalogue.resources]
-        for resource, ident in sorted(
-            made.records, key=lambda each: (each[0].key == "projectId", -keys.index(each[0].key))
-        ):
+        last = [each for each in self._catalogue.resources if each != "projectId"]
+        order = {key: number for number, key in enumerate([*reversed(last), "projectId"])}
+        for ident, resource in sorted(made.items(), key=lambda each: order[each[1].key]):
             if ident in self._kept:
                 continue
             if await self._removed(target, resource, ident):
-                made.remove(ident)
+                made.pop(ident, None)
             else:
                 self._kept.add(ident)
 
@@ -98,8 +87,8 @@ class Cleanup:
         key = f"{{{resource.key}}}"
         if resource.delete is not None:
             request = Request("DELETE", resource.delete.path.replace(key, ident), "", self._headers)
-            status = (await target.send(request, TRIES)).status
-            if 200 <= status < 300 or status == 404:
+            answer = await target.send(request, TRIES)
+            if answer.is_success or answer.status == 404:
                 return True
         operations = self._catalogue.document.operations.values()
         archive = next((each for each in operations if each.path.endswith(f"{key}/archive")), None)
@@ -107,7 +96,7 @@ class Cleanup:
             return False
         headers = (*self._headers, ("Content-Type", JSON))
         request = Request("POST", archive.path.replace(key, ident), "", headers, b"{}")
-        return 200 <= (await target.send(request, TRIES)).status < 300
+        return (await target.send(request, TRIES)).is_success
 
     async def _search(self, target: Target, resource: Resource) -> int:
         """Note the records of a list that contain the run's tag and are not known yet; returns how many.
@@ -118,16 +107,22 @@ class Cleanup:
         steps = resource.list and self._catalogue.entries_at(resource.list)
         if resource.list is None or steps is None:
             return 0
-        query = [("search", self._tag) for each in resource.list.parameters if each.name == "search"]
+        query = [("search", self.tag) for each in resource.list.parameters if each.name == "search"]
         for page in range(1, _SEARCHED + 1):
             sent = urlencode([*query, ("page", page), ("limit", _PAGE)])
             answer = await target.send(Request("GET", resource.list.path, sent, self._headers), TRIES)
             entries = at(answer.json(), steps)
             entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-            own = [entry.get("id") for entry in entries if self._tag in str(entry)]
+            own = [entry.get("id") for entry in entries if self.tag in str(entry)]
             new = {ident for ident in own if isinstance(ident, str)} - self._noted
             self._noted |= new
-            made.records += [(resource, ident) for ident in own if ident in new]
+            made |= {ident: resource for ident in own if ident in new}
             if len(entries) < _PAGE or not own:
                 break
-        return len(made.records)
+        return len(made)
+
+
+def _path_of(resource: Resource, ident: str) -> str:
+    key, shown = f"{{{resource.key}}}", resource.read or resource.update
+    path = f"{resource.creates[0].path}/{key}" if shown is None else shown.path
+    return path.replace(key, ident)

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from .probe import Roles, is_id
-from .resources import Steps, at
+from .catalogue import Steps, at, leaves
+from .probes import Roles, is_id
 
 _FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
 TOLERANCE = 1.0  # seconds, in addition to the time that the request took
@@ -73,16 +73,9 @@ class Comparing:
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
-        if isinstance(value, Mapping):
-            for inner in value.values():
-                self.sent(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                self.sent(inner)
-        elif isinstance(value, (str, int, float)):
-            self._sent.add(value)
-            if isinstance(value, str):
-                self._sent.add(value.casefold())
+        for leaf in leaves(value):
+            if isinstance(leaf, (str, int, float)):
+                self._sent |= {leaf, leaf.casefold() if isinstance(leaf, str) else leaf}
 
     def differences(
         self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
@@ -152,11 +145,12 @@ class Comparing:
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
             return
-        instants = (instant_of(first), instant_of(second), instant_of(target))
-        if instants[0] is not None and instants[1] is not None:
+        one, two, theirs = map(instant_of, (first, second, target))
+        if one is not None and two is not None:
             if first != second or first not in self._sent:
-                yield from self._instant(place, target, instants, moment)
-            elif instants[2] != instants[0]:
+                if abs(one - two) <= TOLERANCE:
+                    yield from self._instant(place, target, one - moment.twins, theirs, moment)
+            elif theirs != one:
                 yield Difference(place, first, target)
             return
         if type(first) is not type(second) or first != second or _is_other(first, target):
@@ -187,14 +181,9 @@ class Comparing:
             self._roles.pair(target, first, second)
 
     def _instant(
-        self, place: Steps, target: Any, instants: Collection[float | None], moment: Moment
+        self, place: Steps, target: Any, away: float, theirs: float | None, moment: Moment
     ) -> Iterator[Difference]:
-        first, second, theirs = instants
-        assert first is not None
-        assert second is not None
-        if abs(first - second) > TOLERANCE:
-            return
-        away = first - moment.twins
+        """Compare an instant that is `away` seconds from the request at the twins."""
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)

@@ -16,9 +16,9 @@ from ..contract.formats import formats
 from ..contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ..domain.documents import is_document_unchecked
 from ..kernel.record import has_more_values, is_deeper_than
+from .catalogue import Place, Places, Unnamed, below, pointer_of
 from .exchange import Answer, Exchange, code_of
 from .findings import Finding, Said
-from .places import Place, Places, Unnamed, below, distinct, pointer_of
 from .showing import Showing, kind_of
 
 MOST = 20  # findings of one kind in one exchange
@@ -73,14 +73,10 @@ class Conformity:
         self.knows_nowhere = False
         """Whether `learn_nowhere` was called."""
         self._nowhere: bytes | None = None
-        self._tree = _Node()
-        for operation in document.operations.values():
-            self._tree.add(operation)
 
     def operation_of(self, method: str, path: str) -> Operation | None:
         """The operation of a request by its path below the base address, without query. HEAD is that of GET."""
-        found = self._tree.find(path.split("/")[1:])
-        return None if found is None else found.get("GET" if method == "HEAD" else method)
+        return self._document.routed(path)[0].get("GET" if method == "HEAD" else method)
 
     def findings(self, exchange: Exchange, operation: Operation | None, group: str) -> list[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
@@ -201,15 +197,15 @@ class Conformity:
             title = f"{says} with a body of more than {DEEPEST} levels."
             yield _Departure("schema", root[0].inner, "depth", title, Said(status, "a valid body"))
             return
-        unnamed: list[Unnamed] = []
+        unnamed: dict[str, Unnamed] = {}
         known = self._places.named_only(body, root, unnamed)
         yield from self._errors(says, status, root, schema, known)
-        for each in islice(distinct(unnamed), MOST):
+        for where, each in islice(unnamed.items(), MOST):
             name = self._showing.name(each.path)
             title = f"{says} with the member {name}, which the contract does not have."
             said = Said(status, f"{name}: {self._showing.value(each.value)}")
             cause = f"{name}: undocumented"
-            yield _Departure("undocumented-field", each.pointer, cause, title, Said(status, f"no {name}"), said)
+            yield _Departure("undocumented-field", where, cause, title, Said(status, f"no {name}"), said)
 
     def _errors(self, says: str, status: int, root: Sequence[Place], schema: Any, body: Any) -> Iterator[_Departure]:
         pointer = root[0].pointer
@@ -247,35 +243,6 @@ class Conformity:
             what = f"{name} as {_KINDS[kind_of(value)]}, not" if kind == "Type" else f"{name} that is not"
             expected, said = Said(status, f"{name}: {wanted}"), Said(status, f"{name}: {self._showing.value(value)}")
             yield _Departure("schema", pointer, f"{name}: {kind}", f"{says} with {what} {wanted}.", expected, said)
-
-
-class _Node:
-    """One segment of the paths of a contract."""
-
-    def __init__(self) -> None:
-        self.literals: dict[str, _Node] = {}
-        self.template: _Node | None = None
-        self.operations: dict[str, Operation] = {}
-
-    def add(self, operation: Operation) -> None:
-        """Add an operation below this node, the root."""
-        node = self
-        for segment in operation.path.split("/")[1:]:
-            if segment.startswith("{"):
-                node.template = node = node.template or _Node()
-            else:
-                node = node.literals.setdefault(segment, _Node())
-        node.operations[operation.method] = operation
-
-    def find(self, segments: Sequence[str]) -> dict[str, Operation] | None:
-        """The operations of a path by method. A literal segment wins over a templated one."""
-        if not segments:
-            return self.operations or None
-        for child in (self.literals.get(segments[0]), self.template if segments[0] else None):
-            found = child.find(segments[1:]) if child is not None else None
-            if found is not None:
-                return found
-        return None
 
 
 def _lacking(says: str, status: int, lacking: Mapping[tuple[str, str], list[str]]) -> Iterator[_Departure]:
@@ -324,14 +291,12 @@ def _success(operation: Operation) -> Said:
 
 def _wanted(kind: str, schema: Any) -> str | None:
     """What a schema asks for by a keyword that `shape` has no words for."""
-    match kind:
-        case "Pattern":
-            return f"text like {schema.get('pattern')}"
-        case "MultipleOf":
-            return f"a multiple of {schema.get('multipleOf')}"
-        case "UniqueItems":
-            return "a list without repetitions"
-    return None
+    texts = {
+        "Pattern": f"text like {schema.get('pattern')}",
+        "MultipleOf": f"a multiple of {schema.get('multipleOf')}",
+        "UniqueItems": "a list without repetitions",
+    }
+    return texts.get(kind)
 
 
 def _like(status: int, operation: Operation) -> int:

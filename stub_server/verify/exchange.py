@@ -30,6 +30,11 @@ class Answer(NamedTuple):
     seconds: float = 0.0
     tries: int = 1
 
+    @property
+    def is_success(self) -> bool:
+        """Whether the request was accepted."""
+        return 200 <= self.status < 300
+
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in any case."""
         return next(self.headers_named(name), None)

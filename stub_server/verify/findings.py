@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, NamedTuple
+
+import orjson
+
+from ..contract.document import Document
 
 CLASSES = {
     "transport": "The backend gave no answer that HTTP allows.",
@@ -80,36 +85,56 @@ class Finding:
     expected: Said
 
 
+class Line(NamedTuple):
+    """A line of the contract. `file` is its path in the repository (`openapi/…`), or the path of an overlay as given.
+
+    `number` counts from 1. `text` is the line, and the next one if it has only a name.
+    """
+
+    file: str
+    number: int
+    text: str
+
+
 @dataclass(slots=True)
 class Divergence:
     """One way in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
 
-    `operations` are in the contract's order, `operation` is the first of them. `cases` are the pairs of operation and
-    group in which it was found. `overlay` has the `actions` of an OpenAPI Overlay that corrects the contract.
+    `operations` are in the contract's order. `overlay` has the `actions` of an OpenAPI Overlay that corrects the
+    contract. `line` is where the contract says otherwise; `Where` sets it.
     """
 
     fingerprint: str
     kind: str
-    operation: str
     operations: list[str]
     title: str
     basis: str
     pointer: str
-    count: int
     request: Shown
     target: Said
     expected: Said
+    findings: list[Finding]
     overlay: dict[str, Any] | None = None
-    cases: list[tuple[str, str]] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    line: Line = field(init=False)
 
+    @property
+    def operation(self) -> str:
+        """The first of its operations, empty for an unknown path."""
+        return next(iter(self.operations), "")
 
-@dataclass(slots=True)
-class Row:
-    """The results of one operation: `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`."""
+    @property
+    def count(self) -> int:
+        """How often it was found."""
+        return len(self.findings)
 
-    operation: str
-    groups: dict[str, str] = field(default_factory=dict)
+    @property
+    def cases(self) -> list[tuple[str, str]]:
+        """The pairs of operation and group in which it was found.
+
+        Requests that make the records which others need must be accepted too.
+        """
+        found = ((each.operation, each.group if each.group in GROUPS else "says_yes") for each in self.findings)
+        return list(dict.fromkeys(found))
 
 
 class Unreached(NamedTuple):
@@ -124,7 +149,8 @@ class Unreached(NamedTuple):
 class Report:
     """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent; `exit` is 0 to 3.
 
-    `contract` has version and digest of the contract, `hidden` counts the divergences that a baseline hides.
+    `contract` has version and digest of the contract, `hidden` counts the divergences that a baseline hides. `rows`
+    have, by operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
     """
 
     target: str
@@ -135,8 +161,14 @@ class Report:
     requests: int
     exit: int
     coverage: float
-    rows: list[Row]
+    rows: dict[str, dict[str, str]]
     unreached: list[Unreached]
     divergences: list[Divergence]
     left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
+
+
+def contract_of(document: Document) -> str:
+    """Version and digest of a contract."""
+    digest = blake2b(orjson.dumps(document.raw, option=orjson.OPT_NON_STR_KEYS), digest_size=6).hexdigest()
+    return f"{document.raw['info']['version']} {digest}"

@@ -53,16 +53,15 @@ class Head:
         self.method = found.get_method().decode("latin-1") if isinstance(found, HttpRequestParser) else ""
         self.status = found.get_status_code() if isinstance(found, HttpResponseParser) else 0
 
+    # httptools calls these.
+
     def on_url(self, url: bytes) -> None:
-        """A part of the request's target."""
         self.target += url.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header."""
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
         self.is_whole = True
 
     def named(self, name: bytes) -> bytes:

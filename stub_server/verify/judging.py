@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from ..contract.document import JSON, Document, Operation
+from .catalogue import Catalogue, Places, Steps, at, pointer_of
+from .cleanup import Cleanup
 from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, code_of
-from .findings import BESIDE, RANKS, Finding, Said
-from .places import Places, pointer_of
-from .probe import Flaw, Probe, Roles, Seen, roles_in
-from .resources import Catalogue, Steps, at
+from .findings import BESIDE, GROUPS, RANKS, Finding, Said
+from .probes import Flaw, Probe, Roles, roles_in
 from .showing import Showing
-from .target import Target
+from .target import Rights, Target
 
 _SEVERAL = frozenset(("schema", "value"))
 """Classes of which an answer may have several findings, each with its own cause."""
@@ -27,36 +28,58 @@ _SEEN_LATER = frozenset(("not-persisted", "idempotency", "figures", "paging"))
 
 @dataclass(slots=True)
 class Run:
-    """What the journeys of a run share."""
+    """What the journeys of a run share, and what it has learned.
+
+    - A change must show in what is read within `settle` seconds.
+    - `statuses` and `groups` are by operationId; `suspected` has operationIds by class.
+    - `chosen` are the operationIds that the run was about.
+    - `away` is a clause that says why the target could not be asked any more.
+    - `constants` are values that the twins share and that follow from nothing: theirs and the target's, by place.
+    - `unanswered` operations may have changed something without an answer.
+    - `strange` are ids of records that the target made although the contract refuses it: that finding is enough.
+    """
 
     catalogue: Catalogue
     target: Target
+    cleanup: Cleanup
     showing: Showing
     unknown_id: str
     settle: float
-    """Seconds in which a change must show in what is read."""
-    found: Callable[[Finding], None]
-    answered: Callable[[Probe, int], None]
-    """Called with each probe whose answer was judged, and the status."""
+    findings: list[Finding] = field(default_factory=list)
+    statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    groups: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    suspected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    rights: Rights = field(default_factory=Rights)
+    chosen: tuple[str, ...] = ()
+    seconds: float = 0.0
+    away: str = ""
+    is_late: bool = False
+    is_interrupted: bool = False
     clock: TargetClock = field(default_factory=TargetClock)
     constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
-    """Values that the twins share and that follow from nothing: theirs and the target's, by place."""
     unanswered: list[Operation] = field(default_factory=list)
-    """Operations that may have changed something without an answer."""
     strange: set[str] = field(default_factory=set)
-    """Ids of records that the target made although the contract refuses the request: that finding is enough."""
-    document: Document = field(init=False)
     conformity: Conformity = field(init=False)
     defaults: Mapping[str, set[Any]] = field(init=False)
-    unique: frozenset[str] = field(init=False)
+    unique: frozenset[str | None] = field(init=False)
     """Codes that refuse a second record with a value that must be unique."""
 
     def __post_init__(self) -> None:
-        self.document = self.catalogue.document
-        self.conformity = Conformity(self.document, self.showing)
-        self.defaults = _defaults(self.document)
-        keys = (key for keys in self.document.unique.values() for key in keys)
-        self.unique = frozenset(key.code for key in keys if key.code is not None)
+        document = self.catalogue.document
+        self.conformity = Conformity(document, self.showing)
+        self.defaults = _defaults(document)
+        self.unique = frozenset(key.code for keys in document.unique.values() for key in keys)
+
+    def answered(self, probe: Probe, status: int) -> None:
+        """Note that the answer to a probe was judged."""
+        assert probe.operation is not None
+        about = probe.about or probe.operation
+        self.statuses[probe.operation.id].add(status)
+        if probe.group in GROUPS:
+            self.groups[probe.operation.id].add(probe.group)
+            self.groups[about.id].add(probe.group)
+        if probe.suspect:
+            self.suspected[probe.suspect].add(about.id)
 
 
 class Judge:
@@ -67,23 +90,23 @@ class Judge:
         self._run = run
         self._departed: dict[tuple[str, str], str] = {}  # values that differ, with the pointer that was reported
 
-    def findings(self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment) -> list[Finding]:
-        """In what the target departs: findings of one class, and those of `BESIDE`."""
+    def findings(self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment) -> list[Finding]:
+        """In what the target departs from both twins: findings of one class, and those of `BESIDE`."""
         operation = probe.operation
         found = self._run.conformity.findings(self._without_strange(exchange, operation), operation, probe.group)
-        own = self._status(probe, exchange, seen)
-        found += self._values(probe, exchange, seen, second, moment) if own is None else [own]
+        own = self._status(probe, exchange, twins[0])
+        found += self._values(probe, exchange, twins, moment) if own is None else [own]
         found.sort(key=lambda finding: RANKS[finding.kind])
         main = [finding for finding in found if finding.kind not in BESIDE]
         main = [each for each in main if each.kind == main[0].kind] if main and main[0].kind in _SEVERAL else main[:1]
         return [*main, *(finding for finding in found if finding.kind in BESIDE)]
 
-    def findings_alone(self, probe: Probe, exchange: Exchange, seen: Seen) -> list[Finding]:
+    def findings_alone(self, probe: Probe, exchange: Exchange) -> list[Finding]:
         """In what the target departs, without a twin: by the contract, and by the order that was asked for."""
         status = exchange.answer.status
         found = self._run.conformity.findings(exchange, probe.operation, probe.group)
         if not found and status < 300 and probe.suspect == "sort":
-            found = [*self._sorted(probe, exchange, seen)]
+            found = [*self._sorted(probe, exchange)]
         if not found and 300 <= status < 500:
             title = f"{probe.learns}: answered {status}, expected 200."
             found = [self._finding("stricter", probe, exchange, Said(200, "an answer"), "refused", title)]
@@ -96,11 +119,11 @@ class Judge:
 
     # -- the status
 
-    def _status(self, probe: Probe, exchange: Exchange, seen: Seen) -> Finding | None:
-        target, twin = seen.target, seen.twin
+    def _status(self, probe: Probe, exchange: Exchange, twin: Answer) -> Finding | None:
+        target = exchange.answer
         if target.status == 0 or target.status >= 500:
             return None  # the contract allows neither
-        codes = code_of(seen.body), code_of(seen.twin_body)
+        codes = code_of(target.json()), code_of(twin.json())
         if probe.operation is None:
             is_no = target.status in (404, 405)
             return None if is_no else self._unlike("laxer", probe, exchange, twin, f"{probe.learns} is answered")
@@ -110,12 +133,12 @@ class Judge:
             code = "without a code" if codes[0] is None else f"with the code {self._run.showing.name(codes[0])}"
             title, cause = f"{probe.learns}: {target.status} {code}.", f"code {codes[0]} for {codes[1]}"
             return self._finding("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
-        if 200 <= target.status < 300 and 200 <= twin.status < 300:
+        if target.is_success and twin.is_success:
             return self._unlike("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
-        if 200 <= twin.status < 300:
+        if twin.is_success:
             kind = {401: "auth", 403: "scope"}.get(target.status) or probe.suspect or "stricter"
             return self._unlike(kind, probe, exchange, twin, "refused")
-        if 200 <= target.status < 300:
+        if target.is_success:
             kind = {401: "auth", 403: "scope"}.get(twin.status, "") or probe.suspect or self._laxer(codes[1])
             cause = probe.learns.rpartition(": ")[2]  # what the contract refuses in a body or a parameter
             return self._unlike(kind, probe, exchange, twin, cause)
@@ -124,21 +147,21 @@ class Judge:
 
     def _laxer(self, code: str | None) -> str:
         """The class of a success in place of a refusal with a code."""
-        if code in self._run.unique:
+        if code is not None and code in self._run.unique:
             return "uniqueness"
         return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(code or "", "laxer")
 
     # -- the values
 
     def _values(
-        self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment
+        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment
     ) -> Iterator[Finding]:
-        if probe.operation is None or seen.target.status >= 300 or seen.twin.status >= 300 or seen.body is None:
+        bodies = exchange.answer.json(), twins[0].json(), twins[1].json()
+        if probe.operation is None or exchange.answer.status >= 300 or twins[0].status >= 300 or bodies[0] is None:
             return
         steps = self._run.catalogue.entries_at(probe.operation)
         if steps is None and not _is_own(probe):
             return
-        bodies = seen.body, seen.twin_body, second.json()
         if probe.suspect == "paging":  # which records are on a page depends on the order of those of one instant
             theirs, ours = (at(body, steps or ()) for body in bodies[:2])
             if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) != len(ours):
@@ -150,7 +173,7 @@ class Judge:
         for difference in strange or differences:  # what else differs follows from strange records
             yield self._differs(probe, exchange, difference)
         if probe.suspect == "sort":
-            yield from self._sorted(probe, exchange, seen)
+            yield from self._sorted(probe, exchange)
 
     def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
         operation = probe.operation
@@ -188,7 +211,7 @@ class Judge:
         response = operation.responses.get(status)
         if response is None or JSON not in response.media:
             return pointer_of(operation, "responses")
-        places = Places(self._run.document)
+        places = Places(self._run.catalogue.document)
         found = places.of(where, response.media[JSON])
         for step in steps:
             while any(place.schema.get("type") == "array" for place in found):
@@ -196,10 +219,10 @@ class Judge:
             found = places.step(found, step) or found
         return found[0].pointer
 
-    def _sorted(self, probe: Probe, exchange: Exchange, seen: Seen) -> Iterator[Finding]:
+    def _sorted(self, probe: Probe, exchange: Exchange) -> Iterator[Finding]:
         assert probe.operation is not None
         steps = self._run.catalogue.entries_at(probe.operation)
-        entries = at(seen.body, steps) if steps else None
+        entries = at(exchange.answer.json(), steps) if steps else None
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
         values: list[Any] = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]

@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 from ..contract.document import JSON, Document
 from ..contract.source import Json, unescaped
-from .findings import GROUPS, RANKS, Divergence, Finding
-from .places import below
+from ..kernel.text import counted
+from .catalogue import below, located
+from .findings import RANKS, Divergence, Finding
 
 EVERYWHERE = "everywhere"
 _FEWEST = 3  # operations in which a class can be everywhere: a run of one operation has no everywhere
@@ -93,15 +94,7 @@ def _as_refusal(finding: Finding) -> Finding:
 
 def canonical(document: Document, pointer: str) -> str:
     """The pointer with references on its way replaced, so that each place has exactly one."""
-    node, found = document.raw, "#"
-    for step in unescaped(pointer):
-        if isinstance(node, dict) and "$ref" in node:
-            found, node = node["$ref"], document.resolve(node)
-        inner = node.get(step) if isinstance(node, dict) else None
-        if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
-            inner = node[int(step)]
-        found, node = below(found, step), inner
-    return found if pointer else ""
+    return below("#", *located(document, pointer)[0]) if pointer else ""
 
 
 def _divergences(causes: dict[str, list[Finding]], document: Document, among: Collection[str]) -> Iterator[Divergence]:
@@ -111,12 +104,12 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
     if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
         for cause, findings in causes.items():
             others = len({canonical(document, finding.pointer) for finding in findings}) - 1
-            more = f" (and {others} other place{'s'[: others > 1]})" if others > 0 else ""
+            more = f" (and {counted(others, 'other place')})" if others > 0 else ""
             yield _divergence(findings[0], findings, document, f"{_phrase(findings[0].title)}{more}", cause)
         return
     widest = max(causes.values(), key=lambda findings: len({finding.operation for finding in findings}))
     others = len(causes) - 1
-    more = f" (and {others} other cause{'s'[: others > 1]})" if others else ""
+    more = f" (and {counted(others, 'other cause')})" if others else ""
     title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
     # The widest cause may differ from run to run, so the fingerprint has none.
     yield _divergence(widest[0], everything, document, title, EVERYWHERE)
@@ -124,20 +117,16 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
 
 def _divergence(shown: Finding, findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:
     found = {finding.operation for finding in findings}
-    operations = [name for name in document.operations if name in found]
     return Divergence(
         fingerprint=blake2b(f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
         kind=shown.kind,
-        operation=operations[0] if operations else shown.operation,
-        operations=operations,
-        title=_phrase(title),
+        operations=[name for name in document.operations if name in found],
+        title=title,
         basis=_basis(shown, document, found),
         pointer=shown.pointer,
-        count=len(findings),
         request=shown.request,
         target=shown.target,
         expected=shown.expected,
-        cases=list(dict.fromkeys((finding.operation, _group(finding)) for finding in findings)),
         findings=findings,
     )
 
@@ -189,8 +178,3 @@ def basis_of(document: Document, pointer: str) -> str:
 
 def _is_shown(node: Json, part: str) -> bool:
     return node.get("x-basis", {}).get(part) == "documented" and part not in node.get("x-basis-notes", {})
-
-
-def _group(finding: Finding) -> str:
-    """The group of a finding. Requests that make the records which others need must be accepted too."""
-    return finding.group if finding.group in GROUPS else "says_yes"

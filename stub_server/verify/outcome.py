@@ -1,4 +1,4 @@
-"""What the verbs `verify` and `proxy` need: checks of their options, the outcome of a run, and the files they write."""
+"""What the verbs `verify` and `proxy` need: checks of their options, reports, notes for the terminal, and files."""
 
 from __future__ import annotations
 
@@ -15,31 +15,35 @@ from ..commands.options import Unusable
 from ..contract import bundle
 from ..contract.document import Document
 from ..contract.source import ContractError, read_text
-from .findings import CLASSES, Report
-from .forms import FORMS, render
+from .findings import CLASSES, GROUPS, Divergence, Report, Unreached, contract_of
+from .forms import FORMS
 from .har import BadHar, read
+from .judging import Run
+from .merging import merged
 from .observed import Observed
-from .reporting import CONFORMS, DIVERGES, FAILED, hide, notes, report_of
-from .run import Learned, Options
+from .probes import costs
+from .run import Options
 from .where import Where
+
+_CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
+_TOO_LARGE = "the contract does not say how large a body may be"
+_BUSY = "only a busy or broken server answers this"
+_ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 503: _BUSY, 504: _BUSY}
 
 
 class Outcome(NamedTuple):
-    """A report, where the contract's lines are, and notes for the terminal."""
+    """A report and notes for the terminal."""
 
     report: Report
-    where: Where
     notes: list[str]
 
 
-def contract_with(overlays: tuple[Path, ...]) -> tuple[Document, Where]:
-    """The contract and where its lines are. Raises Unusable."""
-    folder = data_dir("openapi")
+def contract_with(overlays: tuple[Path, ...]) -> Document:
+    """The contract. Raises Unusable."""
     try:
-        document = Document(bundle.load(folder / "openapi.yaml", overlays))
+        return Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
     except ContractError as error:
         raise Unusable(str(error)) from None
-    return document, Where(folder, document, overlays)
 
 
 def check_names(options: Options, document: Document) -> None:
@@ -51,14 +55,6 @@ def check_names(options: Options, document: Document) -> None:
             raise Unusable(f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}.")
 
 
-def of_run(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Outcome:
-    """The outcome of a run; `known` and `least` are passed to `report_of`. Raises Unusable if nothing was learned."""
-    report = report_of(learned, document, options, known, least)
-    if learned.away and report.exit == FAILED and not (learned.left_behind or learned.is_cut_short):
-        raise Unusable(f"{options.url} cannot be compared: it {learned.away}.")
-    return Outcome(report, Where(data_dir("openapi"), document, options.overlays), [*notes(learned, options)])
-
-
 def of_recorded(
     file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str], *, corrects: bool = False
 ) -> Outcome:
@@ -66,12 +62,11 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    document, where = contract_with(overlays)
     try:
         archive = read(file, url)
     except BadHar as error:
         raise Unusable(str(error)) from None
-    began, observed = monotonic(), Observed(document, url or "recorded traffic", "har")
+    began, observed = monotonic(), Observed(contract_with(overlays), url or "recorded traffic", "har", overlays)
     for exchange in archive.exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began)
@@ -79,11 +74,11 @@ def of_recorded(
     if not report.requests:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
         raise Unusable(" ".join([message, *left_out]))
-    report.divergences, report.hidden = hide(report.divergences, known)
+    hide(report, known)
     if corrects:
-        asyncio.run(observed.correct(report, overlays))
-    report.exit = DIVERGES if report.divergences else CONFORMS
-    return Outcome(report, where, left_out)
+        asyncio.run(observed.correct(report))
+    report.exit = _DIVERGES if report.divergences else _CONFORMS
+    return Outcome(report, left_out)
 
 
 def known(path: Path) -> set[str]:
@@ -112,14 +107,121 @@ def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
     return found
 
 
-def written(report: Report, where: Where, forms: list[tuple[str, Path | None]]) -> Iterator[str]:
+def written(report: Report, forms: list[tuple[str, Path | None]]) -> Iterator[str]:
     """Write a report to files; yields the forms for the terminal. Raises Unusable."""
     for form, file in forms:
-        text = render(form, report, where)
+        text = FORMS[form](report)
         if file is None:
             yield text
-            continue
-        save(file, text + "\n")
+        else:
+            save(file, text + "\n")
+
+
+def of_run(run: Run, options: Options, known: Collection[str], least: float) -> Outcome:
+    """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach `least` per cent.
+
+    Raises Unusable if nothing was learned.
+    """
+    document = run.catalogue.document
+    answered = [name for name, statuses in run.statuses.items() if any(200 <= status < 300 for status in statuses)]
+    divergences = merged(run.findings, document, set(run.groups), run.suspected, answered)
+    classes = options.classes or CLASSES
+    divergences = [d for d in divergences if d.kind in classes and d.kind not in options.skip]
+    unreached = [*_unreached(run, document, options)]
+    report = Report(
+        target=options.url,
+        contract=contract_of(document),
+        mode="write" if options.write else "read",
+        seed=options.seed,
+        seconds=round(run.seconds, 1),
+        requests=run.target.requests,
+        exit=_CONFORMS,
+        coverage=_coverage(run, document, unreached),
+        rows=_rows(run, divergences),
+        unreached=unreached,
+        divergences=divergences,
+        left_behind=run.cleanup.left_behind,
+    )
+    hide(report, known)
+    Where(data_dir("openapi"), document, options.overlays).locate(report.divergences)
+    if report.divergences and not run.is_interrupted:
+        report.exit = _DIVERGES
+    elif not run.groups or run.is_interrupted:
+        report.exit = _FAILED
+    elif report.coverage < least:
+        report.exit = _TOO_LITTLE
+    if run.away and report.exit == _FAILED and not (report.left_behind or run.cleanup.is_cut_short):
+        raise Unusable(f"{options.url} cannot be compared: it {run.away}.")
+    return Outcome(report, [*_notes(run, options)])
+
+
+def hide(report: Report, known: Collection[str]) -> None:
+    """Leave out the divergences whose fingerprints are known, and count them."""
+    shown = [divergence for divergence in report.divergences if divergence.fingerprint not in known]
+    report.hidden, report.divergences = len(report.divergences) - len(shown), shown
+
+
+def _notes(run: Run, options: Options) -> Iterator[str]:
+    """Sentences about what a run could not do."""
+    limited, repeated, unknown = run.target.limited, run.target.repeated, run.cleanup.unknown
+    if run.away:
+        yield f"The run ended early: the backend {run.away}. The report has what was learned until then."
+    if run.is_interrupted:
+        yield "Interrupted: the report has what was learned until then."
+    if run.is_late:
+        yield f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the run with --only."
+    if run.clock.is_frozen:
+        yield "The backend's clock does not move: instants were not compared."
+    if limited:
+        yield f"The backend answered 429 to {limited:,} requests, which were repeated when it asked for that."
+    if repeated:
+        yield (
+            f"{repeated:,} requests got no answer at first and were repeated. Where this left the state of a "
+            "record unknown, the rest of the journey was skipped."
+        )
+    if unknown:
+        yield f"The backend may have {unknown:,} more records of this run: it did not answer their creation."
+    if run.cleanup.is_cut_short:
+        yield f"Cleaning up was cut short: search the backend for records whose names begin with {run.cleanup.tag}."
+
+
+def _rows(run: Run, divergences: list[Divergence]) -> dict[str, dict[str, str]]:
+    diverging = {case for divergence in divergences for case in divergence.cases}
+
+    def state(operation: str, group: str) -> str:
+        if (operation, group) in diverging:
+            return "diverges"
+        if group in run.groups.get(operation, ()):
+            return "ok"
+        return "none" if group in ("remembers", "finds", "moves") else "unreached"
+
+    return {operation: {group: state(operation, group) for group in GROUPS} for operation in run.chosen}
+
+
+def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unreached]:
+    """The documented statuses that no probe can reach, with the reason."""
+    for operation in (document.operations[name] for name in run.chosen):
+        for status in operation.responses:
+            if status in run.statuses.get(operation.id, ()):
+                continue
+            if operation.id in run.rights.closed:
+                yield Unreached(operation.id, status, run.rights.closed[operation.id])
+            elif status in _ELSEWHERE:
+                yield Unreached(operation.id, status, _ELSEWHERE[status])
+            elif not options.write and (operation.method != "GET" or status == 403):
+                yield Unreached(operation.id, status, "needs --write")
+            elif run.rights.is_key and status == 403:
+                yield Unreached(operation.id, status, "needs a JWT to create keys with fewer scopes")
+            elif costs(operation) and not options.charges:
+                yield Unreached(operation.id, status, "needs --charges")
+
+
+def _coverage(run: Run, document: Document, unreached: list[Unreached]) -> float:
+    """Per cent of the documented statuses within reach that were answered."""
+    away = {(each.operation, each.status) for each in unreached}
+    within = {(name, status) for name in run.chosen for status in document.operations[name].responses} - away
+    reached = {(name, status) for name, status in within if status in run.statuses.get(name, ())}
+    return round(100 * len(reached) / len(within), 1) if within else 0.0
 
 
 def save(file: Path, text: str) -> None:

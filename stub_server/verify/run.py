@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -17,18 +16,15 @@ from uuid import UUID
 from ..contract.document import Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from .building import Builder
+from .catalogue import Catalogue
 from .cleanup import Cleanup
 from .exchange import Exchange, base_of
-from .findings import CLASSES, GROUPS, Finding
+from .findings import CLASSES
 from .journeys.accepting import accepts, refuses_all, strangers
-from .journeys.finding import finds
-from .journeys.moving import depends, moves
 from .journeys.reading import lists, others
-from .journeys.remembering import remembers, repeats, unique
+from .journeys.records import depends, finds, moves, remembers, repeats, unique
 from .judging import Run
-from .probe import Journey, Probe
-from .resources import Catalogue
+from .probes import Builder, Journey
 from .showing import Showing
 from .target import AT_ONCE, Away, Over, Rights, Target, rights_of, together
 from .twin import Twin
@@ -67,38 +63,6 @@ class Options:
         return not names & set(self.skip) and (not wanted or bool(names & wanted))
 
 
-@dataclass(slots=True)
-class Learned:
-    """What a run has learned.
-
-    - `statuses` and `groups` are by operationId; `suspected` has operationIds by class.
-    - `chosen` are the operationIds that the run was about.
-    - `away` is a clause that says why the target could not be asked any more.
-    - `repeated` requests were answered only when they were sent again, `limited` ones were answered 429.
-    - `unknown` counts records that the target may have made without an answer, and that no list shows.
-    - Names of the run's records contain `tag`. If cleaning up `is_cut_short`, `left_behind` may lack some of them.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    groups: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    suspected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    rights: Rights = field(default_factory=Rights)
-    requests: int = 0
-    seconds: float = 0.0
-    chosen: tuple[str, ...] = ()
-    repeated: int = 0
-    limited: int = 0
-    unknown: int = 0
-    tag: str = ""
-    is_cut_short: bool = False
-    away: str = ""
-    is_late: bool = False
-    is_interrupted: bool = False
-    has_frozen_clock: bool = False
-    left_behind: list[str] = field(default_factory=list)
-
-
 class Runner:
     """One run against one target."""
 
@@ -120,24 +84,21 @@ class Runner:
         later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"  # by any clock that a target may have
         self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), later)
         self._run_id = secrets.token_hex(3)
-        self.learned = Learned(tag=f"verify-{self._run_id}")
-        self._cleanup = Cleanup(self._catalogue, options.token, self.learned.tag)
 
-    async def run(self, on_exchange: Callable[[Exchange], None] = lambda _: None) -> Learned:
+    async def run(self, on_exchange: Callable[[Exchange], None] = lambda _: None) -> Run:
         """Send everything, until the budget is used up or a signal ends it; `on_exchange` gets each exchange.
 
         Raises nothing for what the target does.
         """
-        began, options, learned = monotonic(), self.options, self.learned
+        began, options = monotonic(), self.options
         target = Target(options.url, options.headers, options.trusted, on_exchange)
         run = Run(
             self._catalogue,
             target,
+            Cleanup(self._catalogue, options.token, f"verify-{self._run_id}"),
             Showing(self.document, base_of(options.url), values=options.write),
             str(UUID(bytes=self._run_id.encode().ljust(16, b"v"), version=4)),
             options.settle,
-            learned.findings.append,
-            self._answered,
         )
         loop = asyncio.get_running_loop()
         target.until = began + options.budget
@@ -151,13 +112,13 @@ class Runner:
             loop.call_later(_LAST_ANSWERS, tasks[0].cancel)
 
         def late() -> None:
-            learned.is_late = True
+            run.is_late = True
             end()
 
         def interrupted() -> None:
-            if learned.is_interrupted:
+            if run.is_interrupted:
                 tasks[-1].cancel()
-            learned.is_interrupted = True
+            run.is_interrupted = True
             if not tasks[0].done():
                 end()
 
@@ -166,36 +127,32 @@ class Runner:
         try:
             await tasks[0]
         except Away as error:
-            learned.away = str(error)
+            run.away = str(error)
         except Over:
             pass
         except asyncio.CancelledError:  # also where the loop has no handlers of signals
-            learned.is_interrupted = learned.is_interrupted or not learned.is_late
+            run.is_interrupted = run.is_interrupted or not run.is_late
         budget.cancel()
-        if learned.is_late and not target.answers:
-            learned.away = learned.away or "does not answer"
+        if run.is_late and not target.answers:
+            run.away = run.away or "does not answer"
         target.is_over, target.until = False, (ended or monotonic()) + TIDYING
-        tasks.append(loop.create_task(self._cleanup.finish(target, run.unanswered)))
+        tasks.append(loop.create_task(run.cleanup.finish(target, run.unanswered)))
         with suppress(asyncio.CancelledError):
             await tasks[-1]
         _on_signals(None)
         await target.close()
-        learned.left_behind += self._cleanup.left_behind()
-        learned.unknown, learned.is_cut_short = self._cleanup.unknown, self._cleanup.is_cut_short
-        learned.requests, learned.seconds = target.requests, monotonic() - began
-        learned.repeated, learned.limited = target.repeated, target.limited
-        learned.has_frozen_clock = run.clock.is_frozen
-        silent = [finding for finding in learned.findings if finding.kind == "transport"]
+        run.seconds = monotonic() - began
+        silent = [finding for finding in run.findings if finding.kind == "transport"]
         if target.repeated >= len(silent):  # connections that break anywhere say nothing about an operation
-            learned.findings = [finding for finding in learned.findings if finding not in silent]
-        return learned
+            run.findings = [finding for finding in run.findings if finding not in silent]
+        return run
 
     async def _send_all(self, run: Run) -> None:
         operations = [operation for operation in self.document.operations.values() if self.options.includes(operation)]
-        self.learned.chosen = tuple(operation.id for operation in operations)
+        run.chosen = tuple(operation.id for operation in operations)
         asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
-        self.learned.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
-        waiting = [*self._journeys([each for each in operations if each.id not in self.learned.rights.closed])]
+        run.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
+        waiting = [*self._journeys([each for each in operations if each.id not in run.rights.closed], run.rights)]
         total, done = len(waiting), 0
         waiting.reverse()
 
@@ -210,14 +167,14 @@ class Runner:
         await together(*(worker() for _ in range(AT_ONCE)))
 
     async def _walk(self, run: Run, journey: Journey) -> None:
-        made, is_key = self._cleanup.made(), self.learned.rights.is_key
+        made, is_key = run.cleanup.made(), run.rights.is_key
         async with self.twins[0].fork(as_key=is_key) as first, self.twins[1].fork(as_key=is_key) as second:
             await Walk(run, self.options.token, (first, second), made).go(journey)
-        await self._cleanup.remove(run.target, made)  # some kinds of records are limited in number
+        await run.cleanup.remove(run.target, made)  # some kinds of records are limited in number
 
-    def _journeys(self, operations: list[Operation]) -> Iterator[Journey]:
+    def _journeys(self, operations: list[Operation], rights: Rights) -> Iterator[Journey]:
         """The journeys over the operations that the credential opens."""
-        rights, resources = self.learned.rights, self._catalogue.resources.values()
+        resources = self._catalogue.resources.values()
 
         def builder(name: str) -> Builder:
             fresh = Fresh(self._run_id, self.options.seed, name)
@@ -246,16 +203,6 @@ class Runner:
         for part in range(AT_ONCE):
             yield refuses_all(builder(f"refuses {part}"), operations[part::AT_ONCE], makes_keys=not rights.is_key)
         yield strangers(builder("strangers"))
-
-    def _answered(self, probe: Probe, status: int) -> None:
-        assert probe.operation is not None
-        about = probe.about or probe.operation
-        self.learned.statuses[probe.operation.id].add(status)
-        if probe.group in GROUPS:
-            self.learned.groups[probe.operation.id].add(probe.group)
-            self.learned.groups[about.id].add(probe.group)
-        if probe.suspect:
-            self.learned.suspected[probe.suspect].add(about.id)
 
 
 def _on_signals(ends: Callable[[], None] | None) -> None:

@@ -53,9 +53,9 @@ class Showing:
                 path=path,
                 query=query,
                 headers=self._headers(request.headers, own),
-                body=_without_bytes(sent, own),
+                body=_without_in(sent, own),
             ),
-            answer._replace(headers=self._headers(answer.headers, own), body=_without_bytes(said, own)),
+            answer._replace(headers=self._headers(answer.headers, own), body=_without_in(said, own)),
         )
 
     def line(self, request: Request) -> str:
@@ -184,10 +184,8 @@ def _without(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _without_bytes(body: bytes, secrets: Iterable[str]) -> bytes:
-    for secret in secrets:
-        body = body.replace(secret.encode("latin-1", "replace"), REDACTED.encode())
-    return body
+def _without_in(body: bytes, secrets: Iterable[str]) -> bytes:
+    return _without(body.decode("latin-1"), secrets).encode("latin-1")
 
 
 def _outlined_path(path: str) -> str:

@@ -88,18 +88,16 @@ class Target:
     async def send(self, request: Request, tries: int = 1) -> Answer:
         """The answer. With status 0 there is none, and the body says why. Raises Away if nothing is answered; Over."""
         began, number, why = monotonic(), 0, ""
-        while number < tries:
-            number += 1
+        for number in range(1, tries + 1):
             try:
                 answer = await self._patiently(request)
                 self.repeated += number > 1
                 return answer._replace(tries=number)
             except _Lost as lost:
                 why = str(lost)
-                if not lost.again:
+                if not lost.again or number == tries:
                     break
-            if number < tries:
-                await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_PAUSE)
         if not await self._lives():
             raise Away(f"does not answer: {why}")
         often = f", in each of {number} tries" if number > 1 else ""
@@ -218,11 +216,10 @@ async def _asked(target: Target, token: str, operation: Operation, unknown_id: s
     path = operation.path
     for parameter in operation.parameters:
         path = path.replace(f"{{{parameter.name}}}", unknown_id)
-    headers = bearer(token)
-    if operation.method == "GET":
-        return await target.send(Request("GET", path, "", headers), TRIES)
-    sent = Request(operation.method, path, "", (*headers, ("Content-Type", JSON)), b"[]")
-    return await target.send(sent, TRIES)
+    request = Request(operation.method, path, "", bearer(token))
+    if operation.method != "GET":
+        request = request._replace(headers=(*request.headers, ("Content-Type", JSON)), body=b"[]")
+    return await target.send(request, TRIES)
 
 
 def _foreign(answer: Answer) -> str:

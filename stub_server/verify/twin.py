@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import orjson
@@ -16,21 +15,24 @@ from ..app import create_app
 from ..contract.document import JSON
 from ..explain.rehearsal import silent
 from ..http.application import Application
+from ..http.inside import Question, ask
 from ..settings import Settings
 from .exchange import Answer, Headers, Request, bearer
 
 _KEY = "of the twins"
+_PEER = ("127.0.0.1", 50_000)
 
 
-class Fork:
-    """A twin for one journey."""
+class Fork(NamedTuple):
+    """A twin for one journey. `token` is the credential that opens it."""
 
-    def __init__(self, app: Application, name: str, token: str) -> None:
-        self._app, self._name, self.token = app, name, token
+    twin: Twin
+    name: str
+    token: str
 
     async def send(self, request: Request) -> Answer:
-        """The twin's answer."""
-        return await called(self._app, request._replace(headers=(*request.headers, ("x-sandbox", self._name))))
+        """The twin's answer, without headers."""
+        return await self.twin.send(request._replace(headers=(*request.headers, ("x-sandbox", self.name))))
 
 
 class Twin:
@@ -38,74 +40,40 @@ class Twin:
 
     def __init__(self, seed: int, overlays: tuple[Path, ...] = ()) -> None:
         """Raises ContractError."""
-        self._app = create_app(Settings(seed=seed, overlays=overlays, admin_key=_KEY, journal=1, base_url=None))
+        self._app: Application = create_app(
+            Settings(seed=seed, overlays=overlays, admin_key=_KEY, journal=1, base_url=None)
+        )
         self._app.serve(silent(self._app.server))
         self._numbers = count(1)
         self.document = self._app.server.document
 
     @asynccontextmanager
     async def fork(self, *, as_key: bool = False) -> AsyncIterator[Fork]:
-        """A fork that is deleted afterwards, and its credential: a JWT, or an API key with all scopes."""
+        """A fork that is deleted afterwards. Its credential is a JWT, or an API key with all scopes."""
         name = f"verify-{next(self._numbers)}"
         made = await self._control("POST", "/_sandbox/sandboxes/default/fork", {"name": name})
-        token = made["sandbox"]["credentials"]["jwt"]
+        fork = Fork(self, name, made["sandbox"]["credentials"]["jwt"])
         try:
             if as_key:
                 scopes = [scope["name"] for scope in self.document.scopes if scope["assignable"]]
                 body = orjson.dumps({"name": "verify", "scopes": scopes})
-                headers = (*bearer(token), ("content-type", JSON))
-                answer = await Fork(self._app, name, token).send(Request("POST", "/api-keys", "", headers, body))
-                token = answer.json()["api_key"]["private_key"]
-            yield Fork(self._app, name, token)
+                headers = (*bearer(fork.token), ("content-type", JSON))
+                answer = await fork.send(Request("POST", "/api-keys", "", headers, body))
+                fork = fork._replace(token=answer.json()["api_key"]["private_key"])
+            yield fork
         finally:
             await self._control("DELETE", f"/_sandbox/sandboxes/{name}")
 
     async def _control(self, method: str, path: str, body: Any = None) -> Any:
-        headers: tuple[tuple[str, str], ...] = (("x-sandbox-admin-key", _KEY),)
-        if body is not None:
-            headers += (("content-type", JSON),)
-        answer = await called(
-            self._app, Request(method, path, "", headers, b"" if body is None else orjson.dumps(body))
-        )
+        headers: Headers = (("x-sandbox-admin-key", _KEY), ("content-type", JSON))
+        answer = await self.send(Request(method, path, "", headers, b"" if body is None else orjson.dumps(body)))
         assert answer.status < 300, answer
         return answer.json()
 
-
-async def called(app: Application, request: Request) -> Answer:
-    """The answer of an application in this process."""
-    status = 0
-    headers: Headers = ()
-    parts: list[bytes] = []
-    body = request.body
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        nonlocal status, headers
-        if message["type"] == "http.response.start":
-            status = message["status"]
-            headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"])
-        else:
-            parts.append(message.get("body", b""))
-
-    sent = [("host", "127.0.0.1:4600"), *request.headers]
-    if body or request.method in ("POST", "PUT", "PATCH"):
-        sent.append(("content-length", str(len(body))))
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": request.method,
-        "scheme": "http",
-        "path": unquote(request.path),
-        "raw_path": request.path.encode(),
-        "query_string": request.query.encode(),
-        "root_path": "",
-        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent],
-        "client": ("127.0.0.1", 50_000),
-        "extensions": {},
-    }
-    await app(scope, receive, send)
-    await asyncio.sleep(0)
-    return Answer(status, headers, b"".join(parts))
+    async def send(self, request: Request) -> Answer:
+        """The answer of the sandbox, without headers."""
+        headers = {"host": "127.0.0.1:4600", "content-length": str(len(request.body))}
+        headers |= {name.lower(): value for name, value in request.headers}
+        question = Question(request.method, unquote(request.path), request.query, headers, request.body)
+        reply = await ask(self._app, "", question, _PEER)
+        return Answer(reply.status, (), reply.body)

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 from ..contract.document import Document
 from ..contract.formats import Formats
-from ..contract.schema import Schemas, Validator
+from ..contract.schema import Schemas
 from ..contract.source import Json
 from ..domain.documents import cpf_with_check_digits
-from ..explain.mending import samples
-from .places import Places, below
-from .resources import at
+from ..explain.mending import Mender, samples
+from .catalogue import Places, at, below, with_leaves
 
 NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits
@@ -103,14 +102,11 @@ class Variants:
     def __init__(self, document: Document, formats: Formats, now: str) -> None:
         """`now` is an instant (RFC 3339) for members that need one."""
         self._document, self._now = document, now
-        self._places, self._schemas = Places(document), Schemas(document.raw, formats)
-        self._compiled: dict[int, tuple[Json, Validator]] = {}  # keeps the schemas, so that no other gets their ids
+        self._places, self._mender = Places(document), Mender(document, Schemas(document.raw, formats))
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
-        if id(schema) not in self._compiled:
-            self._compiled[id(schema)] = schema, self._schemas.compile(schema, request=True)
-        return self._compiled[id(schema)][1].is_valid(_named(value))
+        return self._mender.accepts(schema, with_leaves(value, _named))
 
     def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
         """Variants of a body that a schema accepts, `base`. The smallest body comes first, then the fullest."""
@@ -265,12 +261,8 @@ class Variants:
 
 
 def _named(value: Any) -> Any:
-    """The value with an id in place of each role."""
-    if isinstance(value, str):
-        return _SOME_ID if value.startswith("{the ") else value
-    if isinstance(value, Mapping):
-        return {name: _named(inner) for name, inner in value.items()}
-    return [_named(inner) for inner in value] if isinstance(value, list) else value
+    """An id in place of a role."""
+    return _SOME_ID if isinstance(value, str) and value.startswith("{the ") else value
 
 
 def replaced_at(base: Any, at: tuple[str, ...], value: Any) -> Any:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic, time
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import orjson
 
-from .building import costs
+from .catalogue import at, pointer_of
 from .cleanup import Made
 from .comparing import Moment
 from .exchange import Answer, Exchange, Request, bearer
+from .findings import Finding
 from .judging import Judge, Run
-from .places import pointer_of
-from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Names, Probe, Roles, Seen, placeholder
-from .resources import at
+from .probes import GIVEN, NONE, WRONG, Flaw, Journey, Names, Probe, Roles, Seen, costs, placeholder
 from .target import TRIES, Limited, Over
 from .twin import Fork
 
@@ -23,7 +23,13 @@ _WRONG = "verify.no.credential"
 _PAUSES = (0.1, 0.3, 0.6, 1.0)  # seconds before a read is repeated
 _SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
 """Classes that a read may find only because a change does not show yet."""
-_KEYS = frozenset(("api_key", "key", "private_key", "secret", "token"))
+_ROLES = {
+    "id": "{}",
+    "code": "{} code",
+    "public_key": "the public key",
+    **dict.fromkeys(("api_key", "key", "private_key", "secret", "token"), "{} secret"),
+}
+"""The roles that members of a new record play."""
 
 
 class Walk:
@@ -50,7 +56,7 @@ class Walk:
                 return
             if isinstance(probe, Flaw):
                 assert last is not None
-                self._run.found(self._judge.flaw(probe, *last))
+                self._run.findings.append(self._judge.flaw(probe, *last))
                 continue
             try:
                 seen = await self._probe(probe)
@@ -72,7 +78,7 @@ class Walk:
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read of the record that was just made or changed; None where nothing reads it by its id."""
         operation = probe.operation
-        if operation is None or not probe.is_checked or not 200 <= seen.twin.status < 300 or not seen.is_alike:
+        if operation is None or not probe.is_checked or not seen.twin.is_success or not seen.is_alike:
             return None
         for resource in self._run.catalogue.resources.values():
             if resource.read is None:
@@ -93,19 +99,21 @@ class Walk:
         if probe.is_alone:
             return await self._probe_alone(probe)
         requests = [self._request(probe, party) for party in range(3)]
-        self._judge.comparing.sent(probe.body)
-        self._judge.comparing.sent(dict(probe.query))
+        self._judge.comparing.sent([probe.body, probe.query])
         answer = await self._ask(probe, requests[0])  # first: it may have to wait, and the twins' clocks go on
         began = time()
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         ended = time()
-        seen = Seen(answer, first, answer.json(), first.json())
         if self._is_lost and not self._is_unanswered(probe, answer):
-            self._learn(probe, seen, second)
-            return seen
-        exchange = Exchange(requests[0], answer)
-        moment = Moment(began - answer.seconds, began, answer.seconds + ended - began)
-        findings = self._judge.findings(probe, exchange, seen, second, moment)
+            self._learn(probe, Seen(answer, first), second)
+            return Seen(answer, first)
+
+        def judged(answered_at: float) -> list[Finding]:
+            took = answer.seconds + ended - began
+            exchange, moment = Exchange(requests[0], answer), Moment(answered_at - answer.seconds, began, took)
+            return self._judge.findings(probe, exchange, (first, second), moment)
+
+        findings = judged(began)
         if probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.settle
             for pause in _PAUSES:
@@ -113,12 +121,9 @@ class Walk:
                     break
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
-                seen = Seen(answer, first, answer.json(), first.json())
-                moment = Moment(time() - answer.seconds, began, answer.seconds + ended - began)
-                findings = self._judge.findings(probe, Exchange(requests[0], answer), seen, second, moment)
-        for finding in findings:
-            self._run.found(finding)
-        seen = seen._replace(has_departed=any(finding.kind == probe.suspect for finding in findings))
+                findings = judged(time())
+        self._run.findings += findings
+        seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         if probe.operation is not None:
             self._run.answered(probe, seen.target.status)
         self._learn(probe, seen, second)
@@ -134,11 +139,9 @@ class Walk:
     async def _probe_alone(self, probe: Probe) -> Seen:
         request = self._request(probe, 0)
         answer = await self._run.target.send(request, TRIES)
-        seen = Seen(answer, answer, answer.json(), None)
-        for finding in self._judge.findings_alone(probe, Exchange(request, answer), seen):
-            self._run.found(finding)
+        self._run.findings += self._judge.findings_alone(probe, Exchange(request, answer))
         self._run.answered(probe, answer.status)
-        return seen
+        return Seen(answer, answer)
 
     async def _ask(self, probe: Probe, request: Request) -> Answer:
         target, operation, unanswered = self._run.target, probe.operation, self._run.unanswered
@@ -178,31 +181,23 @@ class Walk:
     def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
         operation = probe.operation
-        if operation is None or not 200 <= seen.target.status < 300:
+        if operation is None or not seen.target.is_success:
             return
         if operation.method == "DELETE":
-            self._made.remove(self._request(probe, 0).path.rpartition("/")[2])
+            self._made.pop(self._request(probe, 0).path.rpartition("/")[2], None)
         place = self._run.catalogue.record_at(operation)
         if place is None:
             return
-        record = at(seen.body, place[0])
+        record = at(seen.target.json(), place[0])
         ident = record.get("id") if isinstance(record, dict) else None
         if isinstance(ident, str) and not seen.is_alike:
             self._run.strange.add(ident)
         if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
-            self._made.add(operation, ident)
-        twins = at(seen.twin_body, place[0]), at(second.json(), place[0])
+            self._run.cleanup.note(self._made, operation, ident)
+        twins = at(seen.twin.json(), place[0]), at(second.json(), place[0])
         if not probe.makes or not isinstance(record, dict) or not all(isinstance(twin, dict) for twin in twins):
             return
-        for member in record.keys() & twins[0].keys() & twins[1].keys():
-            names = Names(record[member], twins[0][member], twins[1][member])
-            if not all(isinstance(name, str) for name in names):
-                continue
-            if member == "id":
-                self._roles.play(probe.makes, names)
-            elif member in _KEYS:
-                self._roles.play(f"{probe.makes} secret", names)
-            elif member == "public_key":
-                self._roles.play("the public key", names)
-            elif member == "code":
-                self._roles.play(f"{probe.makes} code", names)
+        for member, role in _ROLES.items():
+            names: list[Any] = [each.get(member) for each in (record, *twins)]
+            if all(isinstance(name, str) for name in names):
+                self._roles.play(role.format(probe.makes), Names(*names))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from stub_server.verify.findings import CLASSES, GROUPS, Finding, Report, Row, Said, Shown, Unreached
+from stub_server.verify.findings import CLASSES, GROUPS, Finding, Report, Said, Shown, Unreached
 from stub_server.verify.merging import merged
 from stub_server.verify.where import Where
 
@@ -35,10 +35,11 @@ def finding(kind: str = "stricter", operation: str = "createCustomer", pointer: 
 
 def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
     """The report of a run that found these, in two operations. `overlay` corrects all of them."""
-    rows = [Row(name, dict.fromkeys(GROUPS, "ok")) for name in ("createCustomer", "listOrders")]
-    rows[0].groups |= {"says_yes": "diverges", "remembers": "diverges", "moves": "none"}
-    rows[1].groups |= {"finds": "unreached"}
-    divergences = merged(findings, document(), [row.operation for row in rows])
+    rows = {name: dict.fromkeys(GROUPS, "ok") for name in ("createCustomer", "listOrders")}
+    rows["createCustomer"] |= {"says_yes": "diverges", "remembers": "diverges", "moves": "none"}
+    rows["listOrders"] |= {"finds": "unreached"}
+    divergences = merged(findings, document(), rows)
+    where().locate(divergences)
     for divergence in divergences:
         divergence.overlay = overlay
     return Report(

@@ -10,12 +10,11 @@ import pytest
 
 from stub_server.commands.options import Unusable
 from stub_server.verify.findings import CLASSES, GROUPS, Finding, Said, Shown
-from stub_server.verify.forms import FORMS, render
-from stub_server.verify.outcome import known
-from stub_server.verify.reporting import hide
+from stub_server.verify.forms import FORMS
+from stub_server.verify.outcome import hide, known
 
 from ..support.contract import OPENAPI
-from .reports import HOSTILE, NAME, OVERLAY, finding, of_every_class, report, where
+from .reports import HOSTILE, NAME, OVERLAY, finding, of_every_class, report
 
 HOSTILE_OVERLAY = {"target": "$", "update": {HOSTILE: HOSTILE}}
 HOSTILE_FINDING = finding(
@@ -28,7 +27,7 @@ HOSTILE_FINDING = finding(
 
 
 def rendered(form: str, *findings: Finding, overlay: Any = None) -> str:
-    return render(form, report(*findings, overlay=overlay), where())
+    return FORMS[form](report(*findings, overlay=overlay))
 
 
 def as_json(*findings: Finding, overlay: Any = None) -> Any:
@@ -237,8 +236,9 @@ def test_sarif_messages_have_no_links_and_no_placeholders() -> None:
 def test_a_baseline_hides_what_an_earlier_report_has(tmp_path: Path) -> None:
     file = tmp_path / "before.json"
     file.write_text(rendered("json", finding()))
-    shown, hidden = hide(report(finding(), finding("laxer")).divergences, known(file))
-    assert (["laxer"], 1) == ([each.kind for each in shown], hidden)
+    found = report(finding(), finding("laxer"))
+    hide(found, known(file))
+    assert (["laxer"], 1) == ([each.kind for each in found.divergences], found.hidden)
 
 
 @pytest.mark.parametrize(

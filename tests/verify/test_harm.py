@@ -7,10 +7,9 @@ import orjson
 import pytest
 
 from stub_server.verify.exchange import Exchange
-from stub_server.verify.forms import FORMS, render
-from stub_server.verify.reporting import report_of
+from stub_server.verify.forms import FORMS
+from stub_server.verify.outcome import of_run
 
-from .reports import where
 from .watched import Watched, watched
 
 pytestmark = pytest.mark.check
@@ -55,8 +54,8 @@ def strings(value: object) -> Iterator[str]:
 
 def shown(run: Watched) -> str:
     """Every form of the report, one after the other."""
-    report = report_of(run.learned, run.runner.document, run.runner.options, (), 90)
-    return "\n".join(render(form, report, where()) for form in FORMS)
+    report = of_run(run.run, run.runner.options, (), 90).report
+    return "\n".join(FORMS[form](report) for form in FORMS)
 
 
 def test_without_write_it_only_reads(reading: Watched) -> None:
@@ -138,7 +137,7 @@ def test_what_is_made_is_deleted_or_listed(writing: Watched) -> None:
         ended = request.method == "DELETE" or request.path.endswith("/archive")
         if ended and (answer.status < 300 or answer.status == 404):  # 404: gone with its project
             made -= set(_ID.findall(request.path))
-    assert made <= {path.rpartition("/")[2] for path in writing.learned.left_behind}
+    assert made <= {path.rpartition("/")[2] for path in writing.run.cleanup.left_behind}
 
 
 @pytest.mark.parametrize("mode", ["reading", "writing"])

@@ -7,9 +7,8 @@ import pytest
 
 from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document_here, is_document_unchecked
-from stub_server.verify.building import Builder
-from stub_server.verify.places import pointer_of
-from stub_server.verify.resources import Catalogue
+from stub_server.verify.catalogue import Catalogue, pointer_of
+from stub_server.verify.probes import Builder
 from stub_server.verify.variants import NOWHERE, Fresh, Variant, Variants
 
 from ..support.contract import document

@@ -8,11 +8,12 @@ import pytest
 
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
-from stub_server.verify.places import below
+from stub_server.verify.catalogue import below
+from stub_server.verify.merging import merged
 from stub_server.verify.where import Where
 
 from ..support.contract import OPENAPI, document
-from .reports import where
+from .reports import finding, where
 
 GENERATED = {"enum", "x-emitted-by", "parameters"}
 """What bundling writes, or puts together of two lists."""
@@ -63,8 +64,10 @@ def test_a_pointer_leads_to_its_file(pointer: str, file: str, text: str) -> None
 
 
 def test_without_a_pointer_it_is_the_operation() -> None:
-    assert "createOrder" in where().line("", "createOrder").text
-    assert "openapi/openapi.yaml" == where().line("").file
+    divergences = merged([finding(pointer=""), finding("transport", "", "")], document(), ["createCustomer"])
+    where().locate(divergences)
+    assert ["openapi/openapi.yaml", "openapi/paths/customers.yaml"] == [each.line.file for each in divergences]
+    assert "createCustomer" in divergences[1].line.text
 
 
 def test_what_an_overlay_changed_is_a_line_of_the_overlay(tmp_path: Path) -> None:

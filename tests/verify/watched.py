@@ -12,7 +12,8 @@ from stub_server import serving
 from stub_server.http.monitor import Limits
 from stub_server.settings import Settings
 from stub_server.verify.exchange import Answer, Exchange, Request
-from stub_server.verify.run import Learned, Options, Runner
+from stub_server.verify.judging import Run
+from stub_server.verify.run import Options, Runner
 
 from ..support.live import NO_TLS
 from ..support.live import serving as served
@@ -24,7 +25,7 @@ class Watched(NamedTuple):
 
     exchanges: list[Exchange]
     runner: Runner
-    learned: Learned
+    run: Run
 
 
 @contextmanager
@@ -49,5 +50,5 @@ def watched(*, write: bool = False, charges: bool = False) -> Watched:
     with backend(exchanges) as url:
         credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
         runner = Runner(Options(url, credentials["jwt"], write, charges), lambda done, total: None)
-        learned = asyncio.run(runner.run())
-    return Watched(exchanges, runner, learned)
+        run = asyncio.run(runner.run())
+    return Watched(exchanges, runner, run)

@@ -6,9 +6,21 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ...contract.document import JSON, Operation
-from ..building import SETUP, UNKNOWN_ID, Builder, encoded, query_text
-from ..places import body_of, pointer_of
-from ..probe import NONE, WRONG, Journey, Probe, Seen, placeholder, roles_in
+from ..catalogue import body_of, pointer_of, with_leaves
+from ..probes import (
+    NONE,
+    SETUP,
+    UNKNOWN_ID,
+    WRONG,
+    Builder,
+    Journey,
+    Probe,
+    Seen,
+    encoded,
+    placeholder,
+    query_text,
+    roles_in,
+)
 
 
 def accepts(builder: Builder, operation: Operation) -> Journey:
@@ -26,7 +38,7 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
     pointer = body_of(operation)
     changes = resource is not None and operation not in resource.creates
     is_first = True  # of the records that are changed: a second one may not have what it has
-    for variant in builder.variants.of_body(operation.body or {}, pointer, body, builder.fresh):
+    for variant in builder.body_variants(operation, body):
         value = variant.value if changes and is_first else builder.fresh.renewed(variant.value, variant.places)
         makes = "" if resource is None or changes else f"{resource.role} more"
         seen = yield builder.probe(
@@ -41,10 +53,10 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
         if changes and not seen.is_alike:
             is_first = False
             yield from builder.prepare(operation)
-        elif resource is not None and makes and 200 <= seen.twin.status < 300:
+        elif resource is not None and makes and seen.twin.is_success:
             yield from builder.delete(resource, makes)
     for role in sorted(set(roles_in(body))):
-        other = _replaced(body, placeholder(role), UNKNOWN_ID)
+        other = _without_role(body, role)
         yield builder.probe(operation, "says_no", f"{role} that does not exist", pointer, body=other, keeps=False)
     for media, sent, tries in (
         ("text/plain", b"verify", "a body that is not JSON"),
@@ -57,19 +69,15 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
 
 def parameters(builder: Builder, operation: Operation) -> Journey:
     """Values of each parameter of a query."""
-    for number, parameter in enumerate(operation.parameters):
-        if parameter.place != "query":
-            continue
-        pointer = pointer_of(operation, "parameters", number, "schema")
-        for variant in builder.variants.of_parameter(parameter.schema, pointer, parameter.name, builder.fresh):
-            yield builder.probe(
-                operation,
-                "says_yes" if variant.is_accepted else "says_no",
-                variant.tries,
-                variant.pointer,
-                query={parameter.name: query_text(variant.value)},
-                keeps=operation.method != "GET",
-            )
+    for name, variant in builder.parameter_variants(operation):
+        yield builder.probe(
+            operation,
+            "says_yes" if variant.is_accepted else "says_no",
+            variant.tries,
+            variant.pointer,
+            query={name: query_text(variant.value)},
+            keeps=operation.method != "GET",
+        )
 
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Journey:
@@ -80,7 +88,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
     unknown = dict.fromkeys(names, UNKNOWN_ID)
     body = builder.body(operation)
     for role in set(roles_in(body)):
-        body = _replaced(body, placeholder(role), UNKNOWN_ID)
+        body = _without_role(body, role)
 
     def probe(learns: str, *steps: str | int, **more: Any) -> Probe:
         more = {"path": builder.path(operation, **unknown), "body": body, "keeps": False, **more}
@@ -164,9 +172,6 @@ def _opens(builder: Builder, create: Operation, key: str, lacking: str) -> Gener
     return True
 
 
-def _replaced(value: Any, old: str, new: str) -> Any:
-    if isinstance(value, dict):
-        return {name: _replaced(inner, old, new) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_replaced(inner, old, new) for inner in value]
-    return new if value == old else value
+def _without_role(body: Any, role: str) -> Any:
+    """A body with an unknown id in place of a role."""
+    return with_leaves(body, lambda leaf: UNKNOWN_ID if leaf == placeholder(role) else leaf)

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...contract.document import Operation
-from ..building import Builder, encoded, query_text
-from ..places import pointer_of
-from ..probe import Flaw, Journey, Probe, Seen
-from ..resources import Resource, at
+from ..catalogue import Resource, at, pointer_of
+from ..probes import Builder, Flaw, Journey, Probe, Seen, encoded, query_text
 from .accepting import parameters, refuses
-from .finding import PAGES_DIFFER
+from .records import PAGES_DIFFER
 
 _SHOWN = 100  # entries of a list that are looked at
 _EACH = 2  # records that are read by their ids
@@ -27,7 +25,7 @@ def lists(builder: Builder, resource: Resource | None, operation: Operation) -> 
         return _alone(builder, operation, learns, pointer, suspect, **{"limit": str(_SHOWN), **query})
 
     def entries(seen: Seen) -> list[Any]:
-        found = at(seen.body, steps)
+        found = at(seen.target.json(), steps)
         return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
     whole = yield asked("the whole list")
@@ -69,7 +67,7 @@ def _records(builder: Builder, resource: Resource, known: list[Any]) -> Journey:
             continue
         key = {resource.key: encoded(ident)}
         seen = yield _alone(builder, read, "a record of the list", path=builder.path(read, **key))
-        record = at(seen.body, place[0])
+        record = at(seen.target.json(), place[0])
         if not isinstance(record, dict):
             continue
         for member in sorted(entry.keys() & record.keys()):

@@ -1,21 +1,153 @@
-"""Builds the requests of a journey: the records that they need first, their paths and their bodies."""
+"""A probe: one request with what it is to learn, and roles such as `{the project}` for ids; and what builds probes."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Container, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..contract.document import Operation
+from ..contract.document import JSON, Operation
 from ..contract.source import Json
-from .places import pointer_of
-from .probe import Probe, placeholder, roles_in
-from .resources import Catalogue, Resource, role_of
-from .variants import NOWHERE, Fresh, Variants
+from ..explain.mending import ABSENT
+from ..explain.repairs import example_of
+from .catalogue import Catalogue, Resource, body_of, leaves, pointer_of, role_of, with_leaves
+from .exchange import Answer
+from .variants import NOWHERE, Fresh, Variant, Variants
 
+GIVEN, NONE, WRONG = "given", "none", "wrong"
+"""Credentials of a request: the caller's, none, and an invalid one. Others are roles of API keys."""
 SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""
 UNKNOWN_ID = "{the unknown id}"
+_ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
+
+    - `operation` is None for a path or method that the contract does not have.
+    - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they are.
+    - `learns` says in words what it tries; `pointer` leads to the rule of the contract.
+    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
+    - `makes` is the role that the record in the answer plays from then on.
+    - `keeps`: the journey ends if target and twins differ in success, since their records differ from then on.
+    - `narrowed`: the list has only the journey's own records.
+    - `about` is the operation to which a divergence belongs, such as the creation that a read shows.
+    - `is_checked`: the record that it makes or changes is read again.
+    - `is_alone`: it is sent to the target only, and its answer is compared only with the contract.
+    """
+
+    operation: Operation | None
+    method: str
+    path: str
+    group: str
+    learns: str
+    pointer: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    media: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    credential: str = GIVEN
+    suspect: str = ""
+    makes: str = ""
+    keeps: bool = True
+    narrowed: bool = False
+    about: Operation | None = None
+    is_checked: bool = True
+    is_alone: bool = False
+
+
+class Flaw(NamedTuple):
+    """What a journey found in the answer to its last probe: the class, a clause, and what was expected."""
+
+    kind: str
+    title: str
+    expected: str
+
+
+class Seen(NamedTuple):
+    """The answers to a probe: of the target, with status 0 if there was none, and of the first twin.
+
+    `has_departed` says whether the suspicion was confirmed.
+    """
+
+    target: Answer
+    twin: Answer
+    has_departed: bool = False
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both accepted, or both refused."""
+        return self.target.is_success is self.twin.is_success
+
+
+Journey = Generator["Probe | Flaw", Seen, None]
+"""Yields probes in order, on records of its own, and is sent what each was answered."""
+
+
+class Names(NamedTuple):
+    """The ids, or other texts, of one thing: at the target and at both twins."""
+
+    target: str
+    first: str
+    second: str
+
+
+class Roles:
+    """The records of one journey, by roles and by ids."""
+
+    def __init__(self) -> None:
+        self._by_role: dict[str, Names] = {}
+        self._by_twin: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self.own: set[str] = set()
+        """Ids of the target's records that the journey made or was answered about."""
+
+    def play(self, role: str, names: Names) -> None:
+        """Set what plays a role from now on."""
+        self._by_role[role] = names
+        self.pair(*names)
+
+    def pair(self, target: str, first: str, second: str) -> None:
+        """Note that texts of the twins mean the same as one of the target."""
+        self._by_twin[0].setdefault(first, target)
+        self._by_twin[1].setdefault(second, target)
+        self.own.add(target)
+
+    def role(self, first: str, second: str) -> str | None:
+        """The target's text for what both twins call so; None if it is not known."""
+        found = self._by_twin[0].get(first)
+        return found if found is not None and found == self._by_twin[1].get(second) else None
+
+    def is_known(self, first: str) -> bool:
+        """Whether the target's text for one of the first twin is known."""
+        return first in self._by_twin[0]
+
+    def spelled(self, value: Any, party: int) -> Any:
+        """A value with its roles replaced for one party: 0 is the target. Raises KeyError for an unknown role."""
+
+        def spell(leaf: Any) -> Any:
+            return _ROLE.sub(lambda found: self._by_role[found[1]][party], leaf) if isinstance(leaf, str) else leaf
+
+        return with_leaves(value, spell)
+
+
+def placeholder(role: str) -> str:
+    """A role as requests contain it: `{the project}`."""
+    return "{" + role + "}"
+
+
+def roles_in(value: Any) -> Iterator[str]:
+    """The roles that a request names."""
+    return (role for leaf in leaves(value) if isinstance(leaf, str) for role in _ROLE.findall(leaf))
+
+
+def is_id(value: Any) -> bool:
+    """Whether a value is an identifier that servers draw."""
+    return isinstance(value, str) and _UUID(value) is not None
 
 
 class Builder:
@@ -91,8 +223,8 @@ class Builder:
         schema = self.catalogue.body(operation)
         if schema is None:
             return None
-        shown: Any = next(iter(self.catalogue.examples(operation)), {})
-        return self.fresh.renewed(self._with_roles(schema, shown))
+        shown = example_of(operation, self.catalogue.document.resolve)
+        return self.fresh.renewed(self._with_roles(schema, {} if shown is ABSENT else shown))
 
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: active, and with all values of its lists of options."""
@@ -111,6 +243,18 @@ class Builder:
             elif name == "is_active":
                 small[name] = False
         return small
+
+    def parameter_variants(self, operation: Operation) -> Iterator[tuple[str, Variant]]:
+        """Values of each parameter of a query, with its name."""
+        for number, parameter in enumerate(operation.parameters):
+            if parameter.place == "query":
+                pointer = pointer_of(operation, "parameters", number, "schema")
+                for variant in self.variants.of_parameter(parameter.schema, pointer, parameter.name, self.fresh):
+                    yield parameter.name, variant
+
+    def body_variants(self, operation: Operation, body: Any) -> Iterator[Variant]:
+        """Variants of a body that an operation accepts."""
+        return self.variants.of_body(operation.body or {}, body_of(operation), body, self.fresh)
 
     def probe(self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any) -> Probe:
         """A request to an operation, with roles in its path. Without a pointer, it is about the whole operation."""
