@@ -38,7 +38,7 @@ from .http.fault_injection import BodyFaults, FaultInjection
 from .http.forwarding import Forwarding
 from .http.pages import Pages
 from .http.peers import Hops
-from .http.routing import Routing, Security
+from .http.routing import Endpoint, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.clock import wall_seconds
@@ -130,7 +130,7 @@ def _served(
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
-    compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
+    control_schemas = Schemas(control.raw, known)
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
         __version__,
@@ -142,7 +142,7 @@ def _served(
         tokens,
         courier,
         abroad,
-        Explainer(mender, control, compiled[CONTROL], rehearsal).explain,
+        Explainer(mender, control, control_schemas, rehearsal).explain,
         loopback=settings.loopback,
         behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
@@ -180,17 +180,22 @@ def _served(
             Routing,
             partial(FaultInjection, document=document),
             partial(Security, gate=gate),
-            partial(Validation, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
+            Validation,
             BodyFaults,
             TimeTravel,
             FirstUse,
             Idempotency,
         ]
 
-    app = Application(Dispatch(compiled, shipped), layers)
+    app = Application(Dispatch(), layers)
     app.serve(server)
-    for base, part, package in (("", document, OPERATIONS), (CONTROL, control, f"{OPERATIONS}.control")):
-        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), document=part)
+    of_each = partial(Endpoint, shipped=shipped, ignore_unknown=settings.ignore_unknown)
+    for base, part, compiled, package in (
+        ("", document, schemas, OPERATIONS),
+        (CONTROL, control, control_schemas, f"{OPERATIONS}.control"),
+    ):
+        resolver, endpoint = Handlers(part, package), partial(of_each, document=part, schemas=compiled)
+        app.add_api(thin(part.raw), base_path=base, resolver=resolver, endpoint=endpoint)
     return app
 
 

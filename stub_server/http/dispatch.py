@@ -4,13 +4,14 @@ Idempotency executes a request that is repeated with its Idempotency-Key once, a
 Dispatch calls the handler, checks its response against the contract, and records change and saved reply in one step.
 """
 
+from __future__ import annotations
+
 import hashlib
 import inspect
 import re
-from collections.abc import Mapping
 from functools import cached_property
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,15 +19,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
 from ..contract.compatibility import success_of
-from ..contract.document import JSON, Document, Operation
-from ..contract.schema import ContractViolation, Schemas
+from ..contract.document import JSON
+from ..contract.schema import ContractViolation
 from ..domain.lifecycle import duplicate
 from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
 from ..store.tables import UniqueViolation
 from .answers import render
-from .routing import Endpoint
+
+if TYPE_CHECKING:
+    from .routing import Endpoint
 
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
@@ -115,12 +118,11 @@ class OperationHandler:
     _success: int | None = None  # the status of its successes, where an overlay has another one than the handler
     _unsent: frozenset[bytes] = frozenset()  # the headers of its successes that overlays have taken away
 
-    def __init__(self, endpoint: Endpoint, schemas: Schemas, made_for: Operation | None) -> None:
-        """`made_for` is the operation without overlays, if there are any."""
-        self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, schemas
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, endpoint.schemas
         self.is_async = inspect.iscoroutinefunction(self.function)
         self._proved: set[tuple[int, Any]] = set()
-        if made_for is not None:
+        if (made_for := endpoint.made_for) is not None:
             status = success_of(self.operation, made_for)
             self._success = None if status in made_for.responses else status
             had, has = made_for.responses[made_for.successes[0]].headers, self.operation.responses[status].headers
@@ -179,18 +181,9 @@ class OperationHandler:
 class Dispatch:
     """The application of the stack. Handlers run on the event loop."""
 
-    def __init__(self, schemas: Mapping[str, Schemas], shipped: Document | None) -> None:
-        """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self._schemas, self._shipped = schemas, shipped
-
-    def _compile(self, endpoint: Endpoint) -> OperationHandler:
-        made_for = endpoint.made_for(self._shipped)
-        handler = endpoint.responses = OperationHandler(endpoint, self._schemas[endpoint.base], made_for)
-        return handler
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        handler: OperationHandler = call.endpoint.responses or self._compile(call.endpoint)
+        handler: OperationHandler = call.endpoint.responses
         call.trace.rule_at = perf_counter_ns()
         try:
             reply = handler.function(call, *call.values, **call.arguments)
@@ -216,7 +209,7 @@ class Dispatch:
                 refusal = duplicate(error.schema, error.key, error.value)
                 _locate(refusal, call.values, call.arguments.get("body"))
                 raise refusal from None
-            if self._shipped is None:
+            if call.endpoint.shipped is None:
                 raise
             raise NotBuilt(f"The overlays allow this request, but not its result: {error}") from None
 

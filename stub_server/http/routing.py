@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
@@ -15,10 +17,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, CONTROL, Call
 from ..calls.credentials import Gate
 from ..contract.document import Document, Operation
+from ..contract.schema import Schemas
 from ..contract.source import METHODS
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
+from ..resolver import not_built
 from .answers import not_allowed, options
+from .dispatch import OperationHandler
+from .validation import OperationRequests
 
 DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
@@ -176,38 +182,48 @@ def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, 
     return found
 
 
+@dataclass(eq=False)
 class Endpoint:
-    """An operation as Connexion has it: its security requirement, and its handler, found by the resolver.
+    """An operation as Connexion has `parsed` it. Its handler is found, and compiled, with its first request."""
 
-    Validation and Dispatch add what they compile for it with its first request, for a fast start.
-    """
+    parsed: AbstractOperation
+    base: str  # the path below which the operations of the document are: empty for the API
+    document: Document
+    schemas: Schemas  # of the document
+    shipped: Document | None  # the API's contract without overlays, if any
+    ignore_unknown: bool  # whether members that a body of the API must not have are dropped
 
-    requests: Any = None  # an `http.validation.OperationRequests`
-    responses: Any = None  # an `http.dispatch.OperationHandler`
-
-    def __init__(self, operation: AbstractOperation, document: Document, base: str) -> None:
-        """`base` is the path below which the operations of the document are: empty for the API."""
-        self.document, self.base, self._parsed = document, base, operation
-        self.operation, self.security = document.operations[operation.operation_id], operation.security
-
-    def made_for(self, shipped: Document | None) -> Operation | None:
-        """The operation that the handler was written for, where overlays may have changed it."""
-        return None if shipped is None or self.base else shipped.operations.get(self.operation.id)
+    def __post_init__(self) -> None:
+        self.operation, self.security = self.document.operations[self.parsed.operation_id], self.parsed.security
 
     @property
+    def made_for(self) -> Operation | None:
+        """The operation that the handler was written for, where overlays may have changed it."""
+        return None if self.shipped is None or self.base else self.shipped.operations.get(self.operation.id)
+
+    @cached_property
     def handler(self) -> Callable[..., Any]:
         """The function of the operation, whose module is imported now."""
-        found: Callable[..., Any] = self._parsed.function
-        return found
+        return self.parsed.function() or not_built
+
+    @cached_property
+    def requests(self) -> OperationRequests:
+        """Validates its requests."""
+        return OperationRequests(self)
+
+    @cached_property
+    def responses(self) -> OperationHandler:
+        """Answers them."""
+        return OperationHandler(self)
 
 
 class _API(SecurityAPI):
-    def __init__(self, *args: Any, document: Document, **kwargs: Any) -> None:
-        self._document = document
+    def __init__(self, *args: Any, endpoint: Callable[..., Endpoint], **kwargs: Any) -> None:
+        self._endpoint = endpoint
         super().__init__(*args, **kwargs)
 
     def make_operation(self, operation: AbstractOperation) -> Endpoint:
-        return Endpoint(operation, self._document, self.base_path)
+        return self._endpoint(operation, self.base_path)
 
 
 class Security(SecurityMiddleware):

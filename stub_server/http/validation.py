@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 import orjson
@@ -19,17 +19,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..contract.compatibility import relied_on
-from ..contract.document import Document, Operation
+from ..contract.document import Operation
 from ..contract.formats import READ, is_uuid
-from ..contract.schema import LONGEST_KEY, Schemas, Validator, prune, translate
+from ..contract.schema import LONGEST_KEY, Validator, prune, translate
 from ..contract.source import Json
 from ..domain.documents import checks_digits
 from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
 from ..resolver import takes_of
-from .routing import Endpoint
 from .violations import MOST_GUESSED, details_of, did_you_mean, schema_of, shown, unread
+
+if TYPE_CHECKING:
+    from .routing import Endpoint
 
 # Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
@@ -57,24 +59,13 @@ Place = tuple[str, ...]  # where a body has a map with free keys, such as metada
 class Validation:
     """Passes on the arguments of the handler."""
 
-    def __init__(
-        self, app: ASGIApp, schemas: Mapping[str, Schemas], shipped: Document | None, *, ignore_unknown: bool
-    ) -> None:
-        """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self.app, self._schemas, self._shipped, self._ignore_unknown = app, schemas, shipped, ignore_unknown
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
-
-    def _compile(self, endpoint: Endpoint) -> OperationRequests:
-        compiled = OperationRequests(endpoint, self._schemas[endpoint.base], ignore_unknown=self._ignore_unknown)
-        if (made_for := endpoint.made_for(self._shipped)) is not None:
-            assert self._shipped is not None
-            compiled.rely_on(made_for, self._shipped)
-        endpoint.requests = compiled
-        return compiled
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        requests: OperationRequests = call.endpoint.requests or self._compile(call.endpoint)
+        requests: OperationRequests = call.endpoint.requests
         call.trace.validate_at = perf_counter_ns()
         if checks_digits.get() is not call.sandbox.settings.check_digits:
             checks_digits.set(call.sandbox.settings.check_digits)
@@ -109,17 +100,14 @@ class Validation:
 class OperationRequests:
     """The compiled validation of one operation's requests."""
 
-    def __init__(self, endpoint: Endpoint, schemas: Schemas, *, ignore_unknown: bool) -> None:
-        """`ignore_unknown` drops body members that the API's contract does not name instead of rejecting them."""
+    def __init__(self, endpoint: Endpoint) -> None:
         operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
         takes = takes_of(endpoint.handler)
-        self._schemas, self._takes, self._resolve = schemas, takes, resolve
+        self._schemas, self._takes, self._resolve = endpoint.schemas, takes, resolve
         self._may_reject_query, self._further = is_api, _OVERLAYS if is_api else ""
-        self._relied_on: Draft4Validator | None = None
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
-        self._prunes = operation.body if ignore_unknown and is_api else None
-        self._gives_body = takes.body or (self.has_body and takes.anything)
+        self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
         in_path = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
         self._ids = [
             (name, in_path[name].get("format") == "uuid", re.compile(in_path[name].get("pattern", "")))
@@ -129,9 +117,9 @@ class OperationRequests:
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
         self._casts = {name: cast_of(schema) for name, schema in query.items()}
         self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
-        self._gives_query = takes.query or (takes.anything and bool(query))
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
+        self._relied_on = _relied_on(endpoint, self._shape)
         self._takes_nothing = not self._shape["properties"]
         self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
         conflict = operation.responses.get(409)
@@ -145,12 +133,6 @@ class OperationRequests:
         """The compiled schema."""
         return self._schemas.compile(self._shape, request=True)
 
-    def rely_on(self, operation: Operation, shipped: Document) -> None:
-        """Also reject what overlays allow but the handler, written for the shipped contract, cannot process."""
-        schema = relied_on(_shape_of(operation), shipped.resolve)
-        if schema != relied_on(self._shape, self._resolve):
-            self._relied_on = Draft4Validator(translate(schema, {}), validate_formats=True, formats=dict(READ))
-
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
@@ -163,9 +145,9 @@ class OperationRequests:
             if not self.has_body:
                 known = self._known.get((call.query_string, call.sandbox.settings.check_digits))
             value = known or self._checked(call)
-        if self._gives_query:
+        if self._takes.query:
             arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
-        if self._gives_body:
+        if self._takes.body:
             body = value.get("body")
             if body is None and self._takes.body_needed:
                 raise NotBuilt("This sandbox cannot process the operation without a body. Send one.")
@@ -289,6 +271,17 @@ _EMPTY: dict[str, Any] = {}
 def _has_all(found: dict[str, Any], query: bytes) -> bool:
     """Whether every member of a query was found; others cause a warning each time."""
     return len(found) == (len(query.split(b"&")) if query else 0)
+
+
+def _relied_on(endpoint: Endpoint, shape: Json) -> Draft4Validator | None:
+    """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
+    shipped, made_for = endpoint.shipped, endpoint.made_for
+    if shipped is None or made_for is None:
+        return None
+    schema = relied_on(_shape_of(made_for), shipped.resolve)
+    if schema == relied_on(shape, endpoint.document.resolve):
+        return None
+    return Draft4Validator(translate(schema, {}), validate_formats=True, formats=dict(READ))
 
 
 def _check_known(relied_on: Draft4Validator, value: dict[str, Any]) -> None:
