@@ -163,7 +163,7 @@ def _served(
     make = partial(_console, document, control, settings, sessions)
     console = Console(make, contracts, lambda: app, sessions)
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
-    pages = files | console_pages(console, contracts, static)
+    pages = {path: file.answer for path, file in files.items()} | console_pages(console, contracts, static)
     hops = Hops(random) if store is not None and store.is_shared else None
 
     def layers(server: Server) -> list[Any]:
@@ -175,7 +175,7 @@ def _served(
             *([] if hops is None else [partial(Forwarding, server=server, hops=hops)]),
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
-            partial(Pages, pages=pages, console=console),
+            partial(Pages, pages=pages, console=console.answer, most=console.most),
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             partial(FaultInjection, document=document),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from time import monotonic, sleep
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,7 +15,7 @@ from .options import BaseUrl, asks_sandbox, asks_server, given, table, verb
 if TYPE_CHECKING:
     from .running_server import Target
 
-_UNITS = MappingProxyType({"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"})
+_UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
 _PAUSE = 0.2  # seconds between two questions of `wait`
 _SHOWN = 20

@@ -30,19 +30,17 @@ JSON = (b"content-type", b"application/json")
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 
 
-def as_refusal(error: Exception, trace: Trace) -> Refusal:
-    """Any exception as a refusal. One that is no Refusal is logged as a defect."""
-    if isinstance(error, Refusal):
-        return error
-    log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
-    return Refusal(
-        "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
-    )
+_DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
 
 def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of a refusal. `sandbox` is what the request was for, if not what its trace is of."""
-    refusal, named = as_refusal(error, trace), sandbox or trace.sandbox
+    """Status, headers and body of a refusal. One that is no Refusal is logged as a defect.
+
+    `sandbox` is what the request was for, if not what its trace is of.
+    """
+    refusal, named = error if isinstance(error, Refusal) else Refusal(_DEFECT), sandbox or trace.sandbox
+    if refusal is not error:
+        log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
     trace.code = refusal.code
     body = orjson.dumps(
         {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from connexion.middleware import ConnexionMiddleware
 from starlette.types import ASGIApp
 
 from ..calls.server import Server
 from ..sandboxes.sandboxes import Sandboxes
-
-Layer = TypeVar("Layer")
 
 
 class Application(ConnexionMiddleware):
@@ -28,7 +26,3 @@ class Application(ConnexionMiddleware):
     def serve(self, server: Server) -> None:
         """Set the server behind the layers. It must be called before the first request."""
         self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*self._layers(server)]
-
-    def layer(self, kind: type[Layer]) -> Layer:
-        """The layer of a kind, once the first request has come."""
-        return next(layer for layer in self.middleware_stack or () if isinstance(layer, kind))

@@ -217,7 +217,8 @@ class HttpProtocol(HttpToolsProtocol):
         cycle, scope = self.cycle, self.scope
         if unread := self.transport.get_write_buffer_size():
             return Wait.READER, unread
-        if self.transport.is_closing() or (self._refused and not self._is_answering()):
+        is_answering = bool(self.pipeline) or (cycle and not cycle.response_complete and not cycle.disconnected)
+        if self.transport.is_closing() or (self._refused and not is_answering):
             return Wait.END, self
         if self._refused or self.flow.read_paused:  # reading is paused while an earlier request is served
             return Wait.ANSWER, cycle
@@ -228,10 +229,6 @@ class HttpProtocol(HttpToolsProtocol):
         if cycle.more_body:
             return Wait.BODY, cycle
         return (Wait.NEXT if cycle.response_complete else Wait.ANSWER), cycle
-
-    def _is_answering(self) -> bool:
-        cycle = self.cycle
-        return bool(self.pipeline) or (cycle is not None and not cycle.response_complete and not cycle.disconnected)
 
     def give_up(self, wait: Wait) -> None:
         """Send 408 if a request has begun, and close."""

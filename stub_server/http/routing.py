@@ -54,18 +54,16 @@ class Routing(SpecMiddleware):
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._root = _Node()
-        self._static: dict[str, _Node] = {}
-        self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._ids: list[str] = []
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Register every path of a contract below its base path."""
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
-            node, static = self._root, True
+            before = node = self._root
             for segment in (base + path).split("/")[1:]:
+                before = node
                 if segment.startswith("{"):
-                    static = False
                     node.template = node.template or _Node(segment)
                     node = node.template
                 else:
@@ -78,28 +76,15 @@ class Routing(SpecMiddleware):
             if "GET" in node.methods:
                 node.methods.setdefault("HEAD", node.methods["GET"])
             node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
-            if static:
-                self._static[base + path] = node
-                if path == "/" and base:  # the base path itself is the index, with its slash or without
-                    self._static[base] = node
-            start, _, last = (base + path).rpartition("/")
-            if last.startswith("{") and "{" not in start:
-                self._below[start] = node
+            if path == "/" and base:  # the base path itself is the index, with its slash or without
+                before.methods, before.allow = node.methods, node.allow
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        path = scope["path"]
-        node: _Node | None = self._static.get(path)
-        values: tuple[str, ...] = ()
-        if node is None:
-            start, _, last = path.rpartition("/")
-            node = self._below.get(start)
-            if node is not None and last:
-                values = (last,)
-            else:
-                node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         call: Call = scope[CALL]
-        if node is None:
-            raise self._no_route(call.method, path)
+        found = _walk(self._root, scope["path"].split("/"), 1)
+        if found is None:
+            raise self._no_route(call.method, scope["path"])
+        node, values = found
         routed = node.methods.get(call.method)
         if routed is None:
             if call.method == "OPTIONS":
