@@ -38,12 +38,10 @@ class RequestLog:
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
     def start(self) -> RequestLog:
-        """Start the thread."""
         self._thread.start()
         return self
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        """Add a request to the lines to write."""
         self._waiting.append((trace, warnings))
         self._added += 1
 

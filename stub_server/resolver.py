@@ -81,7 +81,6 @@ class Takes(NamedTuple):
 
 
 def takes_of(handler: Callable[..., Any]) -> Takes:
-    """The parameters in a handler's signature."""
     named = dict(inspect.signature(handler).parameters)
     body, query = named.pop("body", None), named.pop("query", None)
     needs_body = body is not None and "None" not in str(body.annotation)

@@ -157,7 +157,6 @@ class Call:
 
     @property
     def peer(self) -> str | None:
-        """The address that the request came from."""
         return self.client[0] if self.client else None
 
     @property
@@ -167,7 +166,6 @@ class Call:
 
     @property
     def now_text(self) -> str:
-        """The sandbox's time as a date-time."""
         return iso(self.sandbox.clock.now)
 
     @property
@@ -182,7 +180,6 @@ class Call:
             self.warnings = tuple(dict.fromkeys(self.warnings + codes))
 
     def lifecycle(self, resource: str) -> Lifecycle:
-        """The contract's table of states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]
 
     def find(self, table: Table, ident: str, what: str) -> Record:
@@ -205,7 +202,6 @@ class Call:
         return record
 
     def open_allowed(self, table: Table, ident: str, what: str) -> Row:
-        """The same, parsed."""
         return table.parse(self.find_allowed(table, ident, what))
 
     def project_named(self, ident: str) -> Body:
@@ -226,7 +222,6 @@ class Call:
         raise self.not_found(what)
 
     def not_found(self, what: str) -> NotFound:
-        """404 for the id in the path."""
         return NotFound(f"There is no {what} with this id. List them to see the ids that exist.")
 
     def sees_customer(self, ident: str) -> bool:

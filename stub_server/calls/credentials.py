@@ -93,7 +93,6 @@ class Tokens:
         return self.signed(claims), now + expires_in
 
     def signed(self, claims: Mapping[str, Any]) -> str:
-        """A token of any claims."""
         from joserfc import jwt
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)

@@ -27,7 +27,6 @@ class Requests:
         """Requests by bucket, and last their µs; by operation id and the status' first digit, 0 without an answer."""
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        """A request was answered."""
         key, micros = (trace.operation, trace.status // 100), trace.micros
         counts = self.counts.get(key)
         if counts is None:

@@ -82,7 +82,6 @@ class Closing(Event):
     """Whether the server is going to stop: it is not ready any more, but serves until this event is set."""
 
     def set(self) -> None:
-        """Begin to stop."""
         self.is_announced, self.since = True, self.since or monotonic()
         super().set()
 
@@ -122,7 +121,6 @@ class Server:
 
     @property
     def sender(self) -> Sender:
-        """What posts deliveries."""
         return self.courier.sender
 
     def is_used(self, entry: Entry) -> bool:

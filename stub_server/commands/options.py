@@ -43,8 +43,6 @@ def sandbox_name(text: str) -> str:
 
 
 class Number(click.IntRange):
-    """A whole number within bounds."""
-
     name = "integer"  # click's own name is "integer range"
 
 

@@ -118,7 +118,6 @@ def replay(
 
 
 def _report(outcome: Outcome) -> dict[str, Any]:
-    """The outcome of a replay as JSON."""
     request, contract = outcome.request, outcome.contract
     report: dict[str, Any] = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared}
     report["aside"] = sum(map(len, outcome.skipped.values()))
@@ -134,7 +133,6 @@ def _report(outcome: Outcome) -> dict[str, Any]:
 
 
 def _text(outcome: Outcome) -> str:
-    """The outcome of a replay for people."""
     text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
     if skipped := sum(map(len, outcome.skipped.values())):
         reasons = ", ".join(f"{len(idents):,} {_SKIPPED[name]}" for name, idents in outcome.skipped.items())

@@ -57,7 +57,6 @@ class Target:
 
     @property
     def base(self) -> str:
-        """The address of the sandbox."""
         return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
 
     @property
@@ -66,7 +65,6 @@ class Target:
         return flags_of(self.server, self.sandbox)
 
     def show(self, answer: Any, text: str) -> None:
-        """Print an answer as JSON, or its text for people."""
         show(answer, text, as_json=self.as_json)
 
     def control(self, method: str, path: str, **options: Any) -> Any:

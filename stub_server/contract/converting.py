@@ -44,7 +44,6 @@ class Converter:
     # -- the schemas of what is stored
 
     def record(self, name: str) -> Json:
-        """The schema of records, by its name."""
         return self._records.setdefault(name, {"$ref": f"#/components/schemas/{name}"})
 
     def resource(self, event_type: str) -> Json:
@@ -63,7 +62,6 @@ class Converter:
     # -- values
 
     def fits(self, schema: Json, value: Json) -> bool:
-        """Whether a value satisfies a schema of the contract."""
         return self._validator(schema).is_valid(value)
 
     def _validator(self, schema: Json) -> Validator:

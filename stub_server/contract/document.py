@@ -14,8 +14,6 @@ MERCHANT = "merchant"
 
 
 class Parameter(NamedTuple):
-    """One parameter of an operation."""
-
     name: str
     place: str
     required: bool
@@ -54,17 +52,14 @@ class Operation(NamedTuple):
 
     @property
     def at(self) -> Place:
-        """Its place in the document."""
         return ["paths", self.path, self.method.lower()]
 
     @property
     def body_at(self) -> Place:
-        """The place of the schema of its body."""
         return [*self.at, "requestBody", "content", JSON, "schema"]
 
     @property
     def parameters_at(self) -> Iterator[tuple[Place, Parameter]]:
-        """Its parameters with their places."""
         for number, parameter in enumerate(self.parameters):
             reference = self.raw["parameters"][number].get("$ref")
             yield [*unescaped(reference)] if reference else [*self.at, "parameters", number], parameter
@@ -128,7 +123,6 @@ class Lifecycle:
         return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
 
     def exits(self, state: str) -> tuple[Move, ...]:
-        """The moves that leave a state."""
         return tuple(move for move in self.moves if move.from_ == state)
 
     def controls(self, state: str) -> list[str]:
@@ -219,7 +213,6 @@ class Document:
         return found[best], {part[1:-1]: value for part, value in pairs if part.startswith("{")}
 
     def schema(self, name: str) -> Json:
-        """A named schema."""
         try:
             return self.raw["components"]["schemas"][name]
         except KeyError:

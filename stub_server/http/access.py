@@ -170,7 +170,6 @@ class Origins:
         self._everyone = b"*" in self._listed or not loopback
 
     def may_read(self, origin: bytes) -> bool:
-        """Whether a page of this origin may read the API."""
         return self._everyone or origin.lower() in self._listed or is_local_origin(origin)
 
 
@@ -178,7 +177,6 @@ class AccessPolicy:
     """Answers preflights, and refuses callers who may not use the control surface."""
 
     def __init__(self, app: ASGIApp, origins: Origins) -> None:
-        """`origins` are the pages that may read the API."""
         self.app, self._origins = app, origins
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:

@@ -58,17 +58,14 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
 
 
 def not_allowed(method: str, allow: str) -> NotAllowed:
-    """405 for a path that has other methods."""
     return NotAllowed(f"This path supports {allow}, not {method[:20]}.", headers={"Allow": allow})
 
 
 def options(allow: str) -> Answer:
-    """The answer to OPTIONS."""
     return 204, [(b"allow", allow.encode())], (b"",), b""
 
 
 def sent_lines(headers: Pairs) -> bytes:
-    """Headers, a line each."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 

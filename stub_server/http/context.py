@@ -84,7 +84,6 @@ class RequestContext:
             del scope[CALL]  # an idle connection keeps its last scope
 
     async def _refuse(self, error: Exception, call: Call, receive: Receive) -> None:
-        """Make a refusal the answer."""
         if not call.has_begun:
             call.begin()
         if isinstance(error, NotFound) and call.sandbox.is_gone and not call.is_of_none and self._is_shared:
@@ -180,7 +179,6 @@ class RequestContext:
         call.sent_headers = headers
 
     def _end(self, call: Call) -> None:
-        """Write the request to the journal and tell the listeners."""
         if not call.has_begun:
             call.begin()
         trace, is_control = call.trace, call.path.startswith(CONTROL)
@@ -309,7 +307,6 @@ class JournalWriter:
             self._redact_line(call)
 
     def write(self, call: Call) -> None:
-        """Store a request that has ended."""
         trace, journal = call.trace, call.sandbox.journal
         if call.prefix:
             trace.is_prefixed = True

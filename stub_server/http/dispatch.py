@@ -137,7 +137,6 @@ class OperationHandler:
         }
 
     def checked(self, call: Call, reply: Reply) -> Reply:
-        """The response, checked."""
         call.trace.respond_at = perf_counter_ns()
         if self._success is not None:
             reply.status = self._success
@@ -215,7 +214,6 @@ class Dispatch:
 
 
 def set_answer(call: Call, reply: Reply, body: bytes) -> None:
-    """Make a reply the answer of a call."""
     headers = [*reply.headers]
     if reply.status != 204:  # 204 has neither body nor headers about one
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]

@@ -209,7 +209,6 @@ class Passage:
             await hang_up(scope, receive, unsent=unsent)
 
     def close(self) -> None:
-        """End the request, whatever has become of it."""
         if self._upload is not None:
             self._upload.cancel()
         self._place.close()
@@ -227,7 +226,6 @@ class Body:
         self._kept: list[Message] = []
 
     async def __call__(self) -> Message:
-        """The next message."""
         message = await self._receive()
         self._size += len(message.get("body", b""))
         if self._size <= REPEATABLE:

@@ -50,7 +50,6 @@ class Reply(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether it was not accepted."""
         return not 200 <= self.status < 400
 
 

@@ -83,7 +83,6 @@ class ConnectionMonitor:
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def closed(self, connection: HttpProtocol) -> None:
-        """Unregister a connection that was closed."""
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:

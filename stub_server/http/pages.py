@@ -61,7 +61,6 @@ class Pages:
 
 
 async def _show(page: Page, call: Call, allow: str) -> None:
-    """Answer with a page."""
     call.is_kept = False
     if call.method == "OPTIONS":
         call.answer = options(allow)

@@ -42,7 +42,6 @@ class Connection:
         self.continues = asyncio.Event()
 
     def write(self, data: bytes) -> None:
-        """Send a part of the request."""
         if not self.is_lost:
             self._writer.write(data)
 
@@ -54,7 +53,6 @@ class Connection:
             self.abort()
 
     async def more(self) -> None:
-        """Read more of the answer."""
         try:
             data = await self._reader.read(PIECE)
             if data:
@@ -80,19 +78,16 @@ class Connection:
         return self._writer.is_closing() or self._reader.at_eof()
 
     def abort(self) -> None:
-        """Close it at once."""
         self.is_lost = True
         self._writer.transport.abort()
 
     # -- the parser's
 
     def on_message_begin(self) -> None:
-        """Expect one answer."""
         if self.is_whole:
             raise HttpParserError("nothing was asked")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Store a header."""
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -106,11 +101,9 @@ class Connection:
         self.is_whole = self._is_head  # the parser does not know the request
 
     def on_body(self, body: bytes) -> None:
-        """Store a piece of the body."""
         self._pieces.append(body)
 
     def on_message_complete(self) -> None:
-        """The answer is complete."""
         self.is_whole = self.status != 0
 
 
@@ -142,7 +135,6 @@ class Peers:
             connection.abort()
 
     def close(self) -> None:
-        """Close the idle connections."""
         for idle in self._idle.values():
             while idle:
                 idle.pop().abort()

@@ -71,14 +71,12 @@ class HttpProtocol(HttpToolsProtocol):
     _room = LARGEST_HEAD  # bytes that may come before the headers or a chunk must be complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Register the connection."""
         super().connection_made(transport)
         self.app_state = {**self.app_state, TRANSPORT: transport}  # uvicorn copies it into each scope
         self.rested = monotonic()
         self.monitor.opened(self, self.loop)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Unregister the connection."""
         self.monitor.closed(self)
         for cycle in self._earlier:  # uvicorn ends only the newest one
             cycle.disconnected = True
@@ -181,7 +179,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.scope["path"] = unquote(raw.replace("%2f", "%2F").replace("%2F", "%252F"))
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a piece of the body, and allow as many bytes again."""
         super().on_body(body)
         self._room = LARGEST_HEAD
 
@@ -204,7 +201,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def resume_writing(self) -> None:
-        """Continue: the client has read."""
         super().resume_writing()
         if self._waits_for_reader:
             self._waits_for_reader = False
@@ -242,11 +238,9 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def drop(self) -> None:
-        """Close at once."""
         self.transport.abort()
 
     def turn_away(self) -> None:
-        """Send 503 and close."""
         most = self.monitor.limits.connections
         self._refuse(Busy(f"All {most} connections are in use (--max-connections).", headers={"Retry-After": "1"}))
 

@@ -57,7 +57,6 @@ class Routing(SpecMiddleware):
         self._ids: list[str] = []
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Register every path of a contract below its base path."""
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
             before = node = self._root
@@ -193,12 +192,10 @@ class Endpoint:
 
     @cached_property
     def requests(self) -> OperationRequests:
-        """Validates its requests."""
         return OperationRequests(self)
 
     @cached_property
     def responses(self) -> OperationHandler:
-        """Answers them."""
         return OperationHandler(self)
 
 

@@ -130,7 +130,6 @@ class OperationRequests:
 
     @cached_property
     def validator(self) -> Validator:
-        """The compiled schema."""
         return self._schemas.compile(self._shape, request=True)
 
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
