@@ -213,18 +213,20 @@ class AccessPolicy:
         call.answer, call.is_preflight, call.is_kept = (204, allowed, (b"",), b""), True, False
 
 
-def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
-    """Whether a page of this origin may read the answer. If not, the terminal shows how to allow it."""
-    if call.path in _READ_BY_ALL:
-        return True
-    if call.path.startswith(CONSOLE):
-        return False
-    is_control = call.path.startswith(CONTROL)
-    has_key = not _KEYS.isdisjoint(call.headers)
-    may = is_local_origin(origin) or has_key if is_control else origins.may_read(origin)
-    if not may:
-        call.trace.refused_origin = _refused(origin, "--admin-key" if is_control else "--cors-origin")
-    return may
+def answer_headers(call: Call, origin: bytes, origins: Origins) -> Headers:
+    """The headers with which a browser lets a page of this origin read the answer, credentials included.
+
+    There are none for a page that may not read it; the terminal shows how to allow that.
+    """
+    if call.path not in _READ_BY_ALL:
+        if call.path.startswith(CONSOLE):
+            return []
+        is_control = call.path.startswith(CONTROL)
+        has_key = not _KEYS.isdisjoint(call.headers)
+        if not (is_local_origin(origin) or has_key if is_control else origins.may_read(origin)):
+            call.trace.refused_origin = _refused(origin, "--admin-key" if is_control else "--cors-origin")
+            return []
+    return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
 def _refused(origin: bytes, flag: str) -> str:
@@ -269,11 +271,6 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
 
 def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
-
-
-def answer_headers(origin: bytes) -> Headers:
-    """The headers with which a browser lets a page of this origin read a response, credentials included."""
-    return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
 def is_local_origin(origin: bytes) -> bool:

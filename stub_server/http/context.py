@@ -15,7 +15,7 @@ from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
-from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
+from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .peers import HOP, Hops, Word
@@ -174,8 +174,8 @@ class RequestContext:
         headers.append((b"x-request-id", trace.id.encode()))
         if not call.is_preflight:
             headers += (VARY, *call.limits)
-            if origin is not None and lets_read(call, origin, self._origins):
-                headers += answer_headers(origin)
+            if origin is not None:
+                headers += answer_headers(call, origin, self._origins)
         call.sent_headers = headers
 
     def _end(self, call: Call) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_plus
+from urllib.parse import parse_qsl
 
 import orjson
 from jsonschema_rs import Draft4Validator
@@ -189,14 +189,9 @@ class OperationRequests:
     def _query(self, call: Call) -> dict[str, Any]:
         found: dict[str, Any] = {}
         wrong: list[Detail] = []
-        for part in call.query_string.decode("latin-1").split("&"):
-            if not part:
-                continue
+        for name, text in parse_qsl(call.query_string.decode("latin-1"), keep_blank_values=True):
             if len(wrong) >= _MOST_WRONG:
                 break
-            name, _, text = part.partition("=")
-            if "%" in part or "+" in part or not part.isascii():
-                name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
             if name not in self._casts:
                 if self._may_reject_query and call.sandbox.settings.unknown_query == "reject":
                     wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
