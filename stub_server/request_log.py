@@ -1,7 +1,5 @@
 """Writes one line per request to standard error, in a thread. If it cannot keep up, lines are dropped."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections import deque
@@ -37,7 +35,7 @@ class RequestLog:
         self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
-    def start(self) -> RequestLog:
+    def start(self) -> "RequestLog":
         self._thread.start()
         return self
 

@@ -1,7 +1,5 @@
 """One request: its headers, body, caller and sandbox, and the methods that handlers use."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
@@ -125,7 +123,7 @@ class Call:
     reply_key: tuple[ReplyKey, bytes] | None = None  # the key under which its reply is saved, and its fingerprint
     # The layer that answers, and RequestContext for a refusal
     answer: Answer  # what RequestContext sends
-    stream: Streamed | None = None  # what is sent instead, piece by piece
+    stream: "Streamed | None" = None  # what is sent instead, piece by piece
     is_preflight = False  # whether the answer is a preflight's, which has no further headers
     # RequestContext
     sent_headers: Sequence[tuple[bytes, bytes]] = ()  # the headers of its answer, for the journal

@@ -1,7 +1,5 @@
 """The metrics of a server: counts of its requests, and the text that Prometheus reads."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -35,7 +33,7 @@ class Requests:
         counts[-1] += micros
 
 
-def exposition(server: Server) -> bytes:
+def exposition(server: "Server") -> bytes:
     """The metrics in Prometheus' text format. Its client is imported here: 8 ms, which a start does not need."""
     from prometheus_client import CollectorRegistry, ProcessCollector
     from prometheus_client.exposition import generate_latest
@@ -51,7 +49,7 @@ def exposition(server: Server) -> bytes:
     return generate_latest(registry)
 
 
-def _present(server: Server) -> Iterator[Any]:
+def _present(server: "Server") -> Iterator[Any]:
     """The values of the server itself."""
     from prometheus_client.metrics_core import CounterMetricFamily as Counters
     from prometheus_client.metrics_core import GaugeMetricFamily as Gauge

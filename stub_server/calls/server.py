@@ -1,7 +1,5 @@
 """What handlers can use of the server: its address, contracts, sandboxes and tokens, and places to wait."""
 
-from __future__ import annotations
-
 import hmac
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
@@ -43,7 +41,7 @@ class Waiting:
         self._most = max(1, connections * 3 // 4)
         self._counts: Counter[tuple[str, Hashable]] = Counter()  # by sandbox and caller
 
-    def of(self, call: Call) -> AbstractContextManager[None]:
+    def of(self, call: "Call") -> AbstractContextManager[None]:
         """A place for a request that waits for something of its own. Raises Limited when none is free."""
         caller = call.caller  # on loopback not known yet
         named = call.headers.get(b"authorization", call.peer) if caller is None else caller.key_id or caller.subject

@@ -1,7 +1,5 @@
 """A client of a running server: the control surface and the API of one sandbox, over HTTP."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Mapping
 from functools import cached_property
@@ -41,7 +39,7 @@ class Target:
         self.server, self.sandbox, self.as_json, self._headers = server, sandbox, as_json, headers
         self.may_be_new = False
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> "Target":
         return self
 
     def __exit__(self, *_: object) -> None:

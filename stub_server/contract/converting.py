@@ -1,7 +1,5 @@
 """Converts data that was stored under another contract, and lists what does not fit the served one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256

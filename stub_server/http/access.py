@@ -8,8 +8,6 @@ On loopback the credentials derive from the seed, so every web page could know t
 origins that the user names, may read responses. Elsewhere every origin may, and the credential decides.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Iterable, Mapping

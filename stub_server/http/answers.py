@@ -1,7 +1,5 @@
 """What answers are made of: refusals in one shape, streams piece by piece, and connections closed on purpose."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The server as an ASGI application: Connexion's stack, with the layers that a request meets one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

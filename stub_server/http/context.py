@@ -1,7 +1,5 @@
 """RequestContext, the outermost layer: reads headers, sends answers, writes the journal."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress

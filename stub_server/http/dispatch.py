@@ -4,8 +4,6 @@ Idempotency executes a request that is repeated with its Idempotency-Key once, a
 Dispatch calls the handler, checks its response against the contract, and records change and saved reply in one step.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import re
@@ -118,7 +116,7 @@ class OperationHandler:
     _success: int | None = None  # the status of its successes, where an overlay has another one than the handler
     _unsent: frozenset[bytes] = frozenset()  # the headers of its successes that overlays have taken away
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: "Endpoint") -> None:
         self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, endpoint.schemas
         self.is_async = inspect.iscoroutinefunction(self.function)
         self._proved: set[tuple[int, Any]] = set()

@@ -3,8 +3,6 @@
 FaultInjection acts before the credential is read, BodyFaults by rules that read the body, once it has been validated.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack

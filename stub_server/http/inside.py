@@ -1,7 +1,5 @@
 """Requests that this server sends to itself, for a page: each passes every layer, as one from a socket would."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple

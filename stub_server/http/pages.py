@@ -1,7 +1,5 @@
 """Pages: paths that are not operations: the contract, the console, inboxes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ A request is written while its answer is read. A pool of httpcore's reads no ans
 a rejected upload would be sent to its end, and `Expect: 100-continue` would have no effect.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 from collections import defaultdict
@@ -30,7 +28,7 @@ class Connection:
     is_lost = False
     rested = 0.0
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: list[Connection]) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: "list[Connection]") -> None:
         """`idle` has the connections to the same server that no request uses."""
         self._reader, self._writer, self.idle = reader, writer, idle
 

@@ -3,8 +3,6 @@
 Parameters and body are one value, checked against one compiled schema.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,7 +74,7 @@ class Validation:
             return self._with_file(requests.uploads, scope, receive, send)
         return self.app(scope, receive, send)
 
-    async def _with_body(self, requests: OperationRequests, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _with_body(self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
         call.body_bytes = bytes(await call.read(receive))
         call.values, call.arguments = requests.read(call)
@@ -100,7 +98,7 @@ class Validation:
 class OperationRequests:
     """The compiled validation of one operation's requests."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: "Endpoint") -> None:
         operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
         takes = takes_of(endpoint.handler)
         self._schemas, self._takes, self._resolve = endpoint.schemas, takes, resolve
@@ -267,7 +265,7 @@ def _has_all(found: dict[str, Any], query: bytes) -> bool:
     return len(found) == (len(query.split(b"&")) if query else 0)
 
 
-def _relied_on(endpoint: Endpoint, shape: Json) -> Draft4Validator | None:
+def _relied_on(endpoint: "Endpoint", shape: Json) -> Draft4Validator | None:
     """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
     shipped, made_for = endpoint.shipped, endpoint.made_for
     if shipped is None or made_for is None:
