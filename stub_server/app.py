@@ -31,14 +31,13 @@ from .explain.explaining import Explainer
 from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
 from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
-from .http.application import Application
 from .http.context import RequestContext
 from .http.dispatch import Dispatch, Idempotency
 from .http.fault_injection import BodyFaults, FaultInjection
 from .http.forwarding import Forwarding
 from .http.pages import Pages
 from .http.peers import Hops
-from .http.routing import Endpoint, Routing, Security
+from .http.routing import Application, Endpoint, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.clock import wall_seconds

@@ -27,9 +27,9 @@ from .delivery.courier import GRACE
 from .engine.journal import Trace
 from .files.admitting import DROPPING
 from .files.package import BadFile
-from .http.application import Application
 from .http.monitor import IDLE, Limits
 from .http.protocol import HttpProtocol, protocol
+from .http.routing import Application
 from .http.selection import ABOUT_THE_SERVER
 from .persistence.rows import StoreError
 from .request_log import RequestLog

@@ -16,9 +16,8 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Sender, unanswered
 from ..faults.fault_rules import Faults
-from ..http.application import Application
 from ..http.inside import Question, scope_of
-from ..http.routing import Routing
+from ..http.routing import Application, Routing
 from ..kernel.problem import Detail, Refusal
 
 _PEER = ("127.0.0.1", 0)

@@ -1,4 +1,4 @@
-"""Routing and Security, in Connexion's stack: the operation of a path and method, and its caller."""
+"""Connexion's stack, and Routing and Security in it: the operation of a path and method, and its caller."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,6 +8,7 @@ from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
 
+from connexion.middleware import ConnexionMiddleware
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.middleware.security import SecurityAPI, SecurityMiddleware
 from connexion.operations import AbstractOperation
@@ -16,12 +17,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
 from ..calls.credentials import Gate
+from ..calls.server import Server
 from ..contract.document import Document, Operation
 from ..contract.schema import Schemas
 from ..contract.source import METHODS
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
 from ..resolver import not_built
+from ..sandboxes.sandboxes import Sandboxes
 from .answers import not_allowed, options
 from .dispatch import OperationHandler
 from .validation import OperationRequests
@@ -30,6 +33,22 @@ DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _LONGEST = 300  # characters of a path for which a similar one is looked for
+
+
+class Application(ConnexionMiddleware):
+    """One per server. `middlewares` are its layers, outermost first, until the first request."""
+
+    server: Server
+    sandboxes: Sandboxes
+
+    def __init__(self, dispatch: ASGIApp, layers: Callable[[Server], Sequence[Any]]) -> None:
+        """`dispatch` is the innermost layer; `layers` returns those around it: classes that take the next layer."""
+        super().__init__(dispatch, import_name=__name__, middlewares=[])
+        self._layers = layers
+
+    def serve(self, server: Server) -> None:
+        """Set the server behind the layers. It must be called before the first request."""
+        self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*self._layers(server)]
 
 
 class _Node:

@@ -15,7 +15,7 @@ import orjson
 from ..app import create_app
 from ..contract.document import JSON
 from ..explain.rehearsal import silent
-from ..http.application import Application
+from ..http.routing import Application
 from ..settings import Settings
 from .exchange import Answer, Headers, Request, bearer
 
