@@ -163,7 +163,12 @@ class Gate:
                 self._check_address(call, caller)
             store.use_key(caller.key_id, call.now_text)
         if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
-            raise _lacks(min(lacking))
+            scope = min(lacking)
+            raise Forbidden(
+                f"This credential lacks the scope {scope}.",
+                details=[detail("scope", "required", scope, "header")],
+                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+            )
 
     def sees_everything(self, call: Call) -> bool:
         """Whether a request has a credential that may read all records of the sandbox's merchant."""
@@ -272,14 +277,6 @@ def _shown(address: str) -> str:
     """An address as it was sent, cut short."""
     plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
     return plain or "an unknown address"
-
-
-def _lacks(scope: str) -> Forbidden:
-    return Forbidden(
-        f"This credential lacks the scope {scope}.",
-        details=[detail("scope", "required", scope, "header")],
-        headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
-    )
 
 
 def _seeded_merchant(sandbox: Sandbox) -> Caller:

@@ -79,7 +79,7 @@ def _present(server: "Server") -> Iterator[Any]:
     steps = sandboxes.default.log.budget.steps
     yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
     sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
-    for result, count in (server.sender.results + server.sender_abroad.results).items():
+    for result, count in (server.courier.sender.results + server.sender_abroad.results).items():
         sent.add_metric([result], count)
     yield sent
     yield Gauge("stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag)

@@ -117,10 +117,6 @@ class Server:
     followers: set[Any] = field(default_factory=set)  # the readers of streams
     downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
 
-    @property
-    def sender(self) -> Sender:
-        return self.courier.sender
-
     def is_used(self, entry: Entry) -> bool:
         """Whether a sandbox must stay in memory: a reader follows it, or it sends deliveries."""
         sandbox = entry.sandbox

@@ -324,16 +324,11 @@ def _link(
             found = _selected(document, schema, str(expression).partition("#")[2])
             if found is None or found.get("type") != known[name]:
                 yield error_at(where, f"{expression} selects no {known[name]} of the response")
-        elif not _is_sent(operation, str(expression)):
+        elif str(expression) not in {f"$request.{sent.place}.{sent.name}" for sent in operation.parameters}:
             yield error_at(where, f"{expression} is no parameter of {operation.id}")
     for parameter in target.parameters:
         if parameter.place == "path" and parameter.name not in given:
             yield error_at(place, f"{target.id} needs {parameter.name}: give it in parameters")
-
-
-def _is_sent(operation: Operation, expression: str) -> bool:
-    place, _, name = expression.removeprefix("$request.").partition(".")
-    return any((parameter.place, parameter.name) == (place, name) for parameter in operation.parameters)
 
 
 def _selected(document: Document, schema: Json, pointer: str) -> Json | None:

@@ -187,7 +187,9 @@ class RequestContext:
             return
         if is_control:
             trace.is_control = True
-        if call.is_kept and (not is_control or _changes_something(call)):
+        # Of the control surface what may change something; an inbox itself stores what it receives.
+        is_kept = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
+        if call.is_kept and is_kept:
             self._journal.write(call)
         else:
             self._journal.skip(call)
@@ -283,11 +285,6 @@ def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:
         else:
             found[name] = found[name] + b", " + value if name in found else value
     return b"\n".join((*found, *found.values()))
-
-
-def _changes_something(call: Call) -> bool:
-    """Whether a request to the control surface may change something. The inbox itself stores what it receives."""
-    return call.method not in _READING and inbox_at(call.method, call.path) is None
 
 
 class JournalWriter:

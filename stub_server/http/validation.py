@@ -5,8 +5,8 @@ Parameters and body are one value, checked against one compiled schema.
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -233,11 +233,9 @@ class OperationRequests:
         else:
             errors = self.validator.iter_errors(value)
         unchecked = _UNCHECKED if call.server.loopback else ""
-        found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
+        schema_at = partial(schema_of, self._shape, self._resolve)
+        found = [d for error in errors for d in details_of(error, schema_at, self._further, unchecked)]
         raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
-
-    def _schema_at(self, path: Sequence[str | int]) -> Mapping[str, Any]:
-        return schema_of(self._shape, path, self._resolve)
 
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
         if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly

@@ -130,7 +130,7 @@ def document_advice(value: object, unchecked: str) -> str:
     )
 
 
-def schema_of(schema: Json, path: Sequence[str | int], resolve: Callable[[Json], Json]) -> Mapping[str, Any]:
+def schema_of(schema: Json, resolve: Callable[[Json], Json], path: Sequence[str | int]) -> Mapping[str, Any]:
     """The part of a schema that is for a place of a value; an empty one where it has none."""
     for step in path:
         node = resolve(schema)

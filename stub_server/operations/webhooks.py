@@ -160,7 +160,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     outcome = simulated(call.sandbox, webhook, log, begun)
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
-        sender = call.server.sender_abroad if call.head.is_foreign else call.server.sender
+        sender = call.server.sender_abroad if call.head.is_foreign else call.server.courier.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     await caught_up(call.sandbox, call.server.sandboxes.worker)
