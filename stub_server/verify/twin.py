@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -15,9 +15,10 @@ import orjson
 from ..app import create_app
 from ..contract.document import JSON
 from ..explain.rehearsal import silent
+from ..http.inside import Question, ask
 from ..http.routing import Application
 from ..settings import Settings
-from .exchange import Answer, Headers, Request, bearer
+from .exchange import Answer, Request, bearer
 
 _KEY = "of the twins"
 
@@ -73,39 +74,10 @@ class Twin:
 
 async def called(app: Application, request: Request) -> Answer:
     """The answer of an application in this process."""
-    status = 0
-    headers: Headers = ()
-    parts: list[bytes] = []
-    body = request.body
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        nonlocal status, headers
-        if message["type"] == "http.response.start":
-            status = message["status"]
-            headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"])
-        else:
-            parts.append(message.get("body", b""))
-
-    sent = [("host", "127.0.0.1:4600"), *request.headers]
-    if body or request.method in ("POST", "PUT", "PATCH"):
-        sent.append(("content-length", str(len(body))))
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": request.method,
-        "scheme": "http",
-        "path": unquote(request.path),
-        "raw_path": request.path.encode(),
-        "query_string": request.query.encode(),
-        "root_path": "",
-        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent],
-        "client": ("127.0.0.1", 50_000),
-        "extensions": {},
-    }
-    await app(scope, receive, send)
+    sent = {"host": "127.0.0.1:4600"} | {name.lower(): value for name, value in request.headers}
+    if request.body or request.method in ("POST", "PUT", "PATCH"):
+        sent["content-length"] = str(len(request.body))
+    question = Question(request.method, unquote(request.path), request.query, sent, request.body)
+    answer = await ask(app, "", question, ("127.0.0.1", 50_000))
     await asyncio.sleep(0)
-    return Answer(status, headers, b"".join(parts))
+    return Answer(answer.status, tuple(answer.headers.items()), answer.body)
