@@ -40,7 +40,6 @@ from .http.peers import Hops
 from .http.routing import Application, Endpoint, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
-from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .persistence import sqlite, takeover
@@ -115,7 +114,7 @@ def _served(
     schemas = Schemas(document.raw, known)
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
-    tokens = Tokens(secret, wall_seconds)
+    tokens = Tokens(secret)
     rules = _rules(settings, document, shipped, schemas)
     abroad = Sender(__version__, local=False)
     local = settings.loopback or settings.allow_private_webhooks

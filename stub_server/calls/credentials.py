@@ -1,6 +1,6 @@
 """Credentials: issues and verifies the server's JWTs, and turns an Authorization header into a caller."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -12,6 +12,7 @@ from ..contract.document import Operation
 from ..contract.formats import is_uuid
 from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
+from ..kernel.clock import wall_ms
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
@@ -59,12 +60,12 @@ class Verified(NamedTuple):
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
-    joserfc is imported for the first token: that takes 35 ms, which a start does not need.
+    They expire by the wall clock, not by the sandbox clock. joserfc is imported for the first token: that takes 35 ms,
+    which a start does not need.
     """
 
-    def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
-        """`seconds` returns the seconds since 1970 by the wall clock: tokens expire by it, not by the sandbox clock."""
-        self._secret, self._seconds = secret, seconds
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
         self.known: dict[bytes, Verified] = {}
         """The tokens that were verified last, by their Authorization header."""
 
@@ -78,7 +79,7 @@ class Tokens:
         self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
     ) -> tuple[str, int]:
         """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
-        now = int(self._seconds())
+        now = wall_ms() // 1000
         granted = " ".join(sorted(set(scopes)))
         claims = {
             "iss": ISSUER,
