@@ -1,13 +1,11 @@
 """The verbs `requests` and `explain`: the requests that a sandbox received, and why one was refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -26,9 +24,7 @@ from .options import (
     with_options,
     write_download,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from .running_server import Target
+from .running_server import Refused, Target
 
 _HAR = "application/har+json"
 _LAST = "last"
@@ -122,8 +118,6 @@ def verify_requests(target: Target, expected: str) -> None:
     file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
     operation or a method that does not exist.
     """
-    from .running_server import Refused
-
     try:
         report = target.control("POST", "/requests/verify", json=_read(expected))
     except Refused as error:

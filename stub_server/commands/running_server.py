@@ -1,16 +1,16 @@
 """A client of a running server: the control surface and the API of one sandbox, over HTTP."""
 
-import ssl
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-import httpx2
-
-from ..engine.sandbox import DEFAULT
-from ..files.package import MEDIA
 from .options import Refusing, Unusable, flags_of, show
+
+if TYPE_CHECKING:
+    import httpx2
 
 TIMEOUT = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
@@ -39,7 +39,7 @@ class Target:
         self.server, self.sandbox, self.as_json, self._headers = server, sandbox, as_json, headers
         self.may_be_new = False
 
-    def __enter__(self) -> "Target":
+    def __enter__(self) -> Target:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -48,6 +48,10 @@ class Target:
 
     @cached_property
     def _client(self) -> httpx2.Client:
+        import ssl
+
+        import httpx2
+
         # Reading the machine's certificate authorities takes a quarter of a second.
         is_plain = urlsplit(self.server).scheme == "http"
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
@@ -85,7 +89,7 @@ class Target:
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    def download(self, path: str, query: Mapping[str, Any], media: str = MEDIA) -> bytes:
+    def download(self, path: str, query: Mapping[str, Any], media: str) -> bytes:
         """A file of a media type from the control surface."""
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
@@ -94,6 +98,8 @@ class Target:
         return response.content
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        from ..engine.sandbox import DEFAULT
+
         if not self.may_be_new and self.sandbox != DEFAULT:
             self.may_be_new = True
             self._check_sandbox()
@@ -110,6 +116,8 @@ class Target:
             raise Refused(f"{refusal.message} {advice}", refusal.code) from None
 
     def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
+        import httpx2
+
         try:
             return self._client.request(method, url, **options)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:

@@ -3,11 +3,9 @@
 Exit codes: 0 done, 1 refused, 2 usage or no server.
 """
 
-from __future__ import annotations
-
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -26,9 +24,7 @@ from .options import (
     verb,
     write_download,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from .running_server import Target
+from .running_server import Target
 
 
 @verb(short_help="List the sandboxes of a server, or delete one.")
@@ -135,8 +131,10 @@ def _restored(target: Target, answer: Any) -> str:
 @asks_sandbox
 def export(target: Target, output: Path | None, history: bool, requests: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
+    from ..files.package import MEDIA
+
     query = {"history": history, "requests": requests, "secrets": not no_secrets}
-    file = target.download("/export", query)
+    file = target.download("/export", query, MEDIA)
     done = write_download(target.sandbox, file, output, "sandbox")
     if done is not None:
         content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
@@ -150,9 +148,10 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
+    from ..files.package import MEDIA
     from ..files.recording import outline
 
-    file = target.download("/export", {"requests": True, "secrets": not no_secrets})
+    file = target.download("/export", {"requests": True, "secrets": not no_secrets}, MEDIA)
     done = write_download(target.sandbox, file, output, "stub")
     if done is None:
         return
