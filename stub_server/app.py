@@ -1,7 +1,5 @@
 """The composition root: makes the ASGI application from the settings. Begin with the list in `layers`."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Sequence
@@ -107,7 +105,7 @@ def contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | 
 
 
 def _served(
-    settings: Settings, document: Document, control: Document, shipped: Document | None, store: Store | None
+    settings: Settings, document: Document, control: Document, shipped: Document | None, store: "Store | None"
 ) -> Application:
     """The server of these contracts and of the sandboxes in the store."""
     known = formats(is_document_here, is_document_unchecked)
@@ -223,7 +221,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
     )
 
 
-def _opened(path: Path | str, settings: Settings) -> Store:
+def _opened(path: Path | str, settings: Settings) -> "Store":
     """The store of the settings. Raises StoreError."""
     if isinstance(path, str):
         from .persistence import postgres
