@@ -1,6 +1,6 @@
 """Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -135,6 +135,16 @@ class Document:
         while isinstance(node, dict) and "$ref" in node:
             node = value_at(self.raw, unescaped(node["$ref"]))
         return node
+
+    def schema_at(self, schema: Json, path: Sequence[str | int]) -> Json:
+        """The part of a schema that is for a place of a value; an empty one where it has none."""
+        for step in path:
+            node = self.resolve(schema)
+            more = node.get("additionalProperties")
+            schema = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step, more)
+            if not isinstance(schema, dict):
+                return {}
+        return self.resolve(schema)
 
     @cached_property
     def operations(self) -> dict[str, Operation]:

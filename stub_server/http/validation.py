@@ -26,7 +26,7 @@ from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, No
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
 from ..resolver import takes_of
-from .violations import MOST_GUESSED, details_of, did_you_mean, schema_of, shown, unread
+from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
 
 if TYPE_CHECKING:
     from .routing import Endpoint
@@ -118,6 +118,7 @@ class OperationRequests:
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
         self._relied_on = _relied_on(endpoint, self._shape)
+        self._schema_at = partial(endpoint.document.schema_at, self._shape)
         self._takes_nothing = not self._shape["properties"]
         self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
         conflict = operation.responses.get(409)
@@ -233,8 +234,7 @@ class OperationRequests:
         else:
             errors = self.validator.iter_errors(value)
         unchecked = _UNCHECKED if call.server.loopback else ""
-        schema_at = partial(schema_of, self._shape, self._resolve)
-        found = [d for error in errors for d in details_of(error, schema_at, self._further, unchecked)]
+        found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
         raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
 
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:

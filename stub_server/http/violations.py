@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 
 from ..contract.formats import UUID
-from ..contract.source import Json
 from ..domain.documents import kind as kind_of
 from ..kernel.problem import Detail, detail
 from ..kernel.text import nearest
@@ -128,19 +127,6 @@ def document_advice(value: object, unchecked: str) -> str:
         "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; one of "
         "digits only needs document_type passport)."
     )
-
-
-def schema_of(schema: Json, resolve: Callable[[Json], Json], path: Sequence[str | int]) -> Mapping[str, Any]:
-    """The part of a schema that is for a place of a value; an empty one where it has none."""
-    for step in path:
-        node = resolve(schema)
-        more = node.get("additionalProperties")
-        inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step, more)
-        if not isinstance(inner, dict):
-            return {}
-        schema = inner
-    found: Mapping[str, Any] = resolve(schema)
-    return found
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
