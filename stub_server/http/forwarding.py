@@ -61,7 +61,7 @@ class Forwarding:
         if call.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         try:
-            connection = await self._hops.peers.connect(holder)
+            connection = await self._hops.connect(holder)
         except OSError:
             raise NotThere(receive) from None
         passage = Passage(call, connection, self._server, self._hops)
@@ -211,7 +211,7 @@ class Passage:
             self._upload.cancel()
         self._place.close()
         if self._is_sent:
-            self._hops.peers.give_back(self._connection)
+            self._hops.give_back(self._connection)
         else:
             self._connection.abort()
 

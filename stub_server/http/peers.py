@@ -105,11 +105,22 @@ class Connection:
         self.is_whole = self.status != 0
 
 
-class Peers:
-    """Connections to other servers, kept open for the next request."""
+class Word(Enum):
+    """What a server answers to another one, and to no client."""
 
-    def __init__(self) -> None:
-        self._idle: defaultdict[str, list[Connection]] = defaultdict(list)
+    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox, or is about to stop
+    DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
+
+
+class Hops:
+    """Requests from server to server of one store, which share the secret: connections, and the signed header."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._key = hmac.digest(secret, HOP, "sha256")
+        self._idle: defaultdict[str, list[Connection]] = defaultdict(list)  # kept open for the next request
+        self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
+        """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
+        self.words = {said: word for word, said in self.said.items()}
 
     async def connect(self, address: str) -> Connection:
         """A connection to `http://host:port`. Raises OSError."""
@@ -133,26 +144,10 @@ class Peers:
             connection.abort()
 
     def close(self) -> None:
+        """Close the idle connections."""
         for idle in self._idle.values():
             while idle:
                 idle.pop().abort()
-
-
-class Word(Enum):
-    """What a server answers to another one, and to no client."""
-
-    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox, or is about to stop
-    DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
-
-
-class Hops:
-    """Signs and verifies the header of forwarded requests: servers of one store share the secret. One per server."""
-
-    def __init__(self, secret: bytes) -> None:
-        self._key, self.peers = hmac.digest(secret, HOP, "sha256"), Peers()
-        self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
-        """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
-        self.words = {said: word for word, said in self.said.items()}
 
     def header(self, scope: Scope) -> tuple[bytes, bytes]:
         """The header of a request that is forwarded: the time, its client, and the signature of both and the target."""
