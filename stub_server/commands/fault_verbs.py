@@ -25,7 +25,7 @@ def faults() -> None:
 @asks_sandbox
 def list_rules(target: Target) -> None:
     """List the rules, newest first."""
-    found = target.every("/faults", "faults")
+    found = target.every("faults")
     target.show(found, "\n".join(map(_line, found["faults"])) or "There is no fault rule.")
 
 

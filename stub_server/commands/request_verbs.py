@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -67,19 +66,12 @@ def requests() -> None:
 @asks_sandbox
 def list_requests(target: Target, limit: int, **filters: Any) -> None:
     """List requests, the newest first."""
-    found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
-    for page in count(1):
-        query = given(**filters) | {"limit": min(limit, _PAGE), "page": page}
-        answer = target.control("GET", "/requests", params=query)
-        found |= {request["id"]: request for request in answer["requests"]}
-        if len(found) >= limit or not answer["pagination"]["has_next"]:
-            break
-    newest = list(found.values())[:limit]
+    found = target.every("requests", limit, **filters)
     rows = [
         (r["id"], r["at"], r["method"], r["status"], _cut(printable(r["path"])), r["operationId"], r["code"])
-        for r in newest
+        for r in found["requests"]
     ]
-    target.show({"requests": newest}, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
+    target.show(found, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
 
 
 @requests.command("show", context_settings=SETTINGS, short_help="Show a request and its answer.")

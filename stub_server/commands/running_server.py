@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from .options import Refusing, Unusable, flags_of, show
+from .options import Refusing, Unusable, flags_of, given, show
 
 if TYPE_CHECKING:
     import httpx2
@@ -73,15 +74,16 @@ class Target:
         """The body of an answer of the control surface."""
         return self._body_of(self._control(method, path, **options))
 
-    def every(self, path: str, member: str, query: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
-        """All pages of a list of the control surface."""
-        found: list[Any] = []
+    def every(self, member: str, most: int = sys.maxsize, **query: Any) -> dict[str, list[Any]]:
+        """A list of the control surface, of all pages, or its first entries."""
+        found: dict[str, Any] = {}  # by id or name: what is new meanwhile moves others to the next page
         page = 1
         while True:
-            answer = self.control("GET", path, params={**(query or {}), "limit": _PAGE, "page": page})
-            found += answer[member]
-            if not answer["pagination"]["has_next"]:
-                return {member: found}
+            asked = given(**query) | {"limit": min(most, _PAGE), "page": page}
+            answer = self.control("GET", f"/{member}", params=asked)
+            found |= {each.get("id") or each["name"]: each for each in answer[member]}
+            if len(found) >= most or not answer["pagination"]["has_next"]:
+                return {member: list(found.values())[:most]}
             page += 1
 
     def api(self, path: str, **options: Any) -> Any:

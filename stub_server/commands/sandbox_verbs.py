@@ -40,7 +40,7 @@ def sandboxes(target: Target, name: str | None, delete: bool) -> None:
         target.control("DELETE", f"/sandboxes/{quote(name, safe='')}")
         target.show({"deleted": name}, f"{name} is deleted.")
         return
-    found = target.every("/sandboxes", "sandboxes", given(name=name))
+    found = target.every("sandboxes", name=name)
     rows = [(s["name"], s["step"], s["now"], s["records"], s["scenario"], s["parent"]) for s in found["sandboxes"]]
     target.show(found, table(rows, "NAME STEP NOW RECORDS SCENARIO PARENT"))
 
@@ -81,7 +81,7 @@ def snapshot(target: Target, name: str | None, description: str | None, restore:
     if name is None:
         if restore or delete or description is not None:
             raise click.UsageError("Give the NAME of the snapshot.")
-        found = target.every("/snapshots", "snapshots")
+        found = target.every("snapshots")
         rows = [(s["name"], s["step"], s["now"], s["records"], s["description"]) for s in found["snapshots"]]
         target.show(found, table(rows, "NAME STEP NOW RECORDS DESCRIPTION", "The sandbox has no snapshot."))
         return

@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 from functools import lru_cache
-from http import HTTPMethod, HTTPStatus
+from http import HTTPMethod
 from time import monotonic
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -271,9 +271,7 @@ class HttpProtocol(HttpToolsProtocol):
         trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
         status, headers, body = render(refusal, trace)
         headers += [*self.server_state.default_headers, (b"x-request-id", trace.id.encode()), (b"connection", b"close")]
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in headers]
-        return b"\r\n".join([*lines, b"", body])
+        return STATUS_LINE[status] + sent_lines(headers) + b"\r\n" + body
 
 
 def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
