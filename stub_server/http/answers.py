@@ -26,8 +26,6 @@ TRANSPORT = "stub_server.transport"
 """Where the state in a scope has the connection's transport; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
-
-
 _DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
 
@@ -36,7 +34,8 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
 
     `sandbox` is what the request was for, if not what its trace is of.
     """
-    refusal, named = error if isinstance(error, Refusal) else Refusal(_DEFECT), sandbox or trace.sandbox
+    refusal = error if isinstance(error, Refusal) else Refusal(_DEFECT)
+    named = sandbox or trace.sandbox
     if refusal is not error:
         log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
     trace.code = refusal.code

@@ -189,9 +189,9 @@ class RequestContext:
             trace.is_control = True
         if call.warnings:
             trace.warnings = call.warnings
-        # Of the control surface what may change something; an inbox itself stores what it receives.
-        is_kept = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
-        if call.is_kept and is_kept:
+        # Of the control surface, what may change something; an inbox itself stores what it receives.
+        is_wanted = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
+        if call.is_kept and is_wanted:
             self._store(call)
         else:
             self._skip(call)

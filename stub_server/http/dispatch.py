@@ -198,13 +198,13 @@ class Dispatch:
                 call.record(saved)
             set_answer(call, reply, body)
         except Conflict as conflict:
-            _locate(conflict, call.values, call.arguments.get("body"))
+            _locate(conflict, call)
             raise
         except (ContractViolation, UniqueViolation) as error:
             is_api = not call.endpoint.base  # a control creates records only where it fills a sandbox
             if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and is_api:
                 refusal = duplicate(error.schema, error.key, error.value)
-                _locate(refusal, call.values, call.arguments.get("body"))
+                _locate(refusal, call)
                 raise refusal from None
             if call.endpoint.shipped is None:
                 raise
@@ -223,10 +223,11 @@ def saved_reply(call: Call, reply: Reply, body: bytes, print_: bytes) -> Saved:
     return Saved(print_, call.now + DAY, reply.status, body, reply.headers)
 
 
-def _locate(conflict: Conflict, values: tuple[str, ...], body: Any) -> None:
+def _locate(conflict: Conflict, call: Call) -> None:
     """Details about what the request did not send, such as a status, are about the record that the path names."""
+    body = call.arguments.get("body")
     sent = body if isinstance(body, dict) else {}
-    if values:
+    if call.values:
         conflict.details = tuple(
             each | {"in": "path"} if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent else each
             for each in conflict.details

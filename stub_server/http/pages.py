@@ -21,8 +21,6 @@ _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
-
-
 Page: TypeAlias = Callable[[Call], Awaitable[Answer]]
 """What a path answers. It raises refusals."""
 

@@ -36,7 +36,7 @@ class Connection:
         """Prepare for the answer to another request."""
         self._parser, self._is_head = HttpResponseParser(self), method == "HEAD"
         self.status, self.headers = 0, list[tuple[bytes, bytes]]()
-        self._pieces, self.is_whole, self._stays = list[bytes](), False, False
+        self._pieces, self.is_whole, self.stays = list[bytes](), False, False
         self.continues = asyncio.Event()
 
     def write(self, data: bytes) -> None:
@@ -66,11 +66,6 @@ class Connection:
         return b"".join(pieces)
 
     @property
-    def may_stay(self) -> bool:
-        """Whether another request can be written, now that the answer is complete."""
-        return self.is_whole and self._stays and not self.is_lost
-
-    @property
     def is_closed(self) -> bool:
         """Whether the other server has closed it while it was idle."""
         return self._writer.is_closing() or self._reader.at_eof()
@@ -95,7 +90,7 @@ class Connection:
             self.headers = []
             self.continues.set()
             return
-        self.status, self._stays = status, self._parser.should_keep_alive()
+        self.status, self.stays = status, self._parser.should_keep_alive()
         self.is_whole = self._is_head  # the parser does not know the request
 
     def on_body(self, body: bytes) -> None:
@@ -137,7 +132,8 @@ class Hops:
 
     def give_back(self, connection: Connection) -> None:
         """Keep a connection for the next request, if it can have one."""
-        if connection.may_stay and len(connection.idle) < KEPT:
+        may_stay = connection.is_whole and connection.stays and not connection.is_lost
+        if may_stay and len(connection.idle) < KEPT:
             connection.rested = monotonic()
             connection.idle.append(connection)
         else:
