@@ -185,13 +185,13 @@ def _served(
 
     app = Application(Dispatch(), layers)
     app.serve(server)
-    of_each = partial(Endpoint, shipped=shipped, ignore_unknown=settings.ignore_unknown)
+    endpoint = partial(Endpoint, shipped=shipped, ignore_unknown=settings.ignore_unknown)
     for base, part, compiled, package in (
         ("", document, schemas, OPERATIONS),
         (CONTROL, control, control_schemas, f"{OPERATIONS}.control"),
     ):
-        resolver, endpoint = Handlers(part, package), partial(of_each, document=part, schemas=compiled)
-        app.add_api(thin(part.raw), base_path=base, resolver=resolver, endpoint=endpoint)
+        of_part = partial(endpoint, document=part, schemas=compiled)
+        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
     return app
 
 
