@@ -33,6 +33,7 @@ DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _LONGEST = 300  # characters of a path for which a similar one is looked for
+_NO_VALUES: tuple[str, ...] = ()
 
 
 class Application(ConnexionMiddleware):
@@ -73,14 +74,14 @@ class Routing(SpecMiddleware):
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._root = _Node()
+        self._static: dict[str, _Node] = {}
         self._ids: list[str] = []
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
-            before = node = self._root
+            node = self._root
             for segment in (base + path).split("/")[1:]:
-                before = node
                 if segment.startswith("{"):
                     node.template = node.template or _Node(segment)
                     node = node.template
@@ -94,15 +95,19 @@ class Routing(SpecMiddleware):
             if "GET" in node.methods:
                 node.methods.setdefault("HEAD", node.methods["GET"])
             node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
-            if path == "/" and base:  # the base path itself is the index, with its slash or without
-                before.methods, before.allow = node.methods, node.allow
+            if "{" not in path:
+                self._static[base + path] = node
+                if path == "/" and base:  # the base path itself is the index, with its slash or without
+                    self._static[base] = node
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        found = _walk(self._root, scope["path"].split("/"), 1)
-        if found is None:
-            raise self._no_route(call.method, scope["path"])
-        node, values = found
+        path = scope["path"]
+        node, values = self._static.get(path), _NO_VALUES
+        if node is None:
+            node, values = _walk(self._root, path.split("/"), 1) or (None, ())
+        if node is None:
+            raise self._no_route(call.method, path)
         routed = node.methods.get(call.method)
         if routed is None:
             if call.method == "OPTIONS":
