@@ -1,7 +1,5 @@
 """The composition root: makes the ASGI application from the settings. Begin with the list in `layers`."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Sequence
@@ -31,17 +29,15 @@ from .explain.explaining import Explainer
 from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
 from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
-from .http.application import Application
 from .http.context import RequestContext
 from .http.dispatch import Dispatch, Idempotency
 from .http.fault_injection import BodyFaults, FaultInjection
 from .http.forwarding import Forwarding
 from .http.pages import Pages
 from .http.peers import Hops
-from .http.routing import Routing, Security
+from .http.routing import Application, Endpoint, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
-from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .persistence import sqlite, takeover
@@ -109,14 +105,14 @@ def contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | 
 
 
 def _served(
-    settings: Settings, document: Document, control: Document, shipped: Document | None, store: Store | None
+    settings: Settings, document: Document, control: Document, shipped: Document | None, store: "Store | None"
 ) -> Application:
     """The server of these contracts and of the sandboxes in the store."""
     known = formats(is_document_here, is_document_unchecked)
     schemas = Schemas(document.raw, known)
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
-    tokens = Tokens(secret, wall_seconds)
+    tokens = Tokens(secret)
     rules = _rules(settings, document, shipped, schemas)
     local = settings.loopback or settings.allow_private_webhooks
     courier = Courier(Sender(__version__, local=local), abroad=Sender(__version__, local=False))
@@ -128,7 +124,7 @@ def _served(
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
-    compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
+    control_schemas = Schemas(control.raw, known)
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
         __version__,
@@ -139,7 +135,7 @@ def _served(
         sandboxes,
         tokens,
         courier,
-        Explainer(mender, control, compiled[CONTROL], rehearsal).explain,
+        Explainer(mender, control, control_schemas, rehearsal).explain,
         loopback=settings.loopback,
         behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
@@ -160,7 +156,7 @@ def _served(
     make = partial(_console, document, control, settings, sessions)
     console = Console(make, contracts, lambda: app, sessions)
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
-    pages = files | console_pages(console, contracts, static)
+    pages = {path: file.answer for path, file in files.items()} | console_pages(console, contracts, static)
     hops = Hops(random) if store is not None and store.is_shared else None
 
     def layers(server: Server) -> list[Any]:
@@ -172,22 +168,27 @@ def _served(
             *([] if hops is None else [partial(Forwarding, server=server, hops=hops)]),
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
-            partial(Pages, pages=pages, console=console),
+            partial(Pages, pages=pages, console=console.answer, most=console.most),
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             partial(FaultInjection, document=document),
             partial(Security, gate=gate),
-            partial(Validation, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
+            Validation,
             BodyFaults,
             TimeTravel,
             FirstUse,
             Idempotency,
         ]
 
-    app = Application(Dispatch(compiled, shipped), layers)
+    app = Application(Dispatch(), layers)
     app.serve(server)
-    for base, part, package in (("", document, OPERATIONS), (CONTROL, control, f"{OPERATIONS}.control")):
-        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), document=part)
+    endpoint = partial(Endpoint, shipped=shipped, ignore_unknown=settings.ignore_unknown)
+    for base, part, compiled, package in (
+        ("", document, schemas, OPERATIONS),
+        (CONTROL, control, control_schemas, f"{OPERATIONS}.control"),
+    ):
+        of_part = partial(endpoint, document=part, schemas=compiled)
+        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
     return app
 
 
@@ -217,7 +218,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
     )
 
 
-def _opened(path: Path | str, settings: Settings) -> Store:
+def _opened(path: Path | str, settings: Settings) -> "Store":
     """The store of the settings. Raises StoreError."""
     if isinstance(path, str):
         from .persistence import postgres

@@ -9,7 +9,7 @@ from .calls.call import CONTROL
 from .calls.server import Server
 from .commands.options import LOCAL, command, flags_of
 from .engine.sandbox import DEFAULT, Sandbox
-from .http.application import Application
+from .http.routing import Application
 from .kernel.clock import iso
 from .settings import Settings
 

@@ -1,7 +1,5 @@
 """Writes one line per request to standard error, in a thread. If it cannot keep up, lines are dropped."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections import deque
@@ -37,13 +35,11 @@ class RequestLog:
         self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
-    def start(self) -> RequestLog:
-        """Start the thread."""
+    def start(self) -> "RequestLog":
         self._thread.start()
         return self
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        """Add a request to the lines to write."""
         self._waiting.append((trace, warnings))
         self._added += 1
 

@@ -27,9 +27,9 @@ from .delivery.courier import GRACE
 from .engine.journal import Trace
 from .files.admitting import DROPPING
 from .files.package import BadFile
-from .http.application import Application
 from .http.monitor import IDLE, Limits
 from .http.protocol import HttpProtocol, protocol
+from .http.routing import Application
 from .http.selection import ABOUT_THE_SERVER
 from .persistence.store import StoreError
 from .request_log import RequestLog
@@ -102,7 +102,6 @@ class ReadyFile:
             draft.write(self._text)
 
     def show(self) -> None:
-        """Move the draft to its place."""
         self._draft.replace(self._path)
 
     def remove(self) -> None:
@@ -168,7 +167,6 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:
-    """The settings with the port of the socket."""
     return replace(settings, port=listener.getsockname()[1])
 
 
@@ -221,7 +219,6 @@ class _Server(uvicorn.Server):
         self._used = monotonic()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and show the ready file."""
         await super().startup(sockets)
         if self._ready_file is not None:
             self._ready_file.show()

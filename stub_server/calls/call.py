@@ -1,7 +1,5 @@
 """One request: its headers, body, caller and sandbox, and the methods that handlers use."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
@@ -126,7 +124,7 @@ class Call:
     reply_key: tuple[ReplyKey, bytes] | None = None  # the key under which its reply is saved, and its fingerprint
     # The layer that answers, and RequestContext for a refusal
     answer: Answer  # what RequestContext sends
-    stream: Streamed | None = None  # what is sent instead, piece by piece
+    stream: "Streamed | None" = None  # what is sent instead, piece by piece
     is_preflight = False  # whether the answer is a preflight's, which has no further headers
     # RequestContext
     sent_headers: Sequence[tuple[bytes, bytes]] = ()  # the headers of its answer, for the journal
@@ -157,7 +155,6 @@ class Call:
 
     @property
     def peer(self) -> str | None:
-        """The address that the request came from."""
         return self.client[0] if self.client else None
 
     @property
@@ -167,7 +164,6 @@ class Call:
 
     @property
     def now_text(self) -> str:
-        """The sandbox's time as a date-time."""
         return iso(self.sandbox.clock.now)
 
     @property
@@ -182,7 +178,6 @@ class Call:
             self.warnings = tuple(dict.fromkeys(self.warnings + codes))
 
     def lifecycle(self, resource: str) -> Lifecycle:
-        """The contract's table of states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]
 
     def find(self, table: Table, ident: str, what: str) -> Record:
@@ -205,7 +200,6 @@ class Call:
         return record
 
     def open_allowed(self, table: Table, ident: str, what: str) -> Row:
-        """The same, parsed."""
         return table.parse(self.find_allowed(table, ident, what))
 
     def project_named(self, ident: str) -> Body:
@@ -226,7 +220,6 @@ class Call:
         raise self.not_found(what)
 
     def not_found(self, what: str) -> NotFound:
-        """404 for the id in the path."""
         return NotFound(f"There is no {what} with this id. List them to see the ids that exist.")
 
     def sees_customer(self, ident: str) -> bool:

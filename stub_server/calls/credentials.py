@@ -1,6 +1,6 @@
 """Credentials: issues and verifies the server's JWTs, and turns an Authorization header into a caller."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -12,6 +12,7 @@ from ..contract.document import Operation
 from ..contract.formats import is_uuid
 from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
+from ..kernel.clock import wall_ms
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
@@ -59,12 +60,12 @@ class Verified(NamedTuple):
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
-    joserfc is imported for the first token: that takes 35 ms, which a start does not need.
+    They expire by the wall clock, not by the sandbox clock. joserfc is imported for the first token: that takes 35 ms,
+    which a start does not need.
     """
 
-    def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
-        """`seconds` returns the seconds since 1970 by the wall clock: tokens expire by it, not by the sandbox clock."""
-        self._secret, self._seconds = secret, seconds
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
         self.known: dict[bytes, Verified] = {}
         """The tokens that were verified last, by their Authorization header."""
 
@@ -78,7 +79,7 @@ class Tokens:
         self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
     ) -> tuple[str, int]:
         """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
-        now = int(self._seconds())
+        now = wall_ms() // 1000
         granted = " ".join(sorted(set(scopes)))
         claims = {
             "iss": ISSUER,
@@ -93,7 +94,6 @@ class Tokens:
         return self.signed(claims), now + expires_in
 
     def signed(self, claims: Mapping[str, Any]) -> str:
-        """A token of any claims."""
         from joserfc import jwt
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
@@ -164,7 +164,12 @@ class Gate:
                 self._check_address(call, caller)
             store.use_key(caller.key_id, call.now_text)
         if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
-            raise _lacks(min(lacking))
+            scope = min(lacking)
+            raise Forbidden(
+                f"This credential lacks the scope {scope}.",
+                details=[detail("scope", "required", scope, "header")],
+                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+            )
 
     def sees_everything(self, call: Call) -> bool:
         """Whether a request has a credential that may read all records of the sandbox's merchant."""
@@ -273,14 +278,6 @@ def _shown(address: str) -> str:
     """An address as it was sent, cut short."""
     plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
     return plain or "an unknown address"
-
-
-def _lacks(scope: str) -> Forbidden:
-    return Forbidden(
-        f"This credential lacks the scope {scope}.",
-        details=[detail("scope", "required", scope, "header")],
-        headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
-    )
 
 
 def _seeded_merchant(sandbox: Sandbox) -> Caller:

@@ -1,7 +1,5 @@
 """A request as a command for a shell, to be pasted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from shlex import quote
 from urllib.parse import quote as encoded

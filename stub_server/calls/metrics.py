@@ -1,7 +1,5 @@
 """The metrics of a server: counts of its requests, and the text that Prometheus reads."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -27,7 +25,6 @@ class Requests:
         """Requests by bucket, and last their µs; by operation id and the status' first digit, 0 without an answer."""
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        """A request was answered."""
         key, micros = (trace.operation, trace.status // 100), trace.micros
         counts = self.counts.get(key)
         if counts is None:
@@ -36,58 +33,55 @@ class Requests:
         counts[-1] += micros
 
 
-def exposition(server: Server) -> bytes:
+def exposition(server: "Server") -> bytes:
     """The metrics in Prometheus' text format. Its client is imported here: 8 ms, which a start does not need."""
     from prometheus_client import CollectorRegistry, ProcessCollector
     from prometheus_client.exposition import generate_latest
+    from prometheus_client.registry import Collector
+
+    class OfServer(Collector):
+        def collect(self) -> Iterator[Any]:
+            return _present(server)
 
     registry = CollectorRegistry()
-    collector: Any = _Collector(server)
-    registry.register(collector)
+    registry.register(OfServer())
     ProcessCollector(registry=registry)
     return generate_latest(registry)
 
 
-class _Collector:
-    def __init__(self, server: Server) -> None:
-        self._server = server
+def _present(server: "Server") -> Iterator[Any]:
+    """The values of the server itself."""
+    from prometheus_client.metrics_core import CounterMetricFamily as Counters
+    from prometheus_client.metrics_core import GaugeMetricFamily as Gauge
+    from prometheus_client.metrics_core import HistogramMetricFamily as Histograms
 
-    def collect(self) -> Iterator[Any]:
-        """The present values."""
-        from prometheus_client.metrics_core import CounterMetricFamily as Counters
-        from prometheus_client.metrics_core import GaugeMetricFamily as Gauge
-        from prometheus_client.metrics_core import HistogramMetricFamily as Histograms
-
-        server = self._server
-        sandboxes, persistence = server.sandboxes, server.sandboxes.persistence
-        answers = Counters(
-            "stub_requests", "Requests by operation and class of status.", labels=["operation", "status"]
+    sandboxes, persistence = server.sandboxes, server.sandboxes.persistence
+    answers = Counters("stub_requests", "Requests by operation and class of status.", labels=["operation", "status"])
+    latencies = Histograms(
+        "stub_request_duration_seconds", "Time from a request to the end of its answer.", labels=["operation"]
+    )
+    by_operation: dict[str, list[int]] = {}
+    for (operation, status), counts in server.requests.counts.items():
+        name = operation or ""
+        answers.add_metric([name, f"{status}xx" if status else "none"], sum(counts[:-1]))
+        others = by_operation.get(name)
+        by_operation[name] = counts if others is None else [a + b for a, b in zip(counts, others, strict=True)]
+    for name, counts in by_operation.items():
+        latencies.add_metric(
+            [name], list(zip(_ENDS, map(float, accumulate(counts[:-1])), strict=True)), counts[-1] / _MICRO
         )
-        latencies = Histograms(
-            "stub_request_duration_seconds", "Time from a request to the end of its answer.", labels=["operation"]
-        )
-        by_operation: dict[str, list[int]] = {}
-        for (operation, status), counts in server.requests.counts.items():
-            name = operation or ""
-            answers.add_metric([name, f"{status}xx" if status else "none"], sum(counts[:-1]))
-            others = by_operation.get(name)
-            by_operation[name] = counts if others is None else [a + b for a, b in zip(counts, others, strict=True)]
-        for name, counts in by_operation.items():
-            latencies.add_metric(
-                [name], list(zip(_ENDS, map(float, accumulate(counts[:-1])), strict=True)), counts[-1] / _MICRO
-            )
-        yield answers
-        yield latencies
-        resident = len(sandboxes.sandboxes())
-        known = resident if sandboxes.residence is None else sandboxes.residence.known
-        yield Gauge("stub_sandboxes_known", "Existing sandboxes.", known)
-        yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", resident)
-        steps = sandboxes.default.log.budget.steps
-        yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
-        sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
-        for result, count in (server.courier.sender.results + server.courier.abroad.results).items():
-            sent.add_metric([result], count)
-        yield sent
-        yield Gauge("stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag)
-        if persistence.lease is not None:
-            yield Gauge("stub_lease_seconds", "For how long this server may answer.", persistence.lease)
+    yield answers
+    yield latencies
+    resident = len(sandboxes.sandboxes())
+    known = resident if sandboxes.residence is None else sandboxes.residence.known
+    yield Gauge("stub_sandboxes_known", "Existing sandboxes.", known)
+    yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", resident)
+    steps = sandboxes.default.log.budget.steps
+    yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
+    sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
+    for result, count in (server.courier.sender.results + server.courier.abroad.results).items():
+        sent.add_metric([result], count)
+    yield sent
+    yield Gauge("stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag)
+    if persistence.lease is not None:
+        yield Gauge("stub_lease_seconds", "For how long this server may answer.", persistence.lease)

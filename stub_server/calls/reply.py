@@ -1,13 +1,14 @@
 """Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
 from ..contract.formats import range_end_ms
 from ..domain.documents import normalise
+from ..files.package import Download
 from ..kernel.record import Body
 from ..store.query import Query, select
 from ..store.table import Table
@@ -56,21 +57,14 @@ class Reply:
         return self
 
 
-class Chunks(Protocol):
-    """The pieces of a body, such as an async generator."""
-
-    def __aiter__(self) -> AsyncIterator[bytes]: ...
-
-    async def aclose(self) -> None:
-        """Stop: no more are read."""
-
-
 class Streamed(Reply):
     """A 200 whose `chunks` are sent as they come. Only async operations may answer with it."""
 
     __slots__ = ("chunks",)
 
-    def __init__(self, chunks: Chunks, media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    def __init__(
+        self, chunks: AsyncGenerator[bytes] | Download, media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> None:
         super().__init__(200, (), None, ((b"cache-control", b"no-store"), *headers), media)
         self.chunks = chunks
 

@@ -1,7 +1,5 @@
 """What handlers can use of the server: its address, contracts, sandboxes and tokens, and places to wait."""
 
-from __future__ import annotations
-
 import hmac
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
@@ -42,7 +40,7 @@ class Waiting:
         self._most = max(1, connections * 3 // 4)
         self._counts: Counter[tuple[str, Hashable]] = Counter()  # by sandbox and caller
 
-    def of(self, call: Call) -> AbstractContextManager[None]:
+    def of(self, call: "Call") -> AbstractContextManager[None]:
         """A place for a request that waits for something of its own. Raises Limited when none is free."""
         caller = call.caller  # on loopback not known yet
         named = call.headers.get(b"authorization", call.peer) if caller is None else caller.key_id or caller.subject
@@ -81,7 +79,6 @@ class Closing(Event):
     """Whether the server is going to stop: it is not ready any more, but serves until this event is set."""
 
     def set(self) -> None:
-        """Begin to stop."""
         self.is_announced, self.since = True, self.since or monotonic()
         super().set()
 

@@ -91,12 +91,10 @@ def summary_of(call: Call, found: Entry | Kept) -> Body:
 
 
 def shown(call: Call, entry: Entry) -> Body:
-    """A sandbox with its credentials."""
     return {**summary_of(call, entry), "credentials": credentials_of(call, entry.sandbox, f"/s/{entry.sandbox.name}")}
 
 
 def shown_step(step: Step) -> Body:
-    """A step in a list."""
     changes = list(islice(_changes(step), MOST_SHOWN))
     count = sum(len(part.puts) + len(part.drops) for part in step.parts)
     return {
@@ -128,7 +126,6 @@ def versions(log: Log, table: str, ident: str, present: Record | None) -> list[V
 
 
 def shown_version(version: Version) -> Body:
-    """A version in a list."""
     step, record, before = version
     change = "deleted" if record is None else "created" if before is None else "updated"
     return {

@@ -1,18 +1,14 @@
 """The verb `faults`: lists, adds and deletes the rules by which requests and deliveries fail on demand."""
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from .options import SETTINGS, asks_sandbox, json_text, printable
-
-if TYPE_CHECKING:
-    from .running_server import Target
+from .running_server import Target
 
 Rule = dict[str, Any]
 
@@ -29,7 +25,7 @@ def faults() -> None:
 @asks_sandbox
 def list_rules(target: Target) -> None:
     """List the rules, newest first."""
-    found = target.every("/faults", "faults")
+    found = target.every("faults")
     target.show(found, "\n".join(map(_line, found["faults"])) or "There is no fault rule.")
 
 

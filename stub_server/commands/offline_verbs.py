@@ -54,14 +54,12 @@ def token(
     The scopes are those of the contract: give the overlays that the server was started with.
     """
     from ..calls.credentials import Tokens
-    from ..kernel.clock import wall_seconds
     from ..seeding.filling import MERCHANT_ID, USER_ID
     from ..settings import Settings
 
     _check_scopes(scopes, overlays)
     secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
-    tokens = Tokens(secret, wall_seconds)
-    click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
+    click.echo(Tokens(secret).issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
 def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:

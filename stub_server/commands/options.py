@@ -1,7 +1,5 @@
 """What verbs share: options and their types, errors with exit codes, printing, and files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -43,8 +41,6 @@ def sandbox_name(text: str) -> str:
 
 
 class Number(click.IntRange):
-    """A whole number within bounds."""
-
     name = "integer"  # click's own name is "integer range"
 
 

@@ -1,22 +1,17 @@
 """The verbs that tests need most: change orders, move the clock, reset, list orders and events, wait for a server."""
 
-from __future__ import annotations
-
 import re
 from time import monotonic, sleep
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from ..kernel.text import counted
 from .options import BaseUrl, asks_sandbox, asks_server, given, table, verb
+from .running_server import Away, Target
 
-if TYPE_CHECKING:
-    from .running_server import Target
-
-_UNITS = MappingProxyType({"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"})
+_UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
 _PAUSE = 0.2  # seconds between two questions of `wait`
 _SHOWN = 20
@@ -162,8 +157,6 @@ def health(target: Target) -> None:
 @asks_server
 def wait(target: Target, url: str | None, timeout: float) -> None:
     """Wait until the server at URL, or that of --server, is ready."""
-    from .running_server import Away
-
     target.server, until = url or target.server, monotonic() + timeout
     while True:
         try:

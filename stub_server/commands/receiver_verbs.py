@@ -1,20 +1,16 @@
 """The verbs `certify` and `listen`, for receivers of webhooks; exit codes 0 fine, 1 findings, 2 usage or no server."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Sequence
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..kernel.text import counted, nearest
 from .options import BaseUrl, Unusable, asks_sandbox, given, json_text, printable, verb
-
-if TYPE_CHECKING:
-    from .running_server import Target
+from .running_server import Away, Refused, Target
 
 _WAIT = 25  # seconds that a request waits for an event
 _ATTEMPT = 15.0  # seconds that the receiver has
@@ -36,8 +32,6 @@ def certify(target: Target, url: str, signing_key: str | None, event_type: str |
     the sandbox. These calls change the sandbox, and nobody else should use it meanwhile: choose a separate sandbox
     with --sandbox.
     """
-    from .running_server import Refused
-
     body = given(event_type=event_type)
     target.may_be_new = signing_key is not None  # then the receiver needs no webhook
     try:
@@ -101,8 +95,6 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     """
     import signal
 
-    from .running_server import Refused
-
     if forward_to is None and not show:
         raise click.UsageError("Give --forward-to URL to forward the events, or --print to show them.")
     patterns = [part.strip() for part in events.split(",") if part.strip()]
@@ -154,7 +146,6 @@ class _Listener:
     def follow(self) -> None:
         """Forward events in their order, until interrupted. Raises Refused."""
         from ..domain.webhooks import listens
-        from .running_server import Away
 
         is_away = False
         while True:

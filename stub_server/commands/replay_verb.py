@@ -1,7 +1,5 @@
 """The verb `replay`; exit codes 0 the same answers, 1 another answer, 2 a file that cannot be replayed or usage."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -117,8 +115,7 @@ def replay(
         raise Unusable(str(error)) from None
 
 
-def _report(outcome: Outcome) -> dict[str, Any]:
-    """The outcome of a replay as JSON."""
+def _report(outcome: "Outcome") -> dict[str, Any]:
     request, contract = outcome.request, outcome.contract
     report: dict[str, Any] = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared}
     report["aside"] = sum(map(len, outcome.skipped.values()))
@@ -133,8 +130,7 @@ def _report(outcome: Outcome) -> dict[str, Any]:
     return report
 
 
-def _text(outcome: Outcome) -> str:
-    """The outcome of a replay for people."""
+def _text(outcome: "Outcome") -> str:
     text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
     if skipped := sum(map(len, outcome.skipped.values())):
         reasons = ", ".join(f"{len(idents):,} {_SKIPPED[name]}" for name, idents in outcome.skipped.items())

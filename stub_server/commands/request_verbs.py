@@ -1,13 +1,10 @@
 """The verbs `requests` and `explain`: the requests that a sandbox received, and why one was refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -26,9 +23,7 @@ from .options import (
     with_options,
     write_download,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from .running_server import Target
+from .running_server import Refused, Target
 
 _HAR = "application/har+json"
 _LAST = "last"
@@ -71,19 +66,12 @@ def requests() -> None:
 @asks_sandbox
 def list_requests(target: Target, limit: int, **filters: Any) -> None:
     """List requests, the newest first."""
-    found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
-    for page in count(1):
-        query = given(**filters) | {"limit": min(limit, _PAGE), "page": page}
-        answer = target.control("GET", "/requests", params=query)
-        found |= {request["id"]: request for request in answer["requests"]}
-        if len(found) >= limit or not answer["pagination"]["has_next"]:
-            break
-    newest = list(found.values())[:limit]
+    found = target.every("requests", limit, **filters)
     rows = [
         (r["id"], r["at"], r["method"], r["status"], _cut(printable(r["path"])), r["operationId"], r["code"])
-        for r in newest
+        for r in found["requests"]
     ]
-    target.show({"requests": newest}, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
+    target.show(found, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
 
 
 @requests.command("show", context_settings=SETTINGS, short_help="Show a request and its answer.")
@@ -122,8 +110,6 @@ def verify_requests(target: Target, expected: str) -> None:
     file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
     operation or a method that does not exist.
     """
-    from .running_server import Refused
-
     try:
         report = target.control("POST", "/requests/verify", json=_read(expected))
     except Refused as error:

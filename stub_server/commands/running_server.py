@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ssl
+import sys
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-import httpx2
+from .options import Refusing, Unusable, flags_of, given, show
 
-from ..engine.sandbox import DEFAULT
-from ..files.package import MEDIA
-from .options import Refusing, Unusable, flags_of, show
+if TYPE_CHECKING:
+    import httpx2
 
 TIMEOUT = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
@@ -50,6 +49,10 @@ class Target:
 
     @cached_property
     def _client(self) -> httpx2.Client:
+        import ssl
+
+        import httpx2
+
         # Reading the machine's certificate authorities takes a quarter of a second.
         is_plain = urlsplit(self.server).scheme == "http"
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
@@ -57,7 +60,6 @@ class Target:
 
     @property
     def base(self) -> str:
-        """The address of the sandbox."""
         return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
 
     @property
@@ -66,22 +68,22 @@ class Target:
         return flags_of(self.server, self.sandbox)
 
     def show(self, answer: Any, text: str) -> None:
-        """Print an answer as JSON, or its text for people."""
         show(answer, text, as_json=self.as_json)
 
     def control(self, method: str, path: str, **options: Any) -> Any:
         """The body of an answer of the control surface."""
         return self._body_of(self._control(method, path, **options))
 
-    def every(self, path: str, member: str, query: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
-        """All pages of a list of the control surface."""
-        found: list[Any] = []
+    def every(self, member: str, most: int = sys.maxsize, **query: Any) -> dict[str, list[Any]]:
+        """A list of the control surface, of all pages, or its first entries."""
+        found: dict[str, Any] = {}  # by id or name: what is new meanwhile moves others to the next page
         page = 1
         while True:
-            answer = self.control("GET", path, params={**(query or {}), "limit": _PAGE, "page": page})
-            found += answer[member]
-            if not answer["pagination"]["has_next"]:
-                return {member: found}
+            asked = given(**query) | {"limit": min(most, _PAGE), "page": page}
+            answer = self.control("GET", f"/{member}", params=asked)
+            found |= {each.get("id") or each["name"]: each for each in answer[member]}
+            if len(found) >= most or not answer["pagination"]["has_next"]:
+                return {member: list(found.values())[:most]}
             page += 1
 
     def api(self, path: str, **options: Any) -> Any:
@@ -89,7 +91,7 @@ class Target:
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    def download(self, path: str, query: Mapping[str, Any], media: str = MEDIA) -> bytes:
+    def download(self, path: str, query: Mapping[str, Any], media: str) -> bytes:
         """A file of a media type from the control surface."""
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
@@ -98,6 +100,8 @@ class Target:
         return response.content
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        from ..engine.sandbox import DEFAULT
+
         if not self.may_be_new and self.sandbox != DEFAULT:
             self.may_be_new = True
             self._check_sandbox()
@@ -114,6 +118,8 @@ class Target:
             raise Refused(f"{refusal.message} {advice}", refusal.code) from None
 
     def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
+        import httpx2
+
         try:
             return self._client.request(method, url, **options)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:

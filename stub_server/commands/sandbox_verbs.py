@@ -3,11 +3,9 @@
 Exit codes: 0 done, 1 refused, 2 usage or no server.
 """
 
-from __future__ import annotations
-
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -26,9 +24,7 @@ from .options import (
     verb,
     write_download,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from .running_server import Target
+from .running_server import Target
 
 
 @verb(short_help="List the sandboxes of a server, or delete one.")
@@ -44,7 +40,7 @@ def sandboxes(target: Target, name: str | None, delete: bool) -> None:
         target.control("DELETE", f"/sandboxes/{quote(name, safe='')}")
         target.show({"deleted": name}, f"{name} is deleted.")
         return
-    found = target.every("/sandboxes", "sandboxes", given(name=name))
+    found = target.every("sandboxes", name=name)
     rows = [(s["name"], s["step"], s["now"], s["records"], s["scenario"], s["parent"]) for s in found["sandboxes"]]
     target.show(found, table(rows, "NAME STEP NOW RECORDS SCENARIO PARENT"))
 
@@ -85,7 +81,7 @@ def snapshot(target: Target, name: str | None, description: str | None, restore:
     if name is None:
         if restore or delete or description is not None:
             raise click.UsageError("Give the NAME of the snapshot.")
-        found = target.every("/snapshots", "snapshots")
+        found = target.every("snapshots")
         rows = [(s["name"], s["step"], s["now"], s["records"], s["description"]) for s in found["snapshots"]]
         target.show(found, table(rows, "NAME STEP NOW RECORDS DESCRIPTION", "The sandbox has no snapshot."))
         return
@@ -135,8 +131,10 @@ def _restored(target: Target, answer: Any) -> str:
 @asks_sandbox
 def export(target: Target, output: Path | None, history: bool, requests: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
+    from ..files.package import MEDIA
+
     query = {"history": history, "requests": requests, "secrets": not no_secrets}
-    file = target.download("/export", query)
+    file = target.download("/export", query, MEDIA)
     done = write_download(target.sandbox, file, output, "sandbox")
     if done is not None:
         content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
@@ -151,8 +149,9 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
     from ..files.exports import outline
+    from ..files.package import MEDIA
 
-    file = target.download("/export", {"requests": True, "secrets": not no_secrets})
+    file = target.download("/export", {"requests": True, "secrets": not no_secrets}, MEDIA)
     done = write_download(target.sandbox, file, output, "stub")
     if done is None:
         return

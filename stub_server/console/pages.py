@@ -195,15 +195,13 @@ def _answer(app: WSGIApplication, environ: Any) -> Answer:
     return int(status[:3]), encoded, (body,), body
 
 
-class _To:
+def _to(path: str) -> Page:
     """Leads to another page of the sandbox."""
 
-    def __init__(self, path: str) -> None:
-        self._location = path.encode()
+    async def answer(call: Call) -> Answer:
+        return 307, [(b"location", (call.prefix + path).encode()), (b"content-length", b"0")], (b"",), b""
 
-    async def answer(self, call: Call) -> Answer:
-        location = call.prefix.encode() + self._location
-        return 307, [(b"location", location), (b"content-length", b"0")], (b"",), b""
+    return answer
 
 
 def console_pages(console: Console, contracts: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
@@ -218,6 +216,6 @@ def console_pages(console: Console, contracts: Iterable[str], files: Iterable[st
         *(f"/static/{name}" for name in files),
         *(f"{DOCS}/{ident}" for ident in contracts),
     ]
-    pages: dict[str, Page] = dict.fromkeys(paths, console)
-    moved = {"/console": _To("/console/requests"), f"{GUIDE}/": _To(GUIDE)}
-    return pages | dict.fromkeys(_USUAL, _To("/")) | moved
+    pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
+    moved = {"/console": _to("/console/requests"), f"{GUIDE}/": _to(GUIDE)}
+    return pages | dict.fromkeys(_USUAL, _to("/")) | moved

@@ -321,27 +321,12 @@ def _link(
             yield error_at(where, f"{target.id} has no parameter {name}: name one that it has")
         elif str(expression).startswith("$response.body#"):
             schema = response.get("content", {}).get(JSON, {}).get("schema", {})
-            found = _selected(document, schema, str(expression).partition("#")[2])
-            if found is None or found.get("type") != known[name]:
+            steps = [int(step) if step.isdigit() else step for step in str(expression).split("/")[1:]]
+            found = document.schema_at(schema, steps)
+            if not found or found.get("type") != known[name]:
                 yield error_at(where, f"{expression} selects no {known[name]} of the response")
-        elif not _is_sent(operation, str(expression)):
+        elif str(expression) not in {f"$request.{sent.place}.{sent.name}" for sent in operation.parameters}:
             yield error_at(where, f"{expression} is no parameter of {operation.id}")
     for parameter in target.parameters:
         if parameter.place == "path" and parameter.name not in given:
             yield error_at(place, f"{target.id} needs {parameter.name}: give it in parameters")
-
-
-def _is_sent(operation: Operation, expression: str) -> bool:
-    place, _, name = expression.removeprefix("$request.").partition(".")
-    return any((parameter.place, parameter.name) == (place, name) for parameter in operation.parameters)
-
-
-def _selected(document: Document, schema: Json, pointer: str) -> Json | None:
-    """The schema of what a JSON Pointer selects in what a schema describes; None where nothing can be."""
-    node = document.resolve(schema)
-    for step in pointer.split("/")[1:]:
-        inner = node.get("items") if node.get("type") == "array" else node.get("properties", {}).get(step)
-        if inner is None:
-            return None
-        node = document.resolve(inner)
-    return node

@@ -1,7 +1,5 @@
 """Converts data that was stored under another contract, and lists what does not fit the served one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
@@ -44,7 +42,6 @@ class Converter:
     # -- the schemas of what is stored
 
     def record(self, name: str) -> Json:
-        """The schema of records, by its name."""
         return self._records.setdefault(name, {"$ref": f"#/components/schemas/{name}"})
 
     def resource(self, event_type: str) -> Json:
@@ -63,7 +60,6 @@ class Converter:
     # -- values
 
     def fits(self, schema: Json, value: Json) -> bool:
-        """Whether a value satisfies a schema of the contract."""
         return self._validator(schema).is_valid(value)
 
     def _validator(self, schema: Json) -> Validator:

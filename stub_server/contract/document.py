@@ -1,6 +1,6 @@
 """Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,8 +14,6 @@ MERCHANT = "merchant"
 
 
 class Parameter(NamedTuple):
-    """One parameter of an operation."""
-
     name: str
     place: str
     required: bool
@@ -54,17 +52,14 @@ class Operation(NamedTuple):
 
     @property
     def at(self) -> Place:
-        """Its place in the document."""
         return ["paths", self.path, self.method.lower()]
 
     @property
     def body_at(self) -> Place:
-        """The place of the schema of its body."""
         return [*self.at, "requestBody", "content", JSON, "schema"]
 
     @property
     def parameters_at(self) -> Iterator[tuple[Place, Parameter]]:
-        """Its parameters with their places."""
         for number, parameter in enumerate(self.parameters):
             reference = self.raw["parameters"][number].get("$ref")
             yield [*unescaped(reference)] if reference else [*self.at, "parameters", number], parameter
@@ -112,15 +107,8 @@ class Lifecycle:
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move of this name between two states, or the first one without `name`. None if there is none."""
-        moves = self._between.get((from_, to), ())
+        moves = (move for move in self.moves if (move.from_, move.to) == (from_, to))
         return next((move for move in moves if name is None or move.name == name), None)
-
-    @cached_property
-    def _between(self) -> dict[tuple[str, str], list[Move]]:
-        found: dict[tuple[str, str], list[Move]] = {}
-        for move in self.moves:
-            found.setdefault((move.from_, move.to), []).append(move)
-        return found
 
     @cached_property
     def beginnings(self) -> dict[str, Move]:
@@ -128,7 +116,6 @@ class Lifecycle:
         return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
 
     def exits(self, state: str) -> tuple[Move, ...]:
-        """The moves that leave a state."""
         return tuple(move for move in self.moves if move.from_ == state)
 
     def controls(self, state: str) -> list[str]:
@@ -148,6 +135,16 @@ class Document:
         while isinstance(node, dict) and "$ref" in node:
             node = value_at(self.raw, unescaped(node["$ref"]))
         return node
+
+    def schema_at(self, schema: Json, path: Sequence[str | int]) -> Json:
+        """The part of a schema that is for a place of a value; an empty one where it has none."""
+        for step in path:
+            node = self.resolve(schema)
+            more = node.get("additionalProperties")
+            schema = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step, more)
+            if not isinstance(schema, dict):
+                return {}
+        return self.resolve(schema)
 
     @cached_property
     def operations(self) -> dict[str, Operation]:
@@ -219,7 +216,6 @@ class Document:
         return found[best], {part[1:-1]: value for part, value in pairs if part.startswith("{")}
 
     def schema(self, name: str) -> Json:
-        """A named schema."""
         try:
             return self.raw["components"]["schemas"][name]
         except KeyError:

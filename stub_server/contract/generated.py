@@ -41,7 +41,9 @@ class Names:
         self.events = tuple(document.get("x-webhooks", {}))
         self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
         self._webhooks = document.get("x-webhooks", {})
-        self.payloads = _payloads(self._webhooks)
+        posts = {name: item["post"]["requestBody"]["content"] for name, item in self._webhooks.items()}
+        bodies = {name: content["application/json"]["schema"] for name, content in posts.items()}
+        self.payloads = {name: body["$ref"] for name, body in bodies.items() if "$ref" in body}  # not written in place
         self._stateless = schemas.keys() - self.lifecycles.keys()
         resources = list(dict.fromkeys(name.partition(".")[0] for name in self.events))
         owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
@@ -89,14 +91,6 @@ class Names:
         known = [name for name in named if name in self._webhooks]
         emitted_by = ((name, item["post"]["x-emitted-by"]) for name, item in self._webhooks.items())
         return known + [name for name, by in emitted_by if operation in by and name not in known]
-
-
-def _payloads(webhooks: dict[str, Json]) -> dict[str, str]:
-    """The `$ref` of each event's payload that is not written in place, by event."""
-    schemas = {
-        name: item["post"]["requestBody"]["content"]["application/json"]["schema"] for name, item in webhooks.items()
-    }
-    return {name: schema["$ref"] for name, schema in schemas.items() if "$ref" in schema}
 
 
 class _Part(NamedTuple):

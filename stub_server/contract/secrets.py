@@ -4,8 +4,6 @@ A text has one where something looks like a key or token of this server. Every s
 Begin with `Secrets`: `suspects` is asked of every request, `without` removes what is found.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -167,7 +165,7 @@ class Secrets:
             values += [self._own, orjson.dumps(self._own)[1:-1].decode()]
         return [body and _replaced(body, values) for body in stripped]
 
-    def _stripped(self, body: bytes, walk: _Walk) -> bytes:
+    def _stripped(self, body: bytes, walk: "_Walk") -> bytes:
         try:
             value = orjson.loads(body)
         except ValueError:

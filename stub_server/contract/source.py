@@ -114,44 +114,42 @@ def check_bounds(text: str, name: str) -> None:
 def parse(text: str | bytes, name: str) -> Json:
     """The data in a text that was read from a file of this name. Raises ContractError with name and line."""
     try:
-        return _data(yaml.compose(text, _Loader), {})
+        return _data(yaml.compose(text, _Loader), name, {})
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"{name}:{mark.line + 1}" if mark else name
-        what = "" if isinstance(error, _NotJson) else "is not YAML that can be read here: "
-        raise ContractError(f"{where}: {what}{error.problem}") from None
+        where = f"{name}:{error.problem_mark.line + 1}" if error.problem_mark else name
+        raise ContractError(f"{where}: is not YAML that can be read here: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ContractError(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
 
 
-def _data(node: yaml.Node | None, made: dict[yaml.Node, Json]) -> Json:
+def _data(node: yaml.Node | None, name: str, made: dict[yaml.Node, Json]) -> Json:
     """A composed node as data, ten times as fast as PyYAML's own constructors; `made` holds nodes already converted."""
     if isinstance(node, yaml.ScalarNode):
-        return node.value if node.tag == _TEXT else _scalar(node)
+        return node.value if node.tag == _TEXT else _scalar(node, name)
     if node is None:
         return None
     if node in made:
         return made[node]
     is_list = isinstance(node, yaml.SequenceNode)
     if node.tag != f"tag:yaml.org,2002:{'seq' if is_list else 'map'}":  # such as a set
-        raise _marked(node, f"JSON has nothing like {node.tag.rpartition(':')[2]}")
-    made[node] = [_data(child, made) for child in node.value] if is_list else _map(node, made)
+        raise _not_json(node, name, f"JSON has nothing like {node.tag.rpartition(':')[2]}")
+    made[node] = [_data(child, name, made) for child in node.value] if is_list else _map(node, name, made)
     return made[node]
 
 
-def _map(node: yaml.Node, made: dict[yaml.Node, Json]) -> Json:
+def _map(node: yaml.Node, name: str, made: dict[yaml.Node, Json]) -> Json:
     result: dict[str, Json] = {}
     for key_node, value_node in node.value:
-        key = _data(key_node, made)
+        key = _data(key_node, name, made)
         if not isinstance(key, str):
-            raise _marked(key_node, f"the key {key!r} is not text: quote it")
+            raise _not_json(key_node, name, f"the key {key!r} is not text: quote it")
         if key in result:
-            raise _marked(key_node, f"the key {key!r} appears twice")
-        result[key] = _data(value_node, made)
+            raise _not_json(key_node, name, f"the key {key!r} appears twice")
+        result[key] = _data(value_node, name, made)
     return result
 
 
-def _scalar(node: yaml.ScalarNode) -> Json:
+def _scalar(node: yaml.ScalarNode, name: str) -> Json:
     text, kind = node.value, node.tag.rpartition(":")[2]
     if kind == "null":
         return None
@@ -161,21 +159,17 @@ def _scalar(node: yaml.ScalarNode) -> Json:
         return int(text)
     if kind == "float" and _FLOAT(text):
         return float(text)
-    if kind not in ("int", "float", "bool", "null"):
-        raise _marked(node, f"JSON has nothing like {kind}")
-    raise _marked(node, f"{text!r} is neither a JSON number nor quoted text")
+    if kind not in ("int", "float"):
+        raise _not_json(node, name, f"JSON has nothing like {kind}")
+    raise _not_json(node, name, f"{text!r} is neither a JSON number nor quoted text")
 
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][+-]?[0-9]+)?").fullmatch
 
 
-class _NotJson(yaml.MarkedYAMLError):
-    """YAML that has no equivalent in JSON."""
-
-
-def _marked(node: yaml.Node, problem: str) -> _NotJson:
-    return _NotJson(problem=problem, problem_mark=node.start_mark)
+def _not_json(node: yaml.Node, name: str, problem: str) -> ContractError:
+    return ContractError(f"{name}:{node.start_mark.line + 1}: {problem}")
 
 
 def line_of(path: Path, pointer: Place) -> int | None:

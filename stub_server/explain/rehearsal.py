@@ -16,9 +16,8 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Sender, unanswered
 from ..faults.fault_rules import Faults
-from ..http.application import Application
 from ..http.inside import Question, scope_of
-from ..http.routing import Routing
+from ..http.routing import Application, Routing
 from ..kernel.problem import Detail, Refusal
 
 _PEER = ("127.0.0.1", 0)
@@ -53,7 +52,7 @@ class Rehearsal:
     @cached_property
     def routing(self) -> Routing:
         """The layer at which requests enter."""
-        return self._app().layer(Routing)
+        return next(layer for layer in self._app().middleware_stack or () if isinstance(layer, Routing))
 
     def copy_of(self, sandbox: Sandbox) -> Sandbox:
         """A copy of a sandbox for rehearsals: it keeps no steps, and has no fault rules."""

@@ -8,8 +8,6 @@ On loopback the credentials derive from the seed, so every web page could know t
 origins that the user names, may read responses. Elsewhere every origin may, and the credential decides.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Iterable, Mapping
@@ -170,7 +168,6 @@ class Origins:
         self._everyone = b"*" in self._listed or not loopback
 
     def may_read(self, origin: bytes) -> bool:
-        """Whether a page of this origin may read the API."""
         return self._everyone or origin.lower() in self._listed or is_local_origin(origin)
 
 
@@ -178,7 +175,6 @@ class AccessPolicy:
     """Answers preflights, and refuses callers who may not use the control surface."""
 
     def __init__(self, app: ASGIApp, origins: Origins) -> None:
-        """`origins` are the pages that may read the API."""
         self.app, self._origins = app, origins
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
@@ -215,18 +211,20 @@ class AccessPolicy:
         call.answer, call.is_preflight, call.is_kept = (204, allowed, (b"",), b""), True, False
 
 
-def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
-    """Whether a page of this origin may read the answer. If not, the terminal shows how to allow it."""
-    if call.path in _READ_BY_ALL:
-        return True
-    if call.path.startswith(CONSOLE):
-        return False
-    is_control = call.path.startswith(CONTROL)
-    has_key = not _KEYS.isdisjoint(call.headers)
-    may = is_local_origin(origin) or has_key if is_control else origins.may_read(origin)
-    if not may:
-        call.trace.refused_origin = _refused(origin, "--admin-key" if is_control else "--cors-origin")
-    return may
+def answer_headers(call: Call, origin: bytes, origins: Origins) -> Headers:
+    """The headers with which a browser lets a page of this origin read the answer, credentials included.
+
+    There are none for a page that may not read it; the terminal shows how to allow that.
+    """
+    if call.path not in _READ_BY_ALL:
+        if call.path.startswith(CONSOLE):
+            return []
+        is_control = call.path.startswith(CONTROL)
+        has_key = not _KEYS.isdisjoint(call.headers)
+        if not (is_local_origin(origin) or has_key if is_control else origins.may_read(origin)):
+            call.trace.refused_origin = _refused(origin, "--admin-key" if is_control else "--cors-origin")
+            return []
+    return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
 def _refused(origin: bytes, flag: str) -> str:
@@ -271,11 +269,6 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
 
 def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
-
-
-def answer_headers(origin: bytes) -> Headers:
-    """The headers with which a browser lets a page of this origin read a response, credentials included."""
-    return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
 def is_local_origin(origin: bytes) -> bool:

@@ -1,7 +1,5 @@
 """What answers are made of: refusals in one shape, streams piece by piece, and connections closed on purpose."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
@@ -28,21 +26,18 @@ TRANSPORT = "stub_server.transport"
 """Where the state in a scope has the connection's transport; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
-
-
-def as_refusal(error: Exception, trace: Trace) -> Refusal:
-    """Any exception as a refusal. One that is no Refusal is logged as a defect."""
-    if isinstance(error, Refusal):
-        return error
-    log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
-    return Refusal(
-        "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
-    )
+_DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
 
 def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of a refusal. `sandbox` is what the request was for, if not what its trace is of."""
-    refusal, named = as_refusal(error, trace), sandbox or trace.sandbox
+    """Status, headers and body of a refusal. One that is no Refusal is logged as a defect.
+
+    `sandbox` is what the request was for, if not what its trace is of.
+    """
+    refusal = error if isinstance(error, Refusal) else Refusal(_DEFECT)
+    named = sandbox or trace.sandbox
+    if refusal is not error:
+        log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
     trace.code = refusal.code
     body = orjson.dumps(
         {
@@ -60,17 +55,14 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
 
 
 def not_allowed(method: str, allow: str) -> NotAllowed:
-    """405 for a path that has other methods."""
     return NotAllowed(f"This path supports {allow}, not {method[:20]}.", headers={"Allow": allow})
 
 
 def options(allow: str) -> Answer:
-    """The answer to OPTIONS."""
     return 204, [(b"allow", allow.encode())], (b"",), b""
 
 
 def sent_lines(headers: Pairs) -> bytes:
-    """Headers, a line each."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 

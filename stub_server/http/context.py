@@ -1,7 +1,5 @@
 """RequestContext, the outermost layer: reads headers, sends answers, writes the journal."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,7 +13,7 @@ from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
-from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
+from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .peers import HOP, Hops, Word
@@ -42,7 +40,7 @@ class RequestContext:
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
-        self._read_headers, self._journal = HeaderReader(hosts, secrets), JournalWriter(secrets)
+        self._read_headers, self._secrets = HeaderReader(hosts, secrets), secrets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -84,7 +82,6 @@ class RequestContext:
             del scope[CALL]  # an idle connection keeps its last scope
 
     async def _refuse(self, error: Exception, call: Call, receive: Receive) -> None:
-        """Make a refusal the answer."""
         if not call.has_begun:
             call.begin()
         if isinstance(error, NotFound) and call.sandbox.is_gone and not call.is_of_none and self._is_shared:
@@ -175,12 +172,11 @@ class RequestContext:
         headers.append((b"x-request-id", trace.id.encode()))
         if not call.is_preflight:
             headers += (VARY, *call.limits)
-            if origin is not None and lets_read(call, origin, self._origins):
-                headers += answer_headers(origin)
+            if origin is not None:
+                headers += answer_headers(call, origin, self._origins)
         call.sent_headers = headers
 
     def _end(self, call: Call) -> None:
-        """Write the request to the journal and tell the listeners."""
         if not call.has_begun:
             call.begin()
         trace, is_control = call.trace, call.path.startswith(CONTROL)
@@ -191,12 +187,67 @@ class RequestContext:
             return
         if is_control:
             trace.is_control = True
-        if call.is_kept and (not is_control or _changes_something(call)):
-            self._journal.write(call)
+        if call.warnings:
+            trace.warnings = call.warnings
+        # Of the control surface, what may change something; an inbox itself stores what it receives.
+        is_wanted = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
+        if call.is_kept and is_wanted:
+            self._store(call)
         else:
-            self._journal.skip(call)
+            self._skip(call)
         for listener in self._server.listeners:
             listener(trace, trace.warnings)
+
+    def _skip(self, call: Call) -> None:
+        """Remove secrets from what the terminal shows of a request that is not stored."""
+        if self._secrets.suspects(call.trace.path, call.trace.query, b""):
+            self._redact_line(call)
+
+    def _store(self, call: Call) -> None:
+        """Write a request that has ended to the journal, without secrets."""
+        trace, journal = call.trace, call.sandbox.journal
+        if call.prefix:
+            trace.is_prefixed = True
+        if not journal.keeps_bodies:
+            self._skip(call)
+            trace.answer, trace.sent = None, b""
+            trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
+            journal.append(trace)
+            return
+        secrets, head, body = self._secrets, call.head, call.body_bytes
+        packed = head.packed
+        if head.is_suspect or trace.operation in secrets.operations or secrets.suspects(trace.path, trace.query, body):
+            self._redact_line(call)
+            lines = packed.split(b"\n")
+            half = len(lines) // 2
+            packed = b"\n".join((*lines[:half], *map(secrets.line, lines[half:])))
+            trace.sent = sent_lines([(name, secrets.line(value)) for name, value in call.sent_headers])
+            body_left, trace.answer = secrets.without(body, trace.answer)
+            body = body_left or b""
+        elif not trace.sent:
+            trace.sent = sent_lines(call.sent_headers)
+        trace.packed = packed
+        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(packed) + trace.length
+        if body:
+            media = head.by_name.get(b"content-type")
+            if media is not None and b"=" in media and secrets.suspects_encoded(media, body):
+                body = LEFT_OUT
+            trace.body = body
+            size += len(body)
+        if call.has_recorded:
+            size += EACH * (len(trace.events) + len(trace.deliveries))
+        if trace.simulated is not None:  # with headers of a rule, which clients choose
+            size += len(trace.sent)
+        trace.size = size
+        journal.append(trace)
+
+    def _redact_line(self, call: Call) -> None:
+        """Remove secrets from the request line, and from warnings, which repeat it."""
+        trace, secrets = call.trace, self._secrets
+        trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
+        if call.warnings:
+            trace.warnings = [secrets.text(warning) for warning in call.warnings]
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Start the parts of the server that work beside requests, and stop them when the server stops."""
@@ -214,7 +265,7 @@ class RequestContext:
         await server.courier.stop(server.closing.since)
         await self._persistence.stop()
         if self._hops is not None:
-            self._hops.peers.close()
+            self._hops.close()
         await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -287,71 +338,3 @@ def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:
         else:
             found[name] = found[name] + b", " + value if name in found else value
     return b"\n".join((*found, *found.values()))
-
-
-def _changes_something(call: Call) -> bool:
-    """Whether a request to the control surface may change something. The inbox itself stores what it receives."""
-    return call.method not in _READING and inbox_at(call.method, call.path) is None
-
-
-class JournalWriter:
-    """Writes requests that have ended to the journals of their sandboxes, without secrets. One per server."""
-
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
-
-    def skip(self, call: Call) -> None:
-        """Remove secrets from what the terminal shows of a request that is not stored."""
-        trace = call.trace
-        if call.warnings:
-            trace.warnings = call.warnings
-        if self._secrets.suspects(trace.path, trace.query, b""):
-            self._redact_line(call)
-
-    def write(self, call: Call) -> None:
-        """Store a request that has ended."""
-        trace, journal = call.trace, call.sandbox.journal
-        if call.prefix:
-            trace.is_prefixed = True
-        if not journal.keeps_bodies:
-            self.skip(call)
-            trace.answer, trace.sent = None, b""
-            trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
-            journal.append(trace)
-            return
-        if call.warnings:
-            trace.warnings = call.warnings
-        secrets, head, body = self._secrets, call.head, call.body_bytes
-        packed = head.packed
-        if head.is_suspect or trace.operation in secrets.operations or secrets.suspects(trace.path, trace.query, body):
-            self._redact_line(call)
-            lines = packed.split(b"\n")
-            half = len(lines) // 2
-            packed = b"\n".join((*lines[:half], *map(secrets.line, lines[half:])))
-            trace.sent = sent_lines([(name, secrets.line(value)) for name, value in call.sent_headers])
-            body_left, trace.answer = secrets.without(body, trace.answer)
-            body = body_left or b""
-        elif not trace.sent:
-            trace.sent = sent_lines(call.sent_headers)
-        trace.packed = packed
-        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(packed) + trace.length
-        if body:
-            media = head.by_name.get(b"content-type")
-            if media is not None and b"=" in media and secrets.suspects_encoded(media, body):
-                body = LEFT_OUT
-            trace.body = body
-            size += len(body)
-        if call.has_recorded:
-            size += EACH * (len(trace.events) + len(trace.deliveries))
-        if trace.simulated is not None:  # with headers of a rule, which clients choose
-            size += len(trace.sent)
-        trace.size = size
-        journal.append(trace)
-
-    def _redact_line(self, call: Call) -> None:
-        """Remove secrets from the request line, and from warnings, which repeat it."""
-        trace, secrets = call.trace, self._secrets
-        trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-        trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
-        if call.warnings:
-            trace.warnings = [secrets.text(warning) for warning in call.warnings]

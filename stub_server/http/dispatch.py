@@ -7,10 +7,9 @@ Dispatch calls the handler, checks its response against the contract, and record
 import hashlib
 import inspect
 import re
-from collections.abc import Mapping
 from functools import cached_property
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,15 +17,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
 from ..contract.compatibility import success_of
-from ..contract.document import JSON, Document, Operation
-from ..contract.schema import ContractViolation, Schemas
+from ..contract.document import JSON
+from ..contract.schema import ContractViolation
 from ..domain.lifecycle import duplicate
 from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
 from ..store.tables import UniqueViolation
 from .answers import render
-from .routing import Endpoint
+
+if TYPE_CHECKING:
+    from .routing import Endpoint
 
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
@@ -115,12 +116,11 @@ class OperationHandler:
     _success: int | None = None  # the status of its successes, where an overlay has another one than the handler
     _unsent: frozenset[bytes] = frozenset()  # the headers of its successes that overlays have taken away
 
-    def __init__(self, endpoint: Endpoint, schemas: Schemas, made_for: Operation | None) -> None:
-        """`made_for` is the operation without overlays, if there are any."""
-        self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, schemas
+    def __init__(self, endpoint: "Endpoint") -> None:
+        self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, endpoint.schemas
         self.is_async = inspect.iscoroutinefunction(self.function)
         self._proved: set[tuple[int, Any]] = set()
-        if made_for is not None:
+        if (made_for := endpoint.made_for) is not None:
             status = success_of(self.operation, made_for)
             self._success = None if status in made_for.responses else status
             had, has = made_for.responses[made_for.successes[0]].headers, self.operation.responses[status].headers
@@ -135,7 +135,6 @@ class OperationHandler:
         }
 
     def checked(self, call: Call, reply: Reply) -> Reply:
-        """The response, checked."""
         call.trace.respond_at = perf_counter_ns()
         if self._success is not None:
             reply.status = self._success
@@ -179,18 +178,9 @@ class OperationHandler:
 class Dispatch:
     """The application of the stack. Handlers run on the event loop."""
 
-    def __init__(self, schemas: Mapping[str, Schemas], shipped: Document | None) -> None:
-        """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self._schemas, self._shipped = schemas, shipped
-
-    def _compile(self, endpoint: Endpoint) -> OperationHandler:
-        made_for = endpoint.made_for(self._shipped)
-        handler = endpoint.responses = OperationHandler(endpoint, self._schemas[endpoint.base], made_for)
-        return handler
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        handler: OperationHandler = call.endpoint.responses or self._compile(call.endpoint)
+        handler: OperationHandler = call.endpoint.responses
         call.trace.rule_at = perf_counter_ns()
         try:
             reply = handler.function(call, *call.values, **call.arguments)
@@ -208,21 +198,20 @@ class Dispatch:
                 call.record(saved)
             set_answer(call, reply, body)
         except Conflict as conflict:
-            _locate(conflict, call.values, call.arguments.get("body"))
+            _locate(conflict, call)
             raise
         except (ContractViolation, UniqueViolation) as error:
             is_api = not call.endpoint.base  # a control creates records only where it fills a sandbox
             if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and is_api:
                 refusal = duplicate(error.schema, error.key, error.value)
-                _locate(refusal, call.values, call.arguments.get("body"))
+                _locate(refusal, call)
                 raise refusal from None
-            if self._shipped is None:
+            if call.endpoint.shipped is None:
                 raise
             raise NotBuilt(f"The overlays allow this request, but not its result: {error}") from None
 
 
 def set_answer(call: Call, reply: Reply, body: bytes) -> None:
-    """Make a reply the answer of a call."""
     headers = [*reply.headers]
     if reply.status != 204:  # 204 has neither body nor headers about one
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]
@@ -234,10 +223,11 @@ def saved_reply(call: Call, reply: Reply, body: bytes, print_: bytes) -> Saved:
     return Saved(print_, call.now + DAY, reply.status, body, reply.headers)
 
 
-def _locate(conflict: Conflict, values: tuple[str, ...], body: Any) -> None:
+def _locate(conflict: Conflict, call: Call) -> None:
     """Details about what the request did not send, such as a status, are about the record that the path names."""
+    body = call.arguments.get("body")
     sent = body if isinstance(body, dict) else {}
-    if values:
+    if call.values:
         conflict.details = tuple(
             each | {"in": "path"} if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent else each
             for each in conflict.details

@@ -3,8 +3,6 @@
 FaultInjection acts before the credential is read, BodyFaults by rules that read the body, once it has been validated.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -68,7 +66,6 @@ class FaultInjection:
         await injection(self.app, effects, scope, receive, send)
 
     def _refusal(self, operation_id: str, effect: Effect) -> Refusal:
-        """The answer that an effect asks for."""
         operation = self._operations[operation_id]
         status, code = effect.status, effect.code or "simulated_fault"
         status = self._statuses.get(code, 503) if status is None else status

@@ -1,7 +1,5 @@
 """Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -63,7 +61,7 @@ class Forwarding:
         if call.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         try:
-            connection = await self._hops.peers.connect(holder)
+            connection = await self._hops.connect(holder)
         except OSError:
             raise NotThere(receive) from None
         passage = Passage(call, connection, self._server, self._hops)
@@ -209,12 +207,11 @@ class Passage:
             await hang_up(scope, receive, unsent=unsent)
 
     def close(self) -> None:
-        """End the request, whatever has become of it."""
         if self._upload is not None:
             self._upload.cancel()
         self._place.close()
         if self._is_sent:
-            self._hops.peers.give_back(self._connection)
+            self._hops.give_back(self._connection)
         else:
             self._connection.abort()
 
@@ -227,7 +224,6 @@ class Body:
         self._kept: list[Message] = []
 
     async def __call__(self) -> Message:
-        """The next message."""
         message = await self._receive()
         self._size += len(message.get("body", b""))
         if self._size <= REPEATABLE:

@@ -1,7 +1,5 @@
 """Requests that this server sends to itself, for a page: each passes every layer, as one from a socket would."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
@@ -50,7 +48,6 @@ class Reply(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether it was not accepted."""
         return not 200 <= self.status < 400
 
 

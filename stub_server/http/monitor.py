@@ -1,7 +1,5 @@
 """Deadlines of connections and their maximum number, checked once a second instead of by a timer per request."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from enum import Enum
@@ -71,7 +69,7 @@ class ConnectionMonitor:
     def __len__(self) -> int:
         return len(self._open)
 
-    def opened(self, connection: HttpProtocol, loop: asyncio.AbstractEventLoop) -> None:
+    def opened(self, connection: "HttpProtocol", loop: asyncio.AbstractEventLoop) -> None:
         """Register a connection: free a place for it, or refuse it."""
         while len(self._open) >= self.limits.connections:
             if not self._make_room():
@@ -82,8 +80,7 @@ class ConnectionMonitor:
             self._sweeping, self._swept = True, loop.time()
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
-    def closed(self, connection: HttpProtocol) -> None:
-        """Unregister a connection that was closed."""
+    def closed(self, connection: "HttpProtocol") -> None:
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:

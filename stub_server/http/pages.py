@@ -1,10 +1,8 @@
 """Pages: paths that are not operations: the contract, the console, inboxes."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,28 +21,19 @@ _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
-
-
-class Page(Protocol):
-    """What a path answers to GET and HEAD."""
-
-    async def answer(self, call: Call) -> Answer:
-        """The answer. Raises refusals."""
-
-
-class Forms(Page, Protocol):
-    """A page that also takes forms."""
-
-    def most(self, call: Call) -> int:
-        """How many bytes of a form are read."""
+Page: TypeAlias = Callable[[Call], Awaitable[Answer]]
+"""What a path answers. It raises refusals."""
 
 
 class Pages:
     """Answers paths that are not in the contract. The journal stores none of these requests."""
 
-    def __init__(self, app: ASGIApp, pages: Mapping[str, Page], console: Forms) -> None:
-        """`console` answers pages that are not listed, below `CONSOLE` POST too: the body of a form is in the call."""
-        self.app, self._pages, self._console = app, pages, console
+    def __init__(self, app: ASGIApp, pages: Mapping[str, Page], console: Page, most: Callable[[Call], int]) -> None:
+        """`console` answers pages that are not listed, below `CONSOLE` POST too: the body of a form is in the call.
+
+        `most` is how many bytes of a form are read.
+        """
+        self.app, self._pages, self._console, self._most = app, pages, console, most
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         path: str = scope["path"]
@@ -63,17 +52,16 @@ class Pages:
         has_forms = call.path.startswith(CONSOLE)
         if has_forms and call.method == "POST":
             call.is_kept = False
-            call.body_bytes = bytes(await call.read(receive, self._console.most(call)))
+            call.body_bytes = bytes(await call.read(receive, self._most(call)))
         await _show(self._console, call, ALLOW_FORMS if has_forms else ALLOW)
 
 
 async def _show(page: Page, call: Call, allow: str) -> None:
-    """Answer with a page."""
     call.is_kept = False
     if call.method == "OPTIONS":
         call.answer = options(allow)
     elif call.method in allow.split(", "):
-        call.answer = await page.answer(call)
+        call.answer = await page(call)
     else:
         raise not_allowed(call.method, allow)
 

@@ -4,8 +4,6 @@ A request is written while its answer is read. A pool of httpcore's reads no ans
 a rejected upload would be sent to its end, and `Expect: 100-continue` would have no effect.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 from collections import defaultdict
@@ -30,7 +28,7 @@ class Connection:
     is_lost = False
     rested = 0.0
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: list[Connection]) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: "list[Connection]") -> None:
         """`idle` has the connections to the same server that no request uses."""
         self._reader, self._writer, self.idle = reader, writer, idle
 
@@ -38,11 +36,10 @@ class Connection:
         """Prepare for the answer to another request."""
         self._parser, self._is_head = HttpResponseParser(self), method == "HEAD"
         self.status, self.headers = 0, list[tuple[bytes, bytes]]()
-        self._pieces, self.is_whole, self._stays = list[bytes](), False, False
+        self._pieces, self.is_whole, self.stays = list[bytes](), False, False
         self.continues = asyncio.Event()
 
     def write(self, data: bytes) -> None:
-        """Send a part of the request."""
         if not self.is_lost:
             self._writer.write(data)
 
@@ -54,7 +51,6 @@ class Connection:
             self.abort()
 
     async def more(self) -> None:
-        """Read more of the answer."""
         try:
             data = await self._reader.read(PIECE)
             if data:
@@ -70,29 +66,21 @@ class Connection:
         return b"".join(pieces)
 
     @property
-    def may_stay(self) -> bool:
-        """Whether another request can be written, now that the answer is complete."""
-        return self.is_whole and self._stays and not self.is_lost
-
-    @property
     def is_closed(self) -> bool:
         """Whether the other server has closed it while it was idle."""
         return self._writer.is_closing() or self._reader.at_eof()
 
     def abort(self) -> None:
-        """Close it at once."""
         self.is_lost = True
         self._writer.transport.abort()
 
     # -- the parser's
 
     def on_message_begin(self) -> None:
-        """Expect one answer."""
         if self.is_whole:
             raise HttpParserError("nothing was asked")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Store a header."""
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -102,23 +90,32 @@ class Connection:
             self.headers = []
             self.continues.set()
             return
-        self.status, self._stays = status, self._parser.should_keep_alive()
+        self.status, self.stays = status, self._parser.should_keep_alive()
         self.is_whole = self._is_head  # the parser does not know the request
 
     def on_body(self, body: bytes) -> None:
-        """Store a piece of the body."""
         self._pieces.append(body)
 
     def on_message_complete(self) -> None:
-        """The answer is complete."""
         self.is_whole = self.status != 0
 
 
-class Peers:
-    """Connections to other servers, kept open for the next request."""
+class Word(Enum):
+    """What a server answers to another one, and to no client."""
 
-    def __init__(self) -> None:
-        self._idle: defaultdict[str, list[Connection]] = defaultdict(list)
+    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox, or is about to stop
+    DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
+
+
+class Hops:
+    """Requests from server to server of one store, which share the secret: connections, and the signed header."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._key = hmac.digest(secret, HOP, "sha256")
+        self._idle: defaultdict[str, list[Connection]] = defaultdict(list)  # kept open for the next request
+        self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
+        """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
+        self.words = {said: word for word, said in self.said.items()}
 
     async def connect(self, address: str) -> Connection:
         """A connection to `http://host:port`. Raises OSError."""
@@ -135,7 +132,8 @@ class Peers:
 
     def give_back(self, connection: Connection) -> None:
         """Keep a connection for the next request, if it can have one."""
-        if connection.may_stay and len(connection.idle) < KEPT:
+        may_stay = connection.is_whole and connection.stays and not connection.is_lost
+        if may_stay and len(connection.idle) < KEPT:
             connection.rested = monotonic()
             connection.idle.append(connection)
         else:
@@ -146,23 +144,6 @@ class Peers:
         for idle in self._idle.values():
             while idle:
                 idle.pop().abort()
-
-
-class Word(Enum):
-    """What a server answers to another one, and to no client."""
-
-    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox, or is about to stop
-    DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
-
-
-class Hops:
-    """Signs and verifies the header of forwarded requests: servers of one store share the secret. One per server."""
-
-    def __init__(self, secret: bytes) -> None:
-        self._key, self.peers = hmac.digest(secret, HOP, "sha256"), Peers()
-        self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
-        """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
-        self.words = {said: word for word, said in self.said.items()}
 
     def header(self, scope: Scope) -> tuple[bytes, bytes]:
         """The header of a request that is forwarded: the time, its client, and the signature of both and the target."""

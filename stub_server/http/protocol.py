@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 from functools import lru_cache
-from http import HTTPMethod, HTTPStatus
+from http import HTTPMethod
 from time import monotonic
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -71,14 +71,12 @@ class HttpProtocol(HttpToolsProtocol):
     _room = LARGEST_HEAD  # bytes that may come before the headers or a chunk must be complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Register the connection."""
         super().connection_made(transport)
         self.app_state = {**self.app_state, TRANSPORT: transport}  # uvicorn copies it into each scope
         self.rested = monotonic()
         self.monitor.opened(self, self.loop)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Unregister the connection."""
         self.monitor.closed(self)
         for cycle in self._earlier:  # uvicorn ends only the newest one
             cycle.disconnected = True
@@ -181,7 +179,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.scope["path"] = unquote(raw.replace("%2f", "%2F").replace("%2F", "%252F"))
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a piece of the body, and allow as many bytes again."""
         super().on_body(body)
         self._room = LARGEST_HEAD
 
@@ -204,7 +201,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def resume_writing(self) -> None:
-        """Continue: the client has read."""
         super().resume_writing()
         if self._waits_for_reader:
             self._waits_for_reader = False
@@ -217,7 +213,8 @@ class HttpProtocol(HttpToolsProtocol):
         cycle, scope = self.cycle, self.scope
         if unread := self.transport.get_write_buffer_size():
             return Wait.READER, unread
-        if self.transport.is_closing() or (self._refused and not self._is_answering()):
+        is_answering = bool(self.pipeline) or (cycle and not cycle.response_complete and not cycle.disconnected)
+        if self.transport.is_closing() or (self._refused and not is_answering):
             return Wait.END, self
         if self._refused or self.flow.read_paused:  # reading is paused while an earlier request is served
             return Wait.ANSWER, cycle
@@ -228,10 +225,6 @@ class HttpProtocol(HttpToolsProtocol):
         if cycle.more_body:
             return Wait.BODY, cycle
         return (Wait.NEXT if cycle.response_complete else Wait.ANSWER), cycle
-
-    def _is_answering(self) -> bool:
-        cycle = self.cycle
-        return bool(self.pipeline) or (cycle is not None and not cycle.response_complete and not cycle.disconnected)
 
     def give_up(self, wait: Wait) -> None:
         """Send 408 if a request has begun, and close."""
@@ -245,11 +238,9 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def drop(self) -> None:
-        """Close at once."""
         self.transport.abort()
 
     def turn_away(self) -> None:
-        """Send 503 and close."""
         most = self.monitor.limits.connections
         self._refuse(Busy(f"All {most} connections are in use (--max-connections).", headers={"Retry-After": "1"}))
 
@@ -280,9 +271,7 @@ class HttpProtocol(HttpToolsProtocol):
         trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
         status, headers, body = render(refusal, trace)
         headers += [*self.server_state.default_headers, (b"x-request-id", trace.id.encode()), (b"connection", b"close")]
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in headers]
-        return b"\r\n".join([*lines, b"", body])
+        return STATUS_LINE[status] + sent_lines(headers) + b"\r\n" + body
 
 
 def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:

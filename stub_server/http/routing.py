@@ -1,11 +1,14 @@
-"""Routing and Security, in Connexion's stack: the operation of a path and method, and its caller."""
+"""Connexion's stack, and Routing and Security in it: the operation of a path and method, and its caller."""
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
 
+from connexion.middleware import ConnexionMiddleware
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.middleware.security import SecurityAPI, SecurityMiddleware
 from connexion.operations import AbstractOperation
@@ -14,16 +17,39 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, Call
 from ..calls.credentials import Gate
+from ..calls.server import Server
 from ..contract.document import Document, Operation
+from ..contract.schema import Schemas
 from ..contract.source import METHODS
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
+from ..resolver import not_built
+from ..sandboxes.sandboxes import Sandboxes
 from .answers import not_allowed, options
+from .dispatch import OperationHandler
+from .validation import OperationRequests
 
 DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _LONGEST = 300  # characters of a path for which a similar one is looked for
+_NO_VALUES: tuple[str, ...] = ()
+
+
+class Application(ConnexionMiddleware):
+    """One per server. `middlewares` are its layers, outermost first, until the first request."""
+
+    server: Server
+    sandboxes: Sandboxes
+
+    def __init__(self, dispatch: ASGIApp, layers: Callable[[Server], Sequence[Any]]) -> None:
+        """`dispatch` is the innermost layer; `layers` returns those around it: classes that take the next layer."""
+        super().__init__(dispatch, import_name=__name__, middlewares=[])
+        self._layers = layers
+
+    def serve(self, server: Server) -> None:
+        """Set the server behind the layers. It must be called before the first request."""
+        self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*self._layers(server)]
 
 
 class _Node:
@@ -49,17 +75,14 @@ class Routing(SpecMiddleware):
         self.app = app
         self._root = _Node()
         self._static: dict[str, _Node] = {}
-        self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._ids: list[str] = []
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Register every path of a contract below its base path."""
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
-            node, static = self._root, True
+            node = self._root
             for segment in (base + path).split("/")[1:]:
                 if segment.startswith("{"):
-                    static = False
                     node.template = node.template or _Node(segment)
                     node = node.template
                 else:
@@ -72,26 +95,17 @@ class Routing(SpecMiddleware):
             if "GET" in node.methods:
                 node.methods.setdefault("HEAD", node.methods["GET"])
             node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
-            if static:
+            if "{" not in path:
                 self._static[base + path] = node
                 if path == "/" and base:  # the base path itself is the index, with its slash or without
                     self._static[base] = node
-            start, _, last = (base + path).rpartition("/")
-            if last.startswith("{") and "{" not in start:
-                self._below[start] = node
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        path = scope["path"]
-        node: _Node | None = self._static.get(path)
-        values: tuple[str, ...] = ()
-        if node is None:
-            start, _, last = path.rpartition("/")
-            node = self._below.get(start)
-            if node is not None and last:
-                values = (last,)
-            else:
-                node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         call: Call = scope[CALL]
+        path = scope["path"]
+        node, values = self._static.get(path), _NO_VALUES
+        if node is None:
+            node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         if node is None:
             raise self._no_route(call.method, path)
         routed = node.methods.get(call.method)
@@ -176,38 +190,46 @@ def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, 
     return found
 
 
+@dataclass(eq=False)
 class Endpoint:
-    """An operation as Connexion has it: its security requirement, and its handler, found by the resolver.
+    """An operation as Connexion has `parsed` it. Its handler is found, and compiled, with its first request."""
 
-    Validation and Dispatch add what they compile for it with its first request, for a fast start.
-    """
+    parsed: AbstractOperation
+    base: str  # the path below which the operations of the document are: empty for the API
+    document: Document
+    schemas: Schemas  # of the document
+    shipped: Document | None  # the API's contract without overlays, if any
+    ignore_unknown: bool  # whether members that a body of the API must not have are dropped
 
-    requests: Any = None  # an `http.validation.OperationRequests`
-    responses: Any = None  # an `http.dispatch.OperationHandler`
-
-    def __init__(self, operation: AbstractOperation, document: Document, base: str) -> None:
-        """`base` is the path below which the operations of the document are: empty for the API."""
-        self.document, self.base, self._parsed = document, base, operation
-        self.operation, self.security = document.operations[operation.operation_id], operation.security
-
-    def made_for(self, shipped: Document | None) -> Operation | None:
-        """The operation that the handler was written for, where overlays may have changed it."""
-        return None if shipped is None or self.base else shipped.operations.get(self.operation.id)
+    def __post_init__(self) -> None:
+        self.operation, self.security = self.document.operations[self.parsed.operation_id], self.parsed.security
 
     @property
+    def made_for(self) -> Operation | None:
+        """The operation that the handler was written for, where overlays may have changed it."""
+        return None if self.shipped is None or self.base else self.shipped.operations.get(self.operation.id)
+
+    @cached_property
     def handler(self) -> Callable[..., Any]:
         """The function of the operation, whose module is imported now."""
-        found: Callable[..., Any] = self._parsed.function
-        return found
+        return self.parsed.function() or not_built
+
+    @cached_property
+    def requests(self) -> OperationRequests:
+        return OperationRequests(self)
+
+    @cached_property
+    def responses(self) -> OperationHandler:
+        return OperationHandler(self)
 
 
 class _API(SecurityAPI):
-    def __init__(self, *args: Any, document: Document, **kwargs: Any) -> None:
-        self._document = document
+    def __init__(self, *args: Any, endpoint: Callable[..., Endpoint], **kwargs: Any) -> None:
+        self._endpoint = endpoint
         super().__init__(*args, **kwargs)
 
     def make_operation(self, operation: AbstractOperation) -> Endpoint:
-        return Endpoint(operation, self._document, self.base_path)
+        return self._endpoint(operation, self.base_path)
 
 
 class Security(SecurityMiddleware):

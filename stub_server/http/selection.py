@@ -4,8 +4,6 @@ SandboxSelection chooses it: by the path's prefix, the header, the credential, e
 up to date. TimeTravel replaces it by what it was (`X-Sandbox-As-Of`), FirstUse creates one that does not exist yet.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import deque

@@ -3,15 +3,13 @@
 Parameters and body are one value, checked against one compiled schema.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from time import perf_counter_ns
-from typing import Any
-from urllib.parse import unquote_plus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 import orjson
 from jsonschema_rs import Draft4Validator
@@ -19,17 +17,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..contract.compatibility import relied_on
-from ..contract.document import Document, Operation
+from ..contract.document import Operation
 from ..contract.formats import READ, is_uuid
-from ..contract.schema import LONGEST_KEY, Schemas, Validator, prune, translate
+from ..contract.schema import LONGEST_KEY, Validator, prune, translate
 from ..contract.source import Json
 from ..domain.documents import checks_digits
 from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
 from ..resolver import takes_of
-from .routing import Endpoint
-from .violations import MOST_GUESSED, details_of, did_you_mean, schema_of, shown, unread
+from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
+
+if TYPE_CHECKING:
+    from .routing import Endpoint
 
 # Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
@@ -57,24 +57,13 @@ Place = tuple[str, ...]  # where a body has a map with free keys, such as metada
 class Validation:
     """Passes on the arguments of the handler."""
 
-    def __init__(
-        self, app: ASGIApp, schemas: Mapping[str, Schemas], shipped: Document | None, *, ignore_unknown: bool
-    ) -> None:
-        """`schemas` by base path; `shipped` is the API's contract without overlays, if any."""
-        self.app, self._schemas, self._shipped, self._ignore_unknown = app, schemas, shipped, ignore_unknown
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
-
-    def _compile(self, endpoint: Endpoint) -> OperationRequests:
-        compiled = OperationRequests(endpoint, self._schemas[endpoint.base], ignore_unknown=self._ignore_unknown)
-        if (made_for := endpoint.made_for(self._shipped)) is not None:
-            assert self._shipped is not None
-            compiled.rely_on(made_for, self._shipped)
-        endpoint.requests = compiled
-        return compiled
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        requests: OperationRequests = call.endpoint.requests or self._compile(call.endpoint)
+        requests: OperationRequests = call.endpoint.requests
         call.trace.validate_at = perf_counter_ns()
         if checks_digits.get() is not call.sandbox.settings.check_digits:
             checks_digits.set(call.sandbox.settings.check_digits)
@@ -85,7 +74,7 @@ class Validation:
             return self._with_file(requests.uploads, scope, receive, send)
         return self.app(scope, receive, send)
 
-    async def _with_body(self, requests: OperationRequests, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _with_body(self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
         call.body_bytes = bytes(await call.read(receive))
         call.values, call.arguments = requests.read(call)
@@ -109,17 +98,14 @@ class Validation:
 class OperationRequests:
     """The compiled validation of one operation's requests."""
 
-    def __init__(self, endpoint: Endpoint, schemas: Schemas, *, ignore_unknown: bool) -> None:
-        """`ignore_unknown` drops body members that the API's contract does not name instead of rejecting them."""
+    def __init__(self, endpoint: "Endpoint") -> None:
         operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
         takes = takes_of(endpoint.handler)
-        self._schemas, self._takes, self._resolve = schemas, takes, resolve
+        self._schemas, self._takes, self._resolve = endpoint.schemas, takes, resolve
         self._may_reject_query, self._further = is_api, _OVERLAYS if is_api else ""
-        self._relied_on: Draft4Validator | None = None
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
-        self._prunes = operation.body if ignore_unknown and is_api else None
-        self._gives_body = takes.body or (self.has_body and takes.anything)
+        self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
         in_path = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
         self._ids = [
             (name, in_path[name].get("format") == "uuid", re.compile(in_path[name].get("pattern", "")))
@@ -129,9 +115,10 @@ class OperationRequests:
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
         self._casts = {name: cast_of(schema) for name, schema in query.items()}
         self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
-        self._gives_query = takes.query or (takes.anything and bool(query))
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
+        self._relied_on = _relied_on(endpoint, self._shape)
+        self._schema_at = partial(endpoint.document.schema_at, self._shape)
         self._takes_nothing = not self._shape["properties"]
         self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
         conflict = operation.responses.get(409)
@@ -142,14 +129,7 @@ class OperationRequests:
 
     @cached_property
     def validator(self) -> Validator:
-        """The compiled schema."""
         return self._schemas.compile(self._shape, request=True)
-
-    def rely_on(self, operation: Operation, shipped: Document) -> None:
-        """Also reject what overlays allow but the handler, written for the shipped contract, cannot process."""
-        schema = relied_on(_shape_of(operation), shipped.resolve)
-        if schema != relied_on(self._shape, self._resolve):
-            self._relied_on = Draft4Validator(translate(schema, {}), validate_formats=True, formats=dict(READ))
 
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -163,9 +143,9 @@ class OperationRequests:
             if not self.has_body:
                 known = self._known.get((call.query_string, call.sandbox.settings.check_digits))
             value = known or self._checked(call)
-        if self._gives_query:
+        if self._takes.query:
             arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
-        if self._gives_body:
+        if self._takes.body:
             body = value.get("body")
             if body is None and self._takes.body_needed:
                 raise NotBuilt("This sandbox cannot process the operation without a body. Send one.")
@@ -208,14 +188,9 @@ class OperationRequests:
     def _query(self, call: Call) -> dict[str, Any]:
         found: dict[str, Any] = {}
         wrong: list[Detail] = []
-        for part in call.query_string.decode("latin-1").split("&"):
-            if not part:
-                continue
+        for name, text in parse_qsl(call.query_string.decode("latin-1"), keep_blank_values=True):
             if len(wrong) >= _MOST_WRONG:
                 break
-            name, _, text = part.partition("=")
-            if "%" in part or "+" in part or not part.isascii():
-                name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
             if name not in self._casts:
                 if self._may_reject_query and call.sandbox.settings.unknown_query == "reject":
                     wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
@@ -262,9 +237,6 @@ class OperationRequests:
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
         raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
 
-    def _schema_at(self, path: Sequence[str | int]) -> Mapping[str, Any]:
-        return schema_of(self._shape, path, self._resolve)
-
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
         if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
             return (values[0].lower(),)
@@ -289,6 +261,17 @@ _EMPTY: dict[str, Any] = {}
 def _has_all(found: dict[str, Any], query: bytes) -> bool:
     """Whether every member of a query was found; others cause a warning each time."""
     return len(found) == (len(query.split(b"&")) if query else 0)
+
+
+def _relied_on(endpoint: "Endpoint", shape: Json) -> Draft4Validator | None:
+    """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
+    shipped, made_for = endpoint.shipped, endpoint.made_for
+    if shipped is None or made_for is None:
+        return None
+    schema = relied_on(_shape_of(made_for), shipped.resolve)
+    if schema == relied_on(shape, endpoint.document.resolve):
+        return None
+    return Draft4Validator(translate(schema, {}), validate_formats=True, formats=dict(READ))
 
 
 def _check_known(relied_on: Draft4Validator, value: dict[str, Any]) -> None:

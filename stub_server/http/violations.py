@@ -3,13 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 import orjson
 
 from ..contract.formats import UUID
-from ..contract.source import Json
 from ..domain.documents import kind as kind_of
 from ..kernel.problem import Detail, detail
 from ..kernel.text import nearest
@@ -22,50 +20,42 @@ _BEFORE_A_COMMA = re.compile(r"(-?[0-9]+),$").search
 _DIGITS = re.compile("[0-9]+").match
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
 # The code of each kind of error of the validator.
-_CODES = MappingProxyType(
-    {
-        kind: code
-        for code, kinds in {
-            "required": "Required",
-            "type": "Type",
-            "format": "Format Pattern",
-            "enum": "Enum Constant",
-            "min": "Minimum ExclusiveMinimum MinLength MinItems MinProperties",
-            "max": "Maximum ExclusiveMaximum MaxLength MaxItems MaxProperties",
-            "multiple_of": "MultipleOf",
-            "unique": "UniqueItems",
-            "unknown_field": "AdditionalProperties",
-        }.items()
-        for kind in kinds.split()
-    }
-)
-_TYPES = MappingProxyType(
-    {
-        "string": "a string",
-        "integer": "a whole number",
-        "number": "a number",
-        "boolean": "true or false",
-        "object": "an object",
-        "array": "a list",
-    }
-)
+_CODES = {
+    kind: code
+    for code, kinds in {
+        "required": "Required",
+        "type": "Type",
+        "format": "Format Pattern",
+        "enum": "Enum Constant",
+        "min": "Minimum ExclusiveMinimum MinLength MinItems MinProperties",
+        "max": "Maximum ExclusiveMaximum MaxLength MaxItems MaxProperties",
+        "multiple_of": "MultipleOf",
+        "unique": "UniqueItems",
+        "unknown_field": "AdditionalProperties",
+    }.items()
+    for kind in kinds.split()
+}
+_TYPES = {
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "a list",
+}
 _BEGINS_WELL = re.compile(r"https?://[^\s\0/]").match
 _WEB = "is not a web address. Begin with http:// or https://, and encode spaces."
-_FORMATS = MappingProxyType(
-    {
-        "uri": _WEB,
-        "email": "is not an e-mail address, such as marina@example.com.",
-        "date-time": "is not a date-time with an offset, such as 2026-11-20T14:32:05Z.",
-        "ip-network": "is neither an address nor a network, such as 203.0.113.7 or 203.0.113.0/24.",
-    }
-)
-_PATTERNS = MappingProxyType(
-    {
-        UUID: "is not a UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
-        r"^[^\u0000]*$": "contains the character NUL (U+0000). Leave it out.",
-        "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
-    }
-)
+_FORMATS = {
+    "uri": _WEB,
+    "email": "is not an e-mail address, such as marina@example.com.",
+    "date-time": "is not a date-time with an offset, such as 2026-11-20T14:32:05Z.",
+    "ip-network": "is neither an address nor a network, such as 203.0.113.7 or 203.0.113.0/24.",
+}
+_PATTERNS = {
+    UUID: "is not a UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
+    r"^[^\u0000]*$": "contains the character NUL (U+0000). Leave it out.",
+    "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
+}
 
 SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
 """Returns the contract's schema at a place of the request, empty where it has none."""
@@ -137,19 +127,6 @@ def document_advice(value: object, unchecked: str) -> str:
         "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; one of "
         "digits only needs document_type passport)."
     )
-
-
-def schema_of(schema: Json, path: Sequence[str | int], resolve: Callable[[Json], Json]) -> Mapping[str, Any]:
-    """The part of a schema that is for a place of a value; an empty one where it has none."""
-    for step in path:
-        node = resolve(schema)
-        more = node.get("additionalProperties")
-        inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step, more)
-        if not isinstance(inner, dict):
-            return {}
-        schema = inner
-    found: Mapping[str, Any] = resolve(schema)
-    return found
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

@@ -37,11 +37,6 @@ def wall_ms() -> int:
     return time_ns() // 1_000_000 if source is None else source()
 
 
-def wall_seconds() -> float:
-    """The machine's time in seconds since 1970, as tokens have it."""
-    return wall_ms() / 1000
-
-
 @contextmanager
 def wall_from(source: Callable[[], int]) -> Iterator[None]:
     """Take the machine's time from another source within the block: a recording is replayed at its own time."""

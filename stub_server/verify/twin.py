@@ -14,8 +14,8 @@ import orjson
 from ..app import create_app
 from ..contract.document import JSON
 from ..explain.rehearsal import silent
-from ..http.application import Application
 from ..http.inside import Question, ask
+from ..http.routing import Application
 from ..settings import Settings
 from .exchange import Answer, Headers, Request, bearer
 

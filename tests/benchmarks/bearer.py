@@ -1,12 +1,11 @@
 """The token check of stock Connexion's server: `x-bearerInfoFunc` names it, and Connexion imports it."""
 
-import time
 from typing import Any
 
 from stub_server.calls.credentials import Tokens
 from stub_server.settings import Settings
 
-_tokens = Tokens(Settings().signing_secret(b""), time.time)
+_tokens = Tokens(Settings().signing_secret(b""))
 
 
 async def bearer_info(token: str) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.calls.reply import Reply
-from stub_server.http.application import Application
 from stub_server.http.monitor import Limits
+from stub_server.http.routing import Application
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 from stub_server.settings import Settings
 

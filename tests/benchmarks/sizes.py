@@ -17,7 +17,7 @@ import click
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.http.application import Application
+from stub_server.http.routing import Application
 from stub_server.settings import Settings
 from stub_server.store.memory import Store
 

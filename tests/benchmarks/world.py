@@ -8,7 +8,7 @@ from stub_server.calls.reply import Reply
 from stub_server.engine.journal import Trace
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import tick_through
-from stub_server.http.application import Application
+from stub_server.http.routing import Application
 from stub_server.kernel.record import Body
 from stub_server.operations import customers, orders
 

@@ -17,7 +17,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.files.package import MEDIA
 from stub_server.files.state import capture
 from stub_server.files.writing import state_lines
-from stub_server.http.application import Application
+from stub_server.http.routing import Application
 from stub_server.kernel.clock import parse_iso
 from stub_server.kernel.slices import at_once
 from stub_server.persistence import commits, sqlite

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from stub_server.app import create_app
-from stub_server.http.application import Application
+from stub_server.http.routing import Application
 from stub_server.persistence import commits, sqlite, takeover
 from stub_server.persistence.sqlite import DATABASE, NEWEST
 from stub_server.persistence.store import StoreError

@@ -14,8 +14,8 @@ import uvicorn
 
 from stub_server.app import create_app
 from stub_server.engine.sandbox import DEFAULT
-from stub_server.http.application import Application
 from stub_server.http.monitor import Limits
+from stub_server.http.routing import Application
 from stub_server.kernel.clock import parse_iso
 from stub_server.serving import uvicorn_config, with_port
 from stub_server.settings import Settings

@@ -13,8 +13,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.engine.scheduler import tick_through
-from stub_server.http.application import Application
 from stub_server.http.monitor import Limits
+from stub_server.http.routing import Application
 from stub_server.serving import with_port
 
 from ..engine.state import Facts, differences, state

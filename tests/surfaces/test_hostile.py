@@ -17,7 +17,7 @@ from stub_server.engine.step import Saved
 from stub_server.events.network import allowed
 from stub_server.events.sender import Delivery
 from stub_server.http import validation
-from stub_server.http.answers import as_refusal
+from stub_server.http.answers import render
 from stub_server.settings import Settings
 
 from ..conftest import Serve
@@ -298,5 +298,5 @@ def test_no_secret_is_in_a_repr(value: object) -> None:
 def test_a_path_writes_no_lines_of_its_own_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """%0a in a path is a line feed by the time it is logged."""
     trace = Trace("req_1", 0, "GET", "/v2/x\nERROR forged", b"", "default")
-    assert as_refusal(ValueError("defect"), trace).status == 500
+    assert render(ValueError("defect"), trace)[0] == 500
     assert "\nERROR forged" not in caplog.records[0].getMessage()

@@ -23,10 +23,9 @@ from stub_server.engine.step import Cause
 from stub_server.faults.fault_rules import Effect
 from stub_server.http.access import Hosts
 from stub_server.http.answers import REFUSED
-from stub_server.http.application import Application
 from stub_server.http.context import HeaderReader
 from stub_server.http.monitor import Limits
-from stub_server.http.routing import Security
+from stub_server.http.routing import Application, Security
 from stub_server.kernel.problem import BadRequest, Refusal
 from stub_server.settings import Settings
 
