@@ -137,7 +137,7 @@ class Call:
     drafted: Draft | None = None  # the step that it prepares
 
     def __init__(
-        self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Server
+        self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: "Server"
     ) -> None:
         """`path` is the path in its sandbox; `sandbox` is the one that refuses the request where none is chosen."""
         self.method, self.path, self.query_string, self.head = method, path, query_string, head
