@@ -3,8 +3,6 @@
 Each law yields one text for each record that it checks, empty if the record keeps the law.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, TypeAlias

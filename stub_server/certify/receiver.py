@@ -1,7 +1,5 @@
 """The receiver while it is judged: what is sent to it, what it answers, and its calls to the API meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """The rules for a receiver: what is sent under each, what the receiver must answer and may do, and the report."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence

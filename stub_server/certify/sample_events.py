@@ -1,7 +1,5 @@
 """Events that are sent to a receiver while it is judged: about different real records, and none of them happened."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import count, cycle

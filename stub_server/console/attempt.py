@@ -1,7 +1,5 @@
 """One call of an operation as a form: filled with what works, or with what was sent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Pictures over time, as numbers that a template draws as SVG; a table beside each says the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

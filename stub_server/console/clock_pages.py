@@ -1,7 +1,5 @@
 """The clock: what is due, on a line of time, and moving forward to it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any, NamedTuple

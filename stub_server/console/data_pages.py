@@ -1,7 +1,5 @@
 """The records of a sandbox: the kinds with their counts, lists, and one record with its history and actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote

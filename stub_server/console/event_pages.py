@@ -1,7 +1,5 @@
 """Events: what happened with its cause, one event with its deliveries, and events that are raised by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flask import Response, abort, g, render_template, request

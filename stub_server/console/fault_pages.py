@@ -1,7 +1,5 @@
 """Fault rules: which there are and what they did, ready ones by a click, and a form made of the contract's schemas."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What the contract says of values, a row for each: type, limits in words, allowed values, and the fields inside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """How values are shown: money, times with their distance, ids, JSON, and JSON beside another one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """The finder: any id leads to its page, an e-mail address to its customer, any other text to requests with it."""
 
-from __future__ import annotations
-
 import re
 
 from flask import Response, g, request

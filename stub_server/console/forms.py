@@ -1,7 +1,5 @@
 """Filters of lists as fields of a form: what the contract says of an operation's query."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple

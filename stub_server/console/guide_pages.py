@@ -1,7 +1,5 @@
 """The pages of the guide, and its search. They need no session and show nothing of a sandbox."""
 
-from __future__ import annotations
-
 from flask import Blueprint, Response, render_template, request, send_from_directory
 from markupsafe import Markup, escape
 

@@ -1,7 +1,5 @@
 """Inboxes: what webhooks delivered to addresses of this sandbox, and what they answer."""
 
-from __future__ import annotations
-
 from urllib.parse import quote, unquote, urlsplit
 
 from flask import Response, g, render_template, request

@@ -1,7 +1,5 @@
 """Who may do what: ready credentials, API keys with their scopes, tokens to make; magic values and assumptions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple

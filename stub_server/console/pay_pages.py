@@ -4,8 +4,6 @@
 session: a form is bound to its order. Wrong ids are counted by address.
 """
 
-from __future__ import annotations
-
 import re
 from collections import OrderedDict
 from threading import Lock

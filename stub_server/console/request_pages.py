@@ -1,7 +1,5 @@
 """The requests that came to the sandbox, and one of them: what was sent, what it did, and why it was refused."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The sandboxes of the server; of this one its snapshots, its steps as a line to travel on, and its file."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote, urlencode
 

@@ -1,7 +1,5 @@
 """Who has opened the console: sessions with the key that was given, bounded in number and in time, and form tokens."""
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """What the page of one operation shows: all that the contract says of it, and a call of it that works."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

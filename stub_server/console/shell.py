@@ -4,8 +4,6 @@ A page is a view of `pages`: it asks through `g.client`, and renders a template 
 a view of a POST that ends with `act`. Refusals of the control surface become pages here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit

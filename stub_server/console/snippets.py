@@ -1,7 +1,5 @@
 """A request as code to copy: a command for a shell, Python with httpx, TypeScript with fetch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple

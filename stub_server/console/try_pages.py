@@ -1,7 +1,5 @@
 """Any operation of either contract, to try: a form with a call that works, the answer beside it, and the code."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 from urllib.parse import quote
 

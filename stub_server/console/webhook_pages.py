@@ -1,7 +1,5 @@
 """Webhooks, deliveries with their attempts and signatures, and the certification of receivers."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Any
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """What controls ask of deliveries: advance a clock past them, wait for them, count them, and send what is held."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Generator

@@ -1,7 +1,5 @@
 """Sends the deliveries that are due. A server has one courier for all sandboxes."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from asyncio import CancelledError, get_running_loop

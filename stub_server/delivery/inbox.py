@@ -1,7 +1,5 @@
 """The inbox of a sandbox: a receiver for its webhooks that keeps messages and answers as it was set to."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator

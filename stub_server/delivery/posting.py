@@ -1,7 +1,5 @@
 """One attempt to deliver: whether it is to be made, when it may begin, what is sent, and the step it ends with."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager

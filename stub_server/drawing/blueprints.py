@@ -1,7 +1,5 @@
 """Blueprints of projects: names, texts, settings, plans with prices, and products of Brazilian memberships."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import zip_longest
 from random import Random

@@ -1,7 +1,5 @@
 """The catalogue: the tables of `fixtures/catalogue/`, checked against `fixtures/schemas.yaml`."""
 
-from __future__ import annotations
-
 import unicodedata
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Random streams and draws from lists, by `random()` alone: its stream is the same on every Python and machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from random import Random

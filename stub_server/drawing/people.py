@@ -4,8 +4,6 @@ A People is built once (Faker adds given names to its pools) and then draws pers
 generator it is given, so that one state gives the same person on every machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple

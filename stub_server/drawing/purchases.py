@@ -1,7 +1,5 @@
 """Draws purchases: what is on sale, what a first order is for, how it ends, and how its renewals are paid."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

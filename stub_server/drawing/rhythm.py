@@ -4,8 +4,6 @@ All times are epoch milliseconds in UTC; the daily and weekly shape follows Bras
 daylight saving since 2019.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect
 from itertools import accumulate, pairwise

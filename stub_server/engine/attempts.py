@@ -1,7 +1,5 @@
 """Attempts of deliveries: what is to be sent, and how delivery and webhook change afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Operations, controls, the clock and magic values call these functions. Each adds
 subscription that it changes, their events and timers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from zlib import crc32
 

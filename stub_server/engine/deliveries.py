@@ -1,7 +1,5 @@
 """Which webhooks want an event, and what attempts its deliveries."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from urllib.parse import urlsplit
 

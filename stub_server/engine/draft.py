@@ -1,7 +1,5 @@
 """A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..contract.document import Move

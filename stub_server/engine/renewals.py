@@ -4,8 +4,6 @@ While its project is suspended or one of its orders disputed, nothing is due; af
 that time.
 """
 
-from __future__ import annotations
-
 from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer

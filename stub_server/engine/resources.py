@@ -1,7 +1,5 @@
 """Creates and changes customers, projects, plans, products, API keys and webhooks, with their events and timers."""
 
-from __future__ import annotations
-
 from ..contract.document import Move
 from ..contract.formats import date_time_ms
 from ..domain.api_keys import state

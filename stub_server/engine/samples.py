@@ -1,7 +1,5 @@
 """Sample events, which did not happen: about a given record, the latest one, or the contract's example."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import orjson

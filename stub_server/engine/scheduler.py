@@ -3,8 +3,6 @@
 A job reads its record as it is by then, and does nothing if that has changed. `JOBS` has all of them.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Only `sender.py` and `raw.py` import this module, when something is sent: importing httpcore2 takes 15 ms.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

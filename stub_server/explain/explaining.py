@@ -1,7 +1,5 @@
 """Explains a refusal: what the contract, the rule or the state says, and the nearest request that would succeed now."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

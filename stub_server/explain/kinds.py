@@ -1,7 +1,5 @@
 """Every error code: its kind, the rule behind it, and the repair of a request that was refused with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -4,8 +4,6 @@ An answer that reads is the sandbox's own; in every other answer, and in the pay
 of the sandbox, whole. A request that the sandbox would refuse is repaired, or aimed at another record.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

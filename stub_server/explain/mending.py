@@ -1,7 +1,5 @@
 """Mends a value so that a schema of the contract accepts it, and stays as near to what was sent as possible."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

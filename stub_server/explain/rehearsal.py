@@ -1,7 +1,5 @@
 """Runs requests through the API in a copy of a sandbox: no journal, no rate limit, and nothing leaves the server."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 from collections.abc import Callable, MutableMapping

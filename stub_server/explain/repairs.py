@@ -1,7 +1,5 @@
 """Repairs of refused requests: first what the contract rejects, then what conflicts with stored records."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

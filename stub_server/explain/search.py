@@ -1,7 +1,5 @@
 """Finds the nearest request that succeeds: runs attempts in a copy of the sandbox and repairs refused ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..contract.document import Lifecycle

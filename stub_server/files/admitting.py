@@ -1,7 +1,5 @@
 """Makes a sandbox of data that was read, if it fits the served contract, or with `--drop-unfit` of what fits."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter, defaultdict, deque

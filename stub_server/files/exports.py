@@ -4,8 +4,6 @@ A recording also has the requests to the sandbox, and the steps that depended on
 sandbox gets API keys that are derived from the server's secret. A file may be written without secrets.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

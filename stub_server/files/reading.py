@@ -3,8 +3,6 @@
 `writing.py` writes the lines.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any

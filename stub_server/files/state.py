@@ -1,7 +1,5 @@
 """The state of a sandbox as plain data: captured from it, changed by steps without rules or indexes, built into one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -11,8 +11,6 @@ states give equal chunks, which are stored once. So a chunk ends where the id of
 number of them: a record that is added or deleted changes the chunk that it is in and no other one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice

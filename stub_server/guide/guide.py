@@ -3,8 +3,6 @@
 Nothing is read before the first page is asked for; then every page is rendered, once.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One Markdown file as HTML and as sections: headings that can be linked, links that hold in the guide."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator

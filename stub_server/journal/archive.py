@@ -1,7 +1,5 @@
 """Requests of the journal as an HTTP archive: HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/."""
 
-from __future__ import annotations
-
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence

@@ -1,7 +1,5 @@
 """The requests of the journal: chosen by a query, and shown in a list, whole, and as a command."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable
 from typing import Any
 

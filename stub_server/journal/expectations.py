@@ -1,7 +1,5 @@
 """What is expected of the requests to a sandbox: which ones, how often, the nearest ones, and likely slips."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod

@@ -1,7 +1,5 @@
 """Which requests of the journal a recording contains, from which step on, and each as a line of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """Work that is too long for one turn of the event loop: done in slices, with other requests served between."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Generator

@@ -1,7 +1,5 @@
 """Reads sandboxes and their snapshots from a store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from random import Random

@@ -5,8 +5,6 @@ only while this process is the holder, so that no history can fork. When the lea
 process that is asked for the sandbox takes it over.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -4,8 +4,6 @@ A commit is in the page cache before its answer: the end of the process loses no
 lose is bounded by a thread that brings it to the disk, or nothing with `--sync always`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

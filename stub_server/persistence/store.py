@@ -5,8 +5,6 @@ the step before, and a chunk is named by its digest: a flipped bit, a gap or a r
 read. What reads checks that, and raises Damage. Statements take a session, which any thread may have.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress

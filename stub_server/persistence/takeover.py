@@ -3,8 +3,6 @@
 What is whole is copied to a new database. The files that were there are moved to a directory in this one.
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator

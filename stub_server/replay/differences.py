@@ -1,7 +1,5 @@
 """Compares an answer with the recorded one, byte for byte but for what belongs to the machine."""
 
-from __future__ import annotations
-
 import re
 from copy import copy
 from difflib import unified_diff

@@ -1,7 +1,5 @@
 """What a replay supplies from outside: the machine's time, request ids, credentials, and the receivers of webhooks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress

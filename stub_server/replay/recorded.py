@@ -1,7 +1,5 @@
 """The requests of a recording, and which of them a replay skips or cannot replay at all: known before any is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """Sends the requests of a recording to a server of this process, in their order and at their times."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

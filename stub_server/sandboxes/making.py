@@ -1,7 +1,5 @@
 """Makes sandboxes from scenarios, empty ones, and what each has beside its state."""
 
-from __future__ import annotations
-
 import logging
 
 from ..delivery.inbox import MOST_BYTES_IN_ALL as MOST_INBOX_BYTES

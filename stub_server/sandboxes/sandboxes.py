@@ -1,7 +1,5 @@
 """The sandboxes of one server: made by name or by request, forked, reset, and put in place of each other."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The snapshots of a sandbox: states with a name, which stay when the log drops steps; bounded in number and bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable
 from itertools import islice
 

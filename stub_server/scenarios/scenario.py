@@ -1,7 +1,5 @@
 """A scenario: what a sandbox is seeded with, parsed from YAML and checked against its schema."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

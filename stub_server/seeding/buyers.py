@@ -1,7 +1,5 @@
 """The customers of a seeded year: who comes when, who comes back, and what becomes of their records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from random import Random
 

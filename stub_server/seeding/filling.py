@@ -1,7 +1,5 @@
 """Fills a sandbox with a scenario: the same scenario, seed and time give the same data on every machine."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

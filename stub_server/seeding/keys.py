@@ -1,7 +1,5 @@
 """Seeded API keys. Sandboxes are copied, but a key identifies its sandbox: each has halves of its own."""
 
-from __future__ import annotations
-
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.ids import derived_text, named_uuid

@@ -1,7 +1,5 @@
 """What the merchant sets up: projects with plans and products, old enough to have a history, keys and webhooks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from random import Random
 

@@ -1,7 +1,5 @@
 """Stories of personas: what the customers have bought whom tests ask for by name, whatever the now."""
 
-from __future__ import annotations
-
 from calendar import isleap
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ A record is checked against the contract's requests. It may have members that a 
 for the record with that key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A year of sales: people come as planned, and in the last days as many more as orders are lacking."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

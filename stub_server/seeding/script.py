@@ -1,7 +1,5 @@
 """The script of a sandbox's past: what people do and when, beside what the clock does by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, TypeVar

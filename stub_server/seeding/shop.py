@@ -1,7 +1,5 @@
 """What becomes of an order: its buyer pays, regrets, renews and leaves, and the engine does what follows from that."""
 
-from __future__ import annotations
-
 from random import Random
 
 from ..contract.formats import date_time_ms

@@ -1,7 +1,5 @@
 """A page of a table: filters, time range, search and sort order, at the cost of the page wherever an index answers."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A server in the process of the tests, without a port."""
 
-from __future__ import annotations
-
 import asyncio
 import warnings
 from collections.abc import MutableMapping

@@ -1,7 +1,5 @@
 """A server for tests: started in a process of its own, or one that runs already."""
 
-from __future__ import annotations
-
 import re
 import ssl
 import subprocess

@@ -1,7 +1,5 @@
 """What the contract says of records: their kinds with the operations on them, their schemas, and pointers to both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

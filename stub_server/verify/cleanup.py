@@ -1,7 +1,5 @@
 """The records that the target has made during a run, and their removal."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ A value is compared if both twins agree on it and it follows from a request, a d
 Other values that the twins share are learned from the target's first answer, and must stay the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple

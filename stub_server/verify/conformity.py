@@ -1,7 +1,5 @@
 """Compares one exchange with the contract: its status, its headers and its body."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice

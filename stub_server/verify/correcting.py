@@ -1,7 +1,5 @@
 """Corrects the contract: actions of an overlay that may close divergences, and the proof that they do."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A request and its answer, as they were on the wire."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

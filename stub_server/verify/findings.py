@@ -1,7 +1,5 @@
 """What a probe found, the divergences that are merged from findings, and the report."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The forms of a report: text and HTML for people; JSON, JUnit's XML, SARIF 2.1.0 and the overlay for programs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial

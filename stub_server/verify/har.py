@@ -1,7 +1,5 @@
 """Reads the exchanges of an HTTP archive (HAR 1.2), and writes exchanges as one."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Says in what the answer to a probe departs: by the contract, by what both twins answered, and by what was sent."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Merges the findings that have one cause into one divergence."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b

@@ -3,8 +3,6 @@
 What a proxy has passed on is judged in a thread of its own: a line for each exchange, and the newest ones are kept.
 """
 
-from __future__ import annotations
-
 import threading
 import zlib
 from collections import Counter, deque

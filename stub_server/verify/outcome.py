@@ -1,7 +1,5 @@
 """What the verbs `verify` and `proxy` need: checks of their options, reports, notes for the terminal, and files."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A probe: one request with what it is to learn, and roles such as `{the project}` for ids; and what builds probes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ RFC 9110 are removed, except `TE`, `Trailer` and `Transfer-Encoding`. An ASGI se
 and encode each body again, without trailers, at ten times the cost.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable

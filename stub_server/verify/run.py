@@ -1,7 +1,5 @@
 """One run: the journeys, four at a time, within a budget; and the cleaning up after them."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import signal

@@ -1,7 +1,5 @@
 """Exchanges as reports show them: without secrets, and without values of records that the run did not make."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

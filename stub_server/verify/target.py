@@ -1,7 +1,5 @@
 """The backend that is compared, over HTTP: at most four requests at once, no redirects, no cookies, waits after 429."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine, Sequence

@@ -1,7 +1,5 @@
 """Values for requests: new ones that no record has, and those at each limit of a schema and just beyond it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from random import Random
 from string import ascii_lowercase, digits

@@ -1,7 +1,5 @@
 """Walks one journey: sends each probe to the target and to both twins, has the answers judged, and learns from them."""
 
-from __future__ import annotations
-
 import asyncio
 from time import monotonic, time
 from typing import Any

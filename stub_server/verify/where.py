@@ -1,7 +1,5 @@
 """Finds the line in the contract's files for a pointer into the bundled contract."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path

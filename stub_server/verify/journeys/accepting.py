@@ -1,7 +1,5 @@
 """What an operation accepts and what it refuses: values, credentials and ids; and paths that do not exist."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from typing import Any
 

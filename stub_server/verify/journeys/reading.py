@@ -1,7 +1,5 @@
 """Journeys that only read: what must hold between the answers of the target, whatever records it has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lists find records, reads show what was changed, repeated requests have one effect, and moves are as allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
