@@ -97,7 +97,7 @@ def test_a_request_that_waited_for_a_world_that_is_gone_changes_nothing(open_wor
             pool.submit(world.api.post, "/v2/customers", json=customer_body(), headers=headers)
             for world in (reset, deleted)
         ]
-        sleep(0.3)
+        sleep(1)
         done(reset.control.post("/reset"))
         assert 204 == deleted.control.delete(f"/sandboxes/{deleted.name}").status_code
         for one in waiting:
@@ -689,8 +689,8 @@ def test_one_caller_takes_only_some_of_the_places_of_requests_that_wait(
     monkeypatch.setattr(places, "OF_ONE", 1)
     other = {"Authorization": f"Bearer {done(world.control.get('/credentials'))['jwt']}"}
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(world.api.get, "/v2/plans", headers={"X-Sandbox-Delay": "1500"})
-        sleep(0.5)
+        first = pool.submit(world.api.get, "/v2/plans", headers={"X-Sandbox-Delay": "3000"})
+        sleep(1)
         refused(world.api.get("/v2/plans", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
         assert 200 == world.api.get("/v2/customers", headers=other | {"X-Sandbox-Delay": "1"}).status_code
         assert 200 == first.result().status_code
@@ -711,7 +711,7 @@ def test_a_request_whose_client_has_left_waits_no_longer_and_is_not_done(
     before = done(world.api.get("/v2/customers"))["pagination"]["total"]
     with connect(server.port) as his:
         his.sendall("\r\n".join(lines).encode() + body)
-        sleep(0.5)
+        sleep(1)
         assert 429 == world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}).status_code
     limit = monotonic() + 10
     while (answer := world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"})).status_code == 429:

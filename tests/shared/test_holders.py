@@ -229,7 +229,7 @@ def test_a_client_that_leaves_ends_its_request(server: tuple[Process, Holder]) -
     with connect(process.port) as connection:
         connection.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
         time.sleep(0.3)
-    assert left.wait(1)
+    assert left.wait(PATIENCE)
 
 
 def test_an_answer_that_is_cut_off_is_cut_off(server: tuple[Process, Holder]) -> None:

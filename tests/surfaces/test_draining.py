@@ -22,7 +22,7 @@ build = serving.build
 
 def draining(settings):
     app = build(settings)
-    app.serve(replace(app.server, drain=1.5))
+    app.serve(replace(app.server, drain=4.0))
     return app
 
 serving.build = draining
@@ -61,8 +61,8 @@ def test_it_is_unready_and_serves_before_it_stops(server: Process) -> None:
             created(api.post("/v2/customers", json=customer_body()))
             assert 503 == httpx2.get(f"{server.url}/_sandbox/ready").status_code  # by a new connection
             time.sleep(0.05)
-        assert ends_after(server) < 2.5
-        assert time.monotonic() - began >= 1.4
+        assert ends_after(server) < 15
+        assert time.monotonic() - began >= 3.9
     assert "" == server.said()
 
 
@@ -70,11 +70,11 @@ def test_a_second_signal_does_not_wait(server: Process) -> None:
     server.signal(signal.SIGTERM)
     time.sleep(0.3)
     server.signal(signal.SIGTERM)
-    assert ends_after(server) < 1
+    assert ends_after(server) < 3
     assert "" == server.said()
 
 
 def test_an_interrupt_does_not_wait(server: Process) -> None:
     server.signal(signal.SIGINT)
-    assert ends_after(server) < 1
+    assert ends_after(server) < 3
     assert "" == server.said()
