@@ -96,6 +96,7 @@ def load(
             generate(document, Names(document), emitters, before)
     with naming(overlays, shipped):
         _check_references(document)
+    _merge_parameters(document)
     return document
 
 
@@ -148,8 +149,7 @@ class _Bundler:
         for kind in KINDS:
             if kind in self.components:
                 components[kind] = dict(sorted(self.components[kind].items()))
-        for item in bundled["paths"].values():
-            _merge_parameters(item, components.get("parameters", {}))
+        _merge_parameters(bundled)
         return bundled
 
     def emitting(self) -> list[Emitting]:
@@ -188,22 +188,19 @@ class _Bundler:
         raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
 
 
-def _merge_parameters(item: dict[str, Json], shared: dict[str, Json]) -> None:
-    """Move a path's parameters into its operations, so that each has all of its own."""
-    common = item.pop("parameters", [])
-    for method in METHODS:
-        if method not in item:
-            continue
-        own = item[method].get("parameters", [])
-        named = {_parameter_key(p, shared) for p in own}
-        merged = [p for p in common if _parameter_key(p, shared) not in named] + own
-        if merged:
-            item[method]["parameters"] = merged
+def _merge_parameters(document: dict[str, Json]) -> None:
+    """Move the parameters of paths into their operations, so that each has all of its own."""
+    for item in document["paths"].values():
+        common = item.pop("parameters", [])
+        for operation in [item[method] for method in METHODS if method in item] if common else ():
+            own = operation.get("parameters", [])
+            named = {_parameter_key(each, document) for each in own}
+            operation["parameters"] = [each for each in common if _parameter_key(each, document) not in named] + own
 
 
-def _parameter_key(parameter: dict[str, Json], shared: dict[str, Json]) -> tuple[Any, Any]:
+def _parameter_key(parameter: dict[str, Json], document: dict[str, Json]) -> tuple[Any, Any]:
     if "$ref" in parameter:
-        parameter = shared[parameter["$ref"].rpartition("/")[2]]
+        parameter = value_at(document, unescaped(parameter["$ref"]))
     return parameter.get("in"), parameter.get("name")
 
 

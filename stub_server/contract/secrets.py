@@ -112,7 +112,7 @@ class Secrets:
         if "%" not in text:
             return False
         is_decoded = text[:1] in "{[" and text.count("%") <= _MOST_ENCODED
-        return not is_decoded or hides(text, self._shows_one)
+        return not is_decoded or hides(text, lambda reading: self._shows_one(reading.lower()))
 
     def _shows_one(self, text: str) -> bool:
         # To look for one letter takes a tenth of the time.

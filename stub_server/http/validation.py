@@ -246,7 +246,7 @@ class OperationRequests:
                 if is_uuid(value) is None:
                     raise NotFound("The id in the path is not a UUID, so no record has it.", code=self._not_found_code)
                 checked.append(value.lower())
-            elif pattern.search(value) is None:
+            elif pattern.search(value) is None or value.endswith("\n"):  # `$` matches before one, too
                 sent = shown(value.encode(errors="replace").decode())
                 message = f"{sent} cannot exist: every {name} matches {pattern.pattern}"
                 raise NotFound(message, code=self._not_found_code)

@@ -58,6 +58,8 @@ class Script:
                 action(*args)
             else:
                 break
+        for skipped in [*timers.skipped.values()]:  # no step comes that would remove them
+            timers.discard(skipped)
 
     def close(self) -> None:
         """Release the actors, who refer to the script: a cycle would keep the whole sandbox in memory."""

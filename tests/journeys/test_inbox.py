@@ -396,3 +396,9 @@ def test_all_inboxes_of_a_server_share_a_bound(serve: Serve) -> None:
         for _ in range(14):
             client.post("/s/late/_sandbox/inbox/shop", content=b"a" * 1_048_576)
         assert [15, *before] == totals("late", *others)
+
+
+def test_a_name_does_not_end_with_a_line_feed(control: httpx2.Client) -> None:
+    """Python's `$` would let it."""
+    assert 404 == control.put("/inbox/shop%0a/answer", json={"status": 200}).status_code
+    assert [] == control.get("/inbox").json()["inboxes"]

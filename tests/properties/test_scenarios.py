@@ -271,6 +271,11 @@ def test_laws_find_what_is_broken(default: Sandbox) -> None:
     assert 8 in {c.id for c in at_once(checking(sandbox, seeded=True)) if not c.ok}
 
 
+def test_nothing_is_overdue_when_a_world_begins() -> None:
+    """In this one the last job of the past has nothing to do: its order was paid."""
+    assert {} == world("default", seed=7, now="2026-11-20T14:32:05.000Z").timers.skipped
+
+
 def test_seeding_leaves_the_live_streams_alone(default: Sandbox) -> None:
     assert Cutter(default.ids).uuid() == Cutter(world("empty").ids).uuid()
 

@@ -59,6 +59,21 @@ actions:
           x-scopes: ["orders:read"]
           responses: { "200": { description: Coupons. } }
 """
+BY_PATH = """\
+overlay: 1.0.0
+info: { title: A parameter of a path, version: "1" }
+actions:
+  - target: $.paths
+    update:
+      /v2/coupons/{couponId}:
+        parameters:
+          - { name: couponId, in: path, required: true, schema: { type: string } }
+        get:
+          operationId: getCoupon
+          tags: [Coupons]
+          security: [{ bearer: [] }]
+          responses: { "200": { description: A coupon. } }
+"""
 STATUS = """\
 overlay: 1.0.0
 info: { title: Creating answers 200, version: "1" }
@@ -127,6 +142,13 @@ def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
     assert (501, "not_implemented") == (answer.status, answer.json()["code"])
     assert answer.json()["request_id"] == answer.header("x-request-id")
     refused(overlaid.ask("GET", "/v2/coupons", token=None), 401, "missing_credentials")
+
+
+@pytest.mark.parametrize("overlaid", [[BY_PATH]], indirect=True, ids=["path"])
+def test_parameters_of_a_path_are_those_of_its_operations(overlaid: Door) -> None:
+    assert 501 == overlaid.ask("GET", "/v2/coupons/a").status
+    (parameter,) = overlaid.ask("GET", "/openapi.json").json()["paths"]["/v2/coupons/{couponId}"]["get"]["parameters"]
+    assert "couponId" == parameter["name"]
 
 
 @pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])

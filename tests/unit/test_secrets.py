@@ -188,6 +188,7 @@ def test_members_are_known_in_any_case_and_written_as_escapes() -> None:
         ("/", b"", b"", f'{{"metadata": {{"{PRIVATE.replace("_", "%5F")}": 1}}}}'.encode()),
         ("/", b"", b"", f'{{"note": "{PRIVATE.replace("_", "%255F")}"}}'.encode()),
         ("/", b"", b"", b'[{"pass%77ord": "x"}]'),
+        ("/", b"", b"", b'{"name": "%65%79%4A%68"}'),
         ("/", b"", b"", b"x" * (LARGEST_SEARCHED + 1)),
         ("/", b"", b"", b'{"a": "' + b"%25" * 4_001 + b'"}'),
     ],
