@@ -88,6 +88,14 @@ class Records:
             raise node.fail(f"another {what}")
         self.in_use.add(name)
 
+    def _ident(self, kind: str, node: Node, given: Any, named: str) -> str:
+        """The id of a record: the one that the scenario gives, or `named`."""
+        if given is not None and not (isinstance(given, str) and is_uuid(given)):
+            raise node.fail(f"id must be a UUID, not {given!r}")
+        ident = named if given is None else given.lower()
+        self._claim(ident, node, f"{kind} has the id {ident}")
+        return ident
+
     # -- personas
 
     def _persona(self, name: str, persona: Node) -> None:
@@ -98,8 +106,7 @@ class Records:
         rng = stream(sandbox.seed, "personas", name)
         purchases = STORIES[story](Story(self.sales.planner.offers, self.now, persona, rng))
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
-        ident = sandbox.personas[name] = str(given or named_uuid("customer", name)).lower()
-        self._claim(ident, node, f"customer has the id {ident}")
+        ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
         public = self._customer(node, ident, fields, first)
         for offer, at, fate in purchases:
             if at < offer.opens:
@@ -122,11 +129,8 @@ class Records:
         names = ("id", "key", "created", "days_ago", "status_now", *(("status",) if kind == "order" else ()))
         own = {name: fields.pop(name) for name in names if name in fields}
         given, key = own.get("id"), own.get("key")
-        if given is not None and (not isinstance(given, str) or not is_uuid(given)):
-            raise node.fail(f"id must be a UUID, not {given!r}")
         named = named_uuid(kind, *(str(key).split("/") if key is not None else (self.scenario.name, str(number))))
-        ident = given.lower() if given is not None else named
-        self._claim(ident, node, f"{kind} has the id {ident}")
+        ident = self._ident(kind, node, given, named)
         if kind == "order":
             fields.setdefault("paymentMethod", "pix")
         check_request(self.schemas, schema, fields, node)

@@ -84,6 +84,11 @@ def test_a_missing_file_is_named() -> None:
             r"personas\[0\].customer: .*email.* \(by CustomerCreate",
         ),
         (
+            HEAD
+            + "personas: [{ name: a, story: none, customer: { id: x, name: A, email: a@b.com, document: AB123 } }]",
+            r"personas\[0\].customer: id must be a UUID, not 'x'",
+        ),
+        (
             HEAD + "personas: [{ name: ana, story: sad, customer: {} }]",
             r"personas\[0\].story: 'sad' is not one of none",
         ),
