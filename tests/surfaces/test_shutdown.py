@@ -82,7 +82,7 @@ def test_a_receiver_that_never_answers_holds_nobody_up() -> None:
 
 
 STUCK = """
-import socket, sys, time
+import os, socket, sys, time
 import stub_server.console.application
 from stub_server.cli import main
 
@@ -90,12 +90,12 @@ asked = socket.getaddrinfo
 
 def hanging(host, *rest, **options):
     if "silent" in str(host):
-        print("name", flush=True)
+        os.write(1, b"name\\n")
         time.sleep(60)
     return asked(host, *rest, **options)
 
 def page(environ, start_response):
-    print("page", flush=True)
+    os.write(1, b"page\\n")
     time.sleep(4)
     start_response("200 OK", [("content-type", "text/plain")])
     return [b"late"]
@@ -105,7 +105,7 @@ stub_server.console.application.create_console = lambda *_, **__: page
 sys.argv[0] = "stub-server"
 sys.exit(main())
 """
-"""A server whose pages take long to make, and whose resolver never answers."""
+"""A server whose pages take long to make, and whose resolver never answers. `print` would mix the lines of threads."""
 FLAGS = ["serve", "--port", "0", "--scenario", "empty", "--log", "quiet"]
 
 
