@@ -94,6 +94,8 @@ def mask_document(document: str) -> str:
 
 def cpf_with_check_digits(nine: str) -> str:
     """Nine digits -> the CPF of eleven. Raises ValueError if no valid CPF begins with them (nine equal digits)."""
+    if not (len(nine) == 9 and nine.isascii() and nine.isdigit()):
+        raise ValueError("A CPF is made from nine digits.")
     first = _check_digit(nine, range(10, 1, -1))
     whole = nine + first + _check_digit(nine + first, range(11, 1, -1))
     if kind(whole) != "cpf":
