@@ -21,17 +21,16 @@ from ..domain.webhooks import subscriber_of
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
 from ..kernel.money import cents, reais
-from ..kernel.record import Row
+from ..kernel.record import Body, Row
 from ..store.memory import Store
 from ..store.table import Table
 
 
 class Inspected(NamedTuple):
-    """The sandbox to check. `budget` limits how many records of a table a costly law parses."""
+    """The sandbox to check."""
 
     sandbox: Sandbox
     store: Store
-    budget: int
 
     def lifecycle(self, resource: str) -> Lifecycle:
         """The contract's states and moves of a resource."""
@@ -53,8 +52,8 @@ class Inspected(NamedTuple):
             yield from table.rows_of("status", status)
 
     def rows(self, table: Table) -> Iterator[Row]:
-        """The parsed records of a table: all, or every n-th so that `budget` is kept."""
-        step = max(1, -(-len(table) // self.budget))
+        """The parsed records of a table: all, or every n-th so that BUDGET is kept."""
+        step = max(1, -(-len(table) // BUDGET))
         keys = list(table.order)
         for key in keys[::step]:
             yield table.parse(table.rows[key])
@@ -470,35 +469,22 @@ LAWS = (
 # -- checking them
 
 
-class Finding(NamedTuple):
-    """The result of one law: how many records were checked, and the violations.
-
-    A law of seeds alone `applies` to no sandbox that has changed.
-    """
-
-    id: int
-    name: str
-    applies: bool
-    ok: bool
-    checked: int
-    violations: list[str]
-
-
 def broken(sandbox: Sandbox) -> Iterator[str]:
     """What breaks laws in a sandbox that came from a file, of all its merchants."""
     for store in sandbox.stores.values():
         for law in LAWS:
             if law.of_files and not law.seeds_only:
-                found = law.look(Inspected(sandbox, store, BUDGET))
+                found = law.look(Inspected(sandbox, store))
                 yield from (f"{law.name}: {violation}" for violation in found if violation)
 
 
-def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Finding]]:
+def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Body]]:
     """Check all laws on the seeded merchant's records, with a pause after each. The sandbox must not change meanwhile.
 
-    `seeded` says that nothing has changed since the seeding: otherwise laws with `seeds_only` pass unchecked.
+    Of each law the result says how many records were `checked`. `seeded` says that nothing has changed since the
+    seeding: otherwise laws with `seeds_only` pass unchecked.
     """
-    inspected = Inspected(sandbox, sandbox.store, BUDGET)
+    inspected = Inspected(sandbox, sandbox.store)
     checks = []
     for number, law in enumerate(LAWS, start=1):
         applies, checked = seeded or not law.seeds_only, 0
@@ -509,5 +495,6 @@ def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Findi
                 checked += 1
                 if violation and len(violations) < SHOWN:
                     violations.append(violation)
-        checks.append(Finding(number, law.name, applies, not violations, checked, violations))
+        result = {"id": number, "name": law.name, "applies": applies, "ok": not violations}
+        checks.append(result | {"checked": checked, "violations": violations})
     return checks

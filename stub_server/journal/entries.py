@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from ..calls.call import CONTROL, Caller
+from ..calls.call import CONTROL
 from ..calls.curl import command
 from ..calls.server import Server
 from ..contract.formats import range_end_ms
@@ -21,11 +21,11 @@ _OF_THE_CONNECTION = frozenset(
     ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "expect", "keep-alive", "te",
      "upgrade", "x-sandbox", "authorization")
 )  # fmt: skip
-_AT_ONCE = 16  # requests that are looked at before others may be served
 
 
 def row(trace: Trace) -> Body:
     """A request in a list."""
+    caller = caller_of(trace, "kind", "key_id", "subject", "merchant_id", "claims")
     return {
         "id": trace.id,
         "at": iso(trace.at),
@@ -37,7 +37,7 @@ def row(trace: Trace) -> Body:
         "status": trace.status or None,
         "code": trace.code,
         "duration_us": trace.micros,
-        "caller": None if trace.caller is None else _caller(trace.caller, trace),
+        "caller": None if caller is None else caller | {"admitted": trace.step != "auth"},
         "step": trace.after,
         "simulated": trace.simulated,
     }
@@ -111,27 +111,20 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)
 
 
-def _caller(caller: Caller, trace: Trace) -> Body:
-    return {
-        "kind": caller.kind,
-        "key_id": caller.key_id,
-        "subject": caller.subject,
-        "merchant_id": caller.merchant_id,
-        "claims": None if caller.claims is None else dict(caller.claims),
-        "admitted": trace.step != "auth",
-    }
+def caller_of(trace: Trace, *members: str) -> Body | None:
+    """These members of a request's caller; None where none was recognised."""
+    return None if trace.caller is None else {name: getattr(trace.caller, name) for name in members}
 
 
 def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[Trace]]:
     """The requests that a query of the list admits, in the order of `journal`; others may be served where it yields."""
     since, until = (range_end_ms(query[name]) if name in query else None for name in ("since", "until"))
     found = []
-    for number, trace in enumerate(journal):
+    for trace in journal:
         is_in_time = (since is None or trace.at >= since) and (until is None or trace.at <= until)
         if is_in_time and _admits(query, trace):
             found.append(trace)
-        if number % _AT_ONCE == 0:
-            yield
+        yield
     return found
 
 

@@ -38,18 +38,20 @@ _PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a pa
 class Expectation:
     """The body of a verification. Objects match as subsets; texts are globs with `*` and `?`."""
 
-    def __init__(self, body: Body, *, of_control: bool = False) -> None:
-        """`body` as the contract has it; `of_control` says that it names an operation of the control surface.
+    def __init__(self, body: Body, documents: Mapping[str, Document]) -> None:
+        """`body` as the contract has it; `documents` are the contracts by the base of their paths.
 
         Raises Invalid for a body that takes too long to compare with every request.
         """
         _check_size(body)
-        self._request, self._response = dict(body.get("request", {})), body.get("response", {})
+        self._documents, self._asked = documents, body.get("request", {})
+        self._request, self._response = dict(self._asked), body.get("response", {})
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = range_end_ms(body["since"]) if "since" in body else None
-        self._looks_at_control = of_control or self._request.get("path", "").startswith(CONTROL)
+        named = [base for base, document in documents.items() if self._names_one(document.operations)]
+        self._looks_at_control = named == [CONTROL] or self._request.get("path", "").startswith(CONTROL)
 
     def judged(self, journal: Iterable[Trace]) -> Generator[None, None, Body]:
         """The report about requests, newest first; others may be served where it yields."""
@@ -115,6 +117,43 @@ class Expectation:
             yield from _of_body(request["body"], trace.body, "request.body")
         if "body" in response:
             yield from _of_body(response["body"], trace.answer, "response.body")
+
+    def _names_one(self, operations: Iterable[str]) -> bool:
+        return any(glob(self._request.get("operationId", ""), name) for name in operations)
+
+    def unknown(self) -> Iterator[str]:
+        """Messages about an operation or a method that does not exist, which no request could match."""
+        names = [name for document in self._documents.values() for name in document.operations]
+        if "operationId" in self._request and not self._names_one(names):
+            yield _unknown(self._asked["operationId"], "operation", names)
+        if "method" in self._request and not any(glob(self._request["method"], known) for known in _METHODS):
+            yield _unknown(self._asked["method"], "method of HTTP", _METHODS)
+
+    def warnings(self) -> Iterator[str]:
+        """Codes of warnings, where nothing matched."""
+        request, code = self._request, self._response.get("code")
+        every = self._documents.items()
+        known = [(base + operation.path, operation) for base, each in every for operation in each.operations.values()]
+        if "path" in request:
+            known = [(path, operation) for path, operation in known if _may_be(request["path"], path)]
+            if not known:
+                yield "unknown_path"
+        if "method" in request and known:
+            methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
+            if "GET" in methods:
+                methods.add("HEAD")
+            if not any(glob(request["method"], method) for method in methods):
+                yield "unknown_method"
+        codes = [
+            known
+            for _, each in every
+            for known in each.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
+        ]
+        if code is not None and not any(glob(code, known) for known in codes):
+            yield "unknown_code"
+        bodies = (request.get("body"), self._response.get("body"))
+        if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
+            yield "path_as_name"
 
 
 def _check_size(body: Body) -> None:
@@ -187,50 +226,9 @@ def _cut(value: Any) -> Any:
     return orjson.loads(text) if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def unknown(expected: Body, documents: Mapping[str, Document]) -> Iterator[str]:
-    """Messages about an operation or a method that does not exist, which no request could match."""
-    request = expected.get("request", {})
-    asked, method = request.get("operationId"), request.get("method")
-    names = [name for document in documents.values() for name in document.operations]
-    if asked is not None and not any(glob(asked, name) for name in names):
-        yield _unknown(asked, "operation", names)
-    if method is not None and not any(glob(method.upper(), known) for known in _METHODS):
-        yield _unknown(method, "method of HTTP", _METHODS)
-
-
 def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
     similar = nearest(asked, known)
     return plain(f"There is no {what} {asked[:_LONGEST_NAME]}." + (f" Did you mean {similar}?" if similar else ""))
-
-
-def is_of(expected: Body, document: Document) -> bool:
-    """Whether an expectation names an operation of a contract."""
-    asked = expected.get("request", {}).get("operationId")
-    return asked is not None and any(glob(asked, name) for name in document.operations)
-
-
-def warnings_of(expected: Body, documents: Mapping[str, Document]) -> Iterator[str]:
-    """Codes of warnings, where nothing matched; `documents` are by the base of their paths."""
-    request = expected.get("request", {})
-    known = [(base, operation) for base, document in documents.items() for operation in document.operations.values()]
-    if "path" in request:
-        known = [(base, operation) for base, operation in known if _may_be(request["path"], base + operation.path)]
-        if not known:
-            yield "unknown_path"
-    if "method" in request and known:
-        methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
-        if "GET" in methods:
-            methods.add("HEAD")
-        if not any(glob(request["method"].upper(), method) for method in methods):
-            yield "unknown_method"
-    code = expected.get("response", {}).get("code")
-    schemas = [document.raw["components"]["schemas"] for document in documents.values()]
-    codes = [known for each in schemas for known in each.get("ErrorCode", {}).get("enum", ())]
-    if code is not None and not any(glob(code, known) for known in codes):
-        yield "unknown_code"
-    bodies = (request.get("body"), expected.get("response", {}).get("body"))
-    if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
-        yield "path_as_name"
 
 
 def _may_be(asked: str, template: str) -> bool:

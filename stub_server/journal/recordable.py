@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ..calls.call import Caller
 from ..contract.secrets import LEFT_OUT
 from ..engine.history import not_stored
 from ..engine.journal import LONGEST, Trace
@@ -12,7 +11,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, object_in
-from .entries import plain
+from .entries import caller_of, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")
 """They replace the sandbox: its log has nothing before them."""
@@ -133,7 +132,7 @@ def line(trace: Trace) -> Body:
         "prefixed": trace.is_prefixed,
         "headers": [list(header) for header in trace.headers],
         "body": (trace.body or b"").decode("latin-1"),
-        "caller": _caller(trace.caller),
+        "caller": caller_of(trace, "kind", "key_id", "claims", "subject", "merchant_id"),
         "operation": trace.operation,
         "before": trace.before,
         "after": trace.after,
@@ -142,18 +141,6 @@ def line(trace: Trace) -> Body:
         "simulated": trace.simulated,
         "answer_headers": [list(header) for header in trace.answer_headers],
         "answer": None if trace.answer is None else trace.answer.decode("latin-1"),
-    }
-
-
-def _caller(caller: Caller | None) -> Body | None:
-    if caller is None:
-        return None
-    return {
-        "kind": caller.kind,
-        "key_id": caller.key_id,
-        "claims": None if caller.claims is None else dict(caller.claims),
-        "subject": caller.subject,
-        "merchant_id": caller.merchant_id,
     }
 
 

@@ -6,7 +6,7 @@ from ...calls.reply import Reply, Streamed
 from ...engine.journal import Trace
 from ...journal.archive import archive
 from ...journal.entries import chosen, curl, row, whole
-from ...journal.expectations import Expectation, is_of, unknown, warnings_of
+from ...journal.expectations import Expectation
 from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
@@ -48,16 +48,14 @@ async def get_requests_har(call: Call, query: Body) -> Reply:
 
 
 async def verify_requests(call: Call, body: Body) -> Reply:
-    api, control = call.server.document, call.server.control
-    documents = {"": api, CONTROL: control}
-    expected = Expectation(body, of_control=is_of(body, control) and not is_of(body, api))
+    expected = Expectation(body, {"": call.server.document, CONTROL: call.server.control})
     # Its own alone: the call has warnings of its headers and query as well.
     warnings = [] if call.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
     report = await call.server.sandboxes.worker.in_slices(expected.judged(_newest(call)))
     if not report["matched"]:
-        warnings += warnings_of(body, documents)
+        warnings += expected.warnings()
     call.warn(*warnings)
-    report |= {"unknown": list(unknown(body, documents)), "warnings": warnings}
+    report |= {"unknown": list(expected.unknown()), "warnings": warnings}
     if report["unknown"]:
         report |= {"ok": False, "code": "verification_failed"}
     if report["ok"]:
