@@ -135,8 +135,8 @@ def _snapshots(
 
 
 def _reasons(reader: Reader) -> list[str]:
-    """What of a state and its steps does not fit. Raises BadFile."""
-    return [] if reader.fitting is None else reader.fitting.reasons(reader.state, reader.steps)
+    """What of the data that was read does not fit. Raises BadFile."""
+    return [] if reader.fitting is None else reader.fitting.reasons(reader.state)
 
 
 def _filled(

@@ -200,7 +200,7 @@ def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, a
     Every API key gets the private half of `pair_of`. At most `keep` steps are read; with `anew` the file has no
     secrets. Raises BadFile.
     """
-    reader, outside = Reader(_renewed(secret, anew=anew), keep, fitting), list[Body]()
+    reader, outside = Reader(adopted(secret, None, anew=anew, keyless=True), keep, fitting), list[Body]()
     try:
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":
@@ -225,17 +225,6 @@ def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
     ]
     kept += [line_of("request", request) for request in requests[: count - 1]]
     pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
-
-
-def _renewed(secret: bytes, *, anew: bool) -> Rewrite:
-    """Records with credentials that the server knows: what answers show of keys stays as it was."""
-
-    def rewrite(state: SandboxState, table: str, record: Record) -> Record:
-        if table == "api_keys":
-            return changed(record, {}, {"digest": digest(pair_of(secret, state.seed, record.id, state.name)[1])})
-        return adopted(secret, state.name, anew=True)(state, table, record) if anew else record
-
-    return rewrite
 
 
 def step_for(sandbox: Sandbox, body: Body) -> Step:
@@ -320,22 +309,23 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
 # -- secrets
 
 
-def adopted(secret: bytes, name: str, *, anew: bool, keyless: bool = False) -> Rewrite:
+def adopted(secret: bytes, name: str | None, *, anew: bool, keyless: bool = False) -> Rewrite:
     """Rewrites records for a sandbox of this name on this server: its seeded keys are those that the server derives.
 
-    With `anew` the file holds no secrets, and keys that users made and signing keys are derived too; `keyless` ones
-    hold no digests of API keys.
+    Without a name the sandbox keeps its own, and what answers show of keys. With `anew` the file holds no secrets, and
+    keys that users made and signing keys are derived too; `keyless` ones hold no digests of API keys.
     """
 
     def rewrite(state: SandboxState, table: str, record: Record) -> Record:
+        owner = state.name if name is None else name
         if table == "api_keys":
             is_seeded = record.id in state.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(secret, state.seed, record.id, name)
-                public = {"public_key": public_key} if is_seeded else {}
+                public_key, private_key = pair_of(secret, state.seed, record.id, owner)
+                public = {"public_key": public_key} if is_seeded and name is not None else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks" and anew:
-            drawn = derived_text(secret, 32, str(state.seed), "webhook", record.id, name)
+            drawn = derived_text(secret, 32, str(state.seed), "webhook", record.id, owner)
             return changed(record, {}, {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]})
         return record
 
