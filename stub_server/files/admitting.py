@@ -13,7 +13,6 @@ import orjson
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
 from ..events.log import Event, EventLog
-from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
 from .fitting import SHOWN, Fitting, faults_of, is_job
@@ -65,16 +64,15 @@ def admit(
     snapshots: Iterable[tuple[Body, Reader]],
     empty: Callable[[str, int], Sandbox],
     secret: bytes,
-    clock: Callable[[ClockState], ClockState],
     *,
     drop_unfit: bool = False,
     trusted: bool = False,
 ) -> Admitted:
     """The sandbox that was read, and its snapshots, each with what it is called.
 
-    `empty` makes a sandbox without records of a scenario and a seed; `clock` says how its clock begins. What is
-    `trusted` kept all laws when it was stored. With `drop_unfit` what does not fit is left out, with what refers to it,
-    and then there are no steps. Raises BadFile, with the reasons.
+    `empty` makes a sandbox without records of a scenario and a seed. What is `trusted` kept all laws when it was
+    stored. With `drop_unfit` what does not fit is left out, with what refers to it, and then there are no steps. Raises
+    BadFile, with the reasons.
     """
     state, fitting, reasons = own.state, own.fitting, _reasons(own)
     drops = drop_unfit and fitting is not None
@@ -89,7 +87,7 @@ def admit(
             _leave_out(state, gone, fitting)
         sandbox = empty(state.scenario, state.seed)
         most = 0 if trusted and not reasons else None if drops else SHOWN
-        broken = _filled(sandbox, state, secret, clock(state.clock), most)
+        broken = _filled(sandbox, state, secret, most)
         if not broken:
             break
         reasons += broken
@@ -122,7 +120,7 @@ def _snapshots(
         _check_origin(state, was, where)
         _share(was, records, events)
         sandbox = empty(was.scenario, was.seed)
-        found = _reasons(reader) or _filled(sandbox, was, secret, was.clock, 0 if trusted else SHOWN, where)
+        found = _reasons(reader) or _filled(sandbox, was, secret, 0 if trusted else SHOWN, where)
         reasons += [where + reason for reason in found]
         if found and not drops:
             raise BadFile("unfit", *(where + reason for reason in found))
@@ -139,15 +137,13 @@ def _reasons(reader: Reader) -> list[str]:
     return [] if reader.fitting is None else reader.fitting.reasons(reader.state)
 
 
-def _filled(
-    sandbox: Sandbox, state: SandboxState, secret: bytes, clock: ClockState, most: int | None, where: str = ""
-) -> list[str]:
+def _filled(sandbox: Sandbox, state: SandboxState, secret: bytes, most: int | None, where: str = "") -> list[str]:
     """Fill an empty sandbox with a state whose records fit; answers at most so much of what breaks laws.
 
     Raises BadFile.
     """
     try:
-        build(sandbox, state, secret, clock)
+        build(sandbox, state, secret)
         return list(islice(faults_of(sandbox), most))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None

@@ -20,7 +20,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.step import Cause, Step, Used
 from ..events.signing import new_key
-from ..kernel.clock import ClockState, wall_ms
+from ..kernel.clock import wall_ms
 from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
@@ -129,15 +129,13 @@ class SandboxImporter:
                     own.read("step", body)
                 elif kind not in ("recording", "outside"):  # which a replay alone asks for
                     reader.read(kind, body)
-            found = admit(own, snapshots.values(), empty, self._secret, resumed, drop_unfit=drop_unfit)
+            clock = own.state.clock
+            if not clock.frozen:  # it continues from the instant of the export
+                own.state.clock = clock._replace(offset=clock.now - wall_ms())
+            found = admit(own, snapshots.values(), empty, self._secret, drop_unfit=drop_unfit)
             return found._replace(requests=requests)
         except Unreadable as error:
             raise damaged(str(error)) from None
-
-
-def resumed(clock: ClockState) -> ClockState:
-    """The clock of an imported sandbox: a running one continues from the instant of the export."""
-    return clock if clock.frozen else clock._replace(offset=clock.now - wall_ms())
 
 
 # -- recordings

@@ -188,7 +188,7 @@ def capture(sandbox: Sandbox) -> SandboxState:
     )
 
 
-def build(sandbox: Sandbox, state: SandboxState, secret: bytes, clock: ClockState) -> None:
+def build(sandbox: Sandbox, state: SandboxState, secret: bytes) -> None:
     """Fill an empty sandbox with a state; its log continues from there.
 
     Raises KeyError, TypeError or ValueError for records that lack what an index reads.
@@ -209,8 +209,8 @@ def build(sandbox: Sandbox, state: SandboxState, secret: bytes, clock: ClockStat
     sandbox.sample, sandbox.personas = dict(state.sample), dict(state.personas)
     sandbox.seeded_keys = state.seeded_keys
     sandbox.ids.position, sandbox.ids.event_salt = state.position, state.event_salt
-    sandbox.clock.set(clock)
-    sandbox.recorded_clock = clock
+    sandbox.clock.set(state.clock)
+    sandbox.recorded_clock = state.clock
     sandbox.log = sandbox.log.fresh(state.step)
 
 

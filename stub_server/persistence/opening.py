@@ -44,7 +44,6 @@ class Opener:
                 [self._snapshot(session, kept.name, stored) for stored in store.snapshots(session, number, kept)],
                 partial(self._factory.carried, kept.name or ""),
                 origin.secret,
-                lambda clock: clock,
                 drop_unfit=origin.settings.drop_unfit,
                 trusted=True,
             )

@@ -136,7 +136,7 @@ class Session:
         """Send everything, until an answer differs and no other contract may be why."""
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
         empty = partial(sandboxes.factory.carried, self.name)
-        sandbox = admit(self._reader, (), empty, secret, lambda clock: clock).sandbox
+        sandbox = admit(self._reader, (), empty, secret).sandbox
         held = self._held_before
         sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
         await sandboxes.put_in_place(sandbox)

@@ -44,7 +44,7 @@ def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
     world = inside.app.sandboxes.factory.empty(NAME, reader.state.scenario, reader.state.seed, None)
-    build(world, reader.state, inside.app.sandboxes.origin.secret, reader.state.clock)
+    build(world, reader.state, inside.app.sandboxes.origin.secret)
     world.log.refill(reader.steps)
     return world, list(reader.steps)
 
