@@ -27,17 +27,13 @@ from ..store.table import Table
 
 
 class Inspected(NamedTuple):
-    """The sandbox to check."""
-
     sandbox: Sandbox
     store: Store
 
     def lifecycle(self, resource: str) -> Lifecycle:
-        """The contract's states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]
 
     def is_active(self, project_id: str) -> bool:
-        """Whether a project sells and renews."""
         project = self.store.projects.peek(project_id)
         return project is not None and project["status"] == "active"
 
@@ -47,7 +43,6 @@ class Inspected(NamedTuple):
         return project is not None and project["status"] in self.lifecycle("Project").sets["paused"]
 
     def rows_in(self, resource: str, states: str, table: Table) -> Iterator[Row]:
-        """The parsed records in a named set of states."""
         for status in self.lifecycle(resource).sets[states]:
             yield from table.rows_of("status", status)
 

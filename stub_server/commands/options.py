@@ -179,8 +179,6 @@ def given(**options: Any) -> dict[str, Any]:
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Several options as one decorator."""
-
     def decorate(command: F) -> F:
         for option in reversed(options):
             command = option(command)
@@ -242,7 +240,6 @@ def output_option(ending: str) -> Callable[[F], F]:
 
 
 def overlay_option(text: str) -> Callable[[F], F]:
-    """The option that takes overlays; `text` is its help."""
     return click.option("--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text)
 
 

@@ -184,18 +184,15 @@ class Situation:
     # -- records
 
     def newest(self, table: Table, **equal: Any) -> list[Row]:
-        """The newest records of a table whose indexes have these values."""
         found, _ = select(table, Query(equal=equal, limit=_LOOKED_AT))
         return [table.parse(record) for record in found]
 
     def table(self, parameter: str) -> Table | None:
-        """The table that a parameter's records are in."""
         name = TABLES.get(parameter)
         return None if name is None else self.store.tables[name]
 
     @property
     def target(self) -> Row | None:
-        """The record that the path names."""
         for name, value in self.values.items():
             table = self.table(name)
             if table is not None:

@@ -109,7 +109,6 @@ class Explainer:
 
 
 def _is_repaired(item: Mapping[str, Any]) -> bool:
-    """Whether a path of the control contract changes orders or subscriptions."""
     operations = [operation for operation in item.values() if isinstance(operation, dict)]
     return any(_REPAIRED_TAGS.intersection(operation.get("tags", ())) for operation in operations)
 

@@ -95,7 +95,6 @@ class _Filling:
             example["value"] = self.filled(schema, example["value"], about.get(name, {}))
 
     def _answers(self, raw: Json) -> Iterator[tuple[str, Json, Json]]:
-        """Name, example and schema of the answers of success."""
         for status, response in raw["responses"].items():
             content = self.document.resolve(response).get("content", {}).get(JSON, {})
             if str(status).startswith("2"):
@@ -112,7 +111,6 @@ class _Filling:
     # -- what reads
 
     async def _read(self, path: str, raw: Json, ids: dict[str, Json], example: Json) -> None:
-        """Replace an example by the answer of the sandbox."""
         for parameter, of in ids.items():
             inside = (node for _, node in nodes([example["value"]]) if isinstance(node, dict))
             fixed = next((node for node in inside if node.get("id") == of["value"]), None)

@@ -44,12 +44,10 @@ class Rehearsal:
 
     @cached_property
     def server(self) -> Server:
-        """The server, from which nothing is sent."""
         return silent(self._app().server)
 
     @cached_property
     def routing(self) -> Routing:
-        """The layer at which requests enter."""
         return next(layer for layer in self._app().middleware_stack or () if isinstance(layer, Routing))
 
     def copy_of(self, sandbox: Sandbox) -> Sandbox:

@@ -221,7 +221,6 @@ def project_of(s: Situation) -> Row | None:
 
 
 def plan_of(s: Situation) -> Row | None:
-    """The plan that a request is about: of the path, or of the body."""
     return s.store.plans.open(str(s.values.get("planId") or s.attempt.member("planId")).lower())
 
 
@@ -334,7 +333,6 @@ def total_of_items(s: Situation) -> Iterator[Attempt]:
 
 
 def another_key(s: Situation) -> Iterator[Attempt]:
-    """An Idempotency-Key that was not used for this path."""
     asked = s.attempt.question
     used = asked.headers.get("idempotency-key", "").strip('"')
     keys = (f"{used[:240]}-{number}" for number in count(2))
@@ -343,7 +341,6 @@ def another_key(s: Situation) -> Iterator[Attempt]:
 
 
 def agreeing_type(s: Situation) -> Iterator[Attempt]:
-    """Types that agree with the document."""
     base = ["customer"] if s.attempt.member("customer") is not None else []
     target = s.target
     document = s.attempt.member(*base, "document") or (target.public["document"] if target else "")

@@ -89,8 +89,6 @@ def without_replies(step: Step) -> Step:
 
 
 class SandboxImporter:
-    """Reads files for one server."""
-
     def __init__(self, fixtures: Path, secret: bytes, rules: Rules) -> None:
         self._shapes, self._secret, self._rules = Shapes(fixtures), secret, rules
 
@@ -331,7 +329,6 @@ def adopted(secret: bytes, name: str | None, *, anew: bool, keyless: bool = Fals
 
 
 def blanked(table: str, record: Record) -> Record:
-    """A record without its secrets."""
     if table == "api_keys":
         return changed(record, {}, {"digest": ""})
     if table == "webhooks":

@@ -50,7 +50,6 @@ class Shapes:
             raise damaged(f"{kind}{fault}")
 
     def fault(self, name: str, value: Any) -> str | None:
-        """What is wrong with a value of a schema, and where."""
         if name not in self._compiled:
             self._compiled[name] = self._schemas.component(name, request=True)
         validator = self._compiled[name]
@@ -170,7 +169,6 @@ class Fitting:
 
 
 def is_job(timer: TimerData) -> bool:
-    """Whether the server knows what a timer is for."""
     return timer[2] in JOBS or timer[2] == SENDING
 
 

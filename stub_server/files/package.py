@@ -116,7 +116,6 @@ def read_file(path: Path) -> bytes:
 
 
 def digest_of(header: Body) -> str | None:
-    """The digest of the contract that a file is of, None where it does not say."""
     contract = header.get("contract")
     return None if contract is None else str(contract["digest"])
 

@@ -170,7 +170,6 @@ class Reader:
         self.steps.append(step)
 
     def _restored(self, body: Body) -> Restored:
-        """The changes of restoring an earlier state, with what they replace."""
         state = self.state
         events = [[self._event([event[name] for name in EVENT], []) for event in end] for end in body["events_back"]]
         replies = [[*map(self._reply, end)] for end in body["replies_back"]]

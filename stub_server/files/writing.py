@@ -67,7 +67,6 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
 
 
 def sandbox_line(state: SandboxState) -> bytes:
-    """The first line of a state."""
     settings = {"settings": state.settings, "first_settings": state.first_settings}
     body = {name: getattr(state, name) for name in HEAD}
     body |= {"clock": state.clock._asdict(), "event_salt": f"{state.event_salt:x}"}
@@ -77,7 +76,6 @@ def sandbox_line(state: SandboxState) -> bytes:
 
 
 def merchant_line(owned: Owned) -> bytes:
-    """A merchant, before his records."""
     usage = {"usage": dict(sorted(owned.usage.items())), "unrecorded": dict(sorted(owned.unrecorded.items()))}
     return line_of("merchant", asdict(owned.merchant) | usage)
 
@@ -196,7 +194,6 @@ def _columns(table: str, records: Sequence[Record]) -> Body:
 
 
 def chunks_of(state: SandboxState) -> Iterator[bytes]:
-    """The chunks of a state, in their order."""
     return _grouped(_chunk_lines(state))
 
 

@@ -60,8 +60,6 @@ class Result(NamedTuple):
 
 
 class Guide:
-    """The guide of one server."""
-
     def __init__(self, root: Path, document: Document, control: Document) -> None:
         """`root` contains `docs/`. The ids of operations lead to their pages, and a search finds those of the API."""
         self._root, self._document, self._lock = root, document, Lock()
@@ -69,12 +67,10 @@ class Guide:
 
     @property
     def pictures(self) -> Path:
-        """The folder of the pictures."""
         return self._root / _PICTURES
 
     @cached_property
     def pages(self) -> dict[str, Page]:
-        """Every page by its address."""
         return {page.address: page for page in map(self._page, self._addresses)}
 
     @cached_property
@@ -92,7 +88,6 @@ class Guide:
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
-        """The address of each file that is a page."""
         folder = self._root / "docs"
         files = sorted(path for path in folder.rglob("*") if path.suffix in (".md", ".yml", ".yaml"))
         names = (path.relative_to(folder).as_posix() for path in files)

@@ -24,7 +24,6 @@ _OF_THE_CONNECTION = frozenset(
 
 
 def row(trace: Trace) -> Body:
-    """A request in a list."""
     caller = caller_of(trace, "kind", "key_id", "subject", "merchant_id", "claims")
     return {
         "id": trace.id,
@@ -82,7 +81,6 @@ def body_of(body: bytes | None) -> Any:
 
 
 def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers by name, several of one name in one value."""
     found: dict[str, str] = {}
     for name, value in headers:
         found[name] = f"{found[name]}, {value}" if name in found else value

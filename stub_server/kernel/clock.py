@@ -124,7 +124,6 @@ class Clock:
 
     @property
     def state(self) -> ClockState:
-        """The clock's state, as a step records it."""
         return ClockState(self.now, self._offset, self.frozen)
 
     def set(self, state: ClockState) -> None:
@@ -132,7 +131,6 @@ class Clock:
         self.now, self._offset, self.frozen = state
 
     def at(self, now: int) -> ClockState:
-        """The state with another `now`."""
         return tuple.__new__(ClockState, (now, self._offset, self.frozen))  # called for every step: half the time
 
     def moved(self, to: int) -> ClockState:
@@ -141,7 +139,6 @@ class Clock:
         return ClockState(now, self._offset if self.frozen else now - self.wall(), self.frozen)
 
     def stopped(self) -> ClockState:
-        """The state of the clock frozen at `now`."""
         return ClockState(self.now, self._offset, True)
 
     def resumed(self) -> ClockState:
@@ -158,5 +155,4 @@ class Clock:
         return self.read() - self.wall()
 
     def copy(self) -> "Clock":
-        """An independent copy that shows the same time."""
         return copy(self)

@@ -51,5 +51,4 @@ def _beginning(before: Sequence[Any], after: Sequence[Any], same: Same) -> tuple
 
 
 def size_of(ends: Ends, size: Callable[[Any], int]) -> int:
-    """The sum of the sizes of all items."""
     return sum(map(size, chain(*ends)))

@@ -175,7 +175,6 @@ class Cutter:
         return text
 
     def secret_bytes(self) -> bytes:
-        """32 bytes for a signing key."""
         return self._secret()[:32]
 
     def secret(self, length: int) -> str:

@@ -42,7 +42,6 @@ class Row(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The record's id."""
         return self.record.id
 
     def equals(self, public: Body, hidden: Body) -> bool:
@@ -109,7 +108,6 @@ def has_more_values(value: Any, most: int) -> bool:
 
 
 def is_deeper_than(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested more than so many levels deep."""
     layer = [value]
     for _ in range(levels):
         layer = [

@@ -56,7 +56,6 @@ class Timers:
                 self.last = number
 
     def discard(self, timer: TimerData) -> None:
-        """Remove a timer, if it is there."""
         self._live.pop(timer[1], None)
         for group in self._outside():
             group.pop(timer[1], None)
@@ -87,7 +86,6 @@ class Timers:
         self.skipped[timer.seq] = timer
 
     def put_back(self) -> None:
-        """Make the skipped timers due again."""
         for timer in self.skipped.values():
             heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
         self.skipped.clear()
@@ -136,7 +134,6 @@ class Timers:
             self.on_hold[timer.seq] = self.claimed.pop(timer.seq)
 
     def unhold(self) -> None:
-        """Make the attempts due again that were kept back."""
         self._return(self.on_hold.values())
         self.on_hold.clear()
 
@@ -175,7 +172,6 @@ class Timers:
         return len(self._live)
 
     def by_number(self) -> dict[int, TimerData]:
-        """Every timer by its number."""
         return dict(self._live)
 
     def pending(self, until: float = inf) -> list[Timer]:

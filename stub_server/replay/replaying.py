@@ -94,8 +94,6 @@ async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | No
 
 
 class Session:
-    """One recording on one server."""
-
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
         header, about, requests = outline(data, shapes.check)
@@ -192,7 +190,6 @@ class Session:
         return first or ""
 
     async def _send(self, request: Trace, credential: str) -> Trace:
-        """Send a request; returns it as the journal has it."""
         sandbox = self._sandbox()
         sandbox.ids.requests_from(RequestIds(request.id))
         self._deliveries.begin(request)
@@ -215,7 +212,6 @@ class Session:
         return self._ended[-1]
 
     def _headers(self, request: Trace, body: bytes, credential: str) -> dict[str, str]:
-        """The headers of a request, with credentials and keys of this server."""
         headers: dict[str, str] = dict(request.headers)
         is_refused = request.code == "admin_key_required"
         if "authorization" in headers:

@@ -26,32 +26,21 @@ class asgi:
     def __init__(self, *, now: date | str | None = None, **settings: Any) -> None:
         """Seed the default sandbox. Raises what `create_app` raises."""
         self._app = create_app(Settings(now=None if now is None else parse_iso(instant(now)), **settings))
-        self._running: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        """Answer as any ASGI application."""
         await self._app(scope, receive, send)
 
     async def __aenter__(self) -> Self:
-        """Start. Raises RuntimeError if the application does not."""
         self._inbox: asyncio.Queue[dict[str, str]] = asyncio.Queue()
         self._outbox: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
         scope: MutableMapping[str, Any] = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
         self._running = asyncio.create_task(self._app(scope, self._inbox.get, self._outbox.put))
         await self._inbox.put({"type": "lifespan.startup"})
-        await self._said("lifespan.startup.complete")
+        await self._outbox.get()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop."""
-        assert self._running is not None
         await self._inbox.put({"type": "lifespan.shutdown"})
-        await self._said("lifespan.shutdown.complete")
         await self._running
-
-    async def _said(self, expected: str) -> None:
-        message = await self._outbox.get()
-        if message["type"] != expected:
-            raise RuntimeError(message.get("message") or f"The application said {message['type']}.")

@@ -23,8 +23,6 @@ _OF_STATE = frozenset(("autopay", "check_digits", "webhook_schedule", "unknown_q
 
 
 class _Client(httpx2.Client):
-    """A client that says which server it does not reach."""
-
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request. Raises httpx2.ConnectError where no server answers."""
         try:
@@ -86,7 +84,6 @@ class Server:
             done(answer)
 
     def close(self) -> None:
-        """Close all connections."""
         self._transport.close()
 
 
