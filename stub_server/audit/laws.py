@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from ..contract.document import Lifecycle
-from ..contract.formats import date_time_ms
 from ..domain.brcode import BrCodeError, parse
 from ..domain.deliveries import MOST_ATTEMPTS
 from ..domain.documents import cpf_region, kind
@@ -19,7 +18,7 @@ from ..domain.stats import OrderFold
 from ..domain.subscriptions import grace_end, has_dispute, period_end
 from ..domain.webhooks import subscriber_of
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import iso
+from ..kernel.clock import iso, parse_iso
 from ..kernel.money import cents, reais
 from ..kernel.record import Body, Row
 from ..store.memory import Store
@@ -184,11 +183,11 @@ def _codes(_: Inspected, row: Row) -> str:
 @_each("orders")
 def _after_its_plan(inspected: Inspected, row: Row) -> str:
     """A plan that was deleted has left its orders behind."""
-    created, store = date_time_ms(row.public["createdAt"]), inspected.store
+    created, store = parse_iso(row.public["createdAt"]), inspected.store
     plan, customer = store.plans.peek(row.hidden["planId"]), store.customers.peek(row.hidden["customerId"])
-    if plan is not None and created < date_time_ms(plan["createdAt"]):
+    if plan is not None and created < parse_iso(plan["createdAt"]):
         return "is older than its plan"
-    is_younger = customer is not None and created >= date_time_ms(customer["createdAt"])
+    is_younger = customer is not None and created >= parse_iso(customer["createdAt"])
     return "" if is_younger else "is older than its customer, or has none"
 
 
@@ -202,7 +201,7 @@ def _pending_in_time(inspected: Inspected) -> Iterator[str | None]:
         # The renewals of a suspended project, and of a disputed subscription, wait with it.
         found = store.subscriptions.open(row.hidden["subscriptionId"]) if row.hidden["renewal"] else None
         waits = found is not None and (has_dispute(found.hidden) or inspected.is_paused(row.hidden["projectId"]))
-        over = date_time_ms(end) <= now and not waits
+        over = parse_iso(end) <= now and not waits
         yield f"order {row.id} is still {row.public['status']}, though it expired at {end}" if over else ""
 
 
@@ -231,7 +230,7 @@ def order_trace(inspected: Inspected, row: Row) -> str:
     settled = status in inspected.lifecycle("Order").sets["settled"]
     if settled != (hidden["paid_at"] is not None) or settled != ("paid_at" in payment):
         return f"is {status} and was paid at {hidden['paid_at']}"
-    if settled and not date_time_ms(order["createdAt"]) <= hidden["paid_at"] <= inspected.sandbox.clock.now:
+    if settled and not parse_iso(order["createdAt"]) <= hidden["paid_at"] <= inspected.sandbox.clock.now:
         return "was paid before it was placed, or in the future"
     if settled and hidden["paid_cents"] != cents(order["totalAmount"]):
         return f"was paid with {hidden['paid_cents']} cents"
@@ -265,11 +264,7 @@ def subscription_trace(inspected: Inspected, row: Row) -> str:
         if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
             return f"waits for the dispute of order {ident}, which is not one of its disputed orders"
     now = inspected.sandbox.clock.now
-    if (
-        status == "trialing"
-        and date_time_ms(public["trial_end"]) < now
-        and not inspected.is_paused(public["projectId"])
-    ):
+    if status == "trialing" and parse_iso(public["trial_end"]) < now and not inspected.is_paused(public["projectId"]):
         return "is trialing after its trial"
     if status == "past_due" and end > now:
         return "is past due before its period is over"
@@ -293,7 +288,7 @@ def _moved_on(inspected: Inspected, row: Row) -> str:
     public, now = row.public, inspected.sandbox.clock.now
     if not inspected.is_active(public["projectId"]):
         return ""
-    if public["status"] == "trialing" and date_time_ms(public["trial_end"]) <= now:
+    if public["status"] == "trialing" and parse_iso(public["trial_end"]) <= now:
         return f"is trialing, though its trial was over at {public['trial_end']}"
     late = public["status"] == "past_due" and not has_dispute(row.hidden) and grace_end(public, row.hidden) <= now
     return "is past due after its grace period" if late else ""
@@ -364,13 +359,13 @@ def _one_log_each(inspected: Inspected) -> Iterator[str | None]:
         return  # the oldest have made room
     for row in inspected.store.webhooks.all_rows():
         subscriber = subscriber_of(row.record.public)
-        since = date_time_ms(row.public["updatedAt"])  # when the merchant last changed it: deliveries do not set this
-        disabled = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else None
+        since = parse_iso(row.public["updatedAt"])  # when the merchant last changed it: deliveries do not set this
+        disabled = parse_iso(row.public["disabled_at"]) if row.public["disabled_at"] else None
         until = disabled or inspected.sandbox.clock.now + 1
         if not row.public["is_active"]:
             # Of a webhook that was switched off, the last change before that is known in an untouched sandbox only.
             fresh = disabled is not None and not inspected.sandbox.touched
-            since = date_time_ms(row.public["createdAt"]) if fresh else until
+            since = parse_iso(row.public["createdAt"]) if fresh else until
         for event in events.values():
             yield PAUSE
             # What happened in the very millisecond of a change may have met the webhook before it or after it.
@@ -416,8 +411,8 @@ def _times(inspected: Inspected) -> Iterator[str | None]:
             yield f"{record.id} is the id of two records" if record.id in ids else PAUSE
             ids.add(record.id)
         for row in inspected.rows(table):
-            created = date_time_ms(row.public[table.spec.created])
-            updated = date_time_ms(row.public["updatedAt"]) if "updatedAt" in row.public else created
+            created = parse_iso(row.public[table.spec.created])
+            updated = parse_iso(row.public["updatedAt"]) if "updatedAt" in row.public else created
             times = f"{iso(created)}, changed {iso(updated)}, now is {iso(now)}"
             yield "" if created <= updated <= now else f"{table.name} {row.id} was created at {times}"
 

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import orjson
 
-from ..contract.formats import date_time_ms
 from ..engine.bounded import Log
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
-from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_ms
+from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, parse_iso, wall_ms
 from ..kernel.problem import Conflict, NotFound
 from ..kernel.record import Body, Record
 from ..persistence.commits import records_of
@@ -57,7 +56,7 @@ def checked_scenario(call: Call, scenario: str | None) -> str | None:
 
 def checked_start(text: str) -> int:
     """The instant (ms) at which a sandbox begins. Raises Conflict outside the years 1970 to 8999."""
-    now = date_time_ms(text)
+    now = parse_iso(text)
     if not EARLIEST_START <= now < LATEST_START:
         message = "A sandbox begins between 1970 and 8999. Send a time in these years."
         raise Conflict.at("now", message, "clock_too_far")

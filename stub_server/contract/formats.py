@@ -33,13 +33,9 @@ def is_date_time(text: str) -> bool:
     return True
 
 
-date_time_ms = parse_iso
-"""A date-time that passed `is_date_time` -> milliseconds since 1970."""
-
-
 def range_end_ms(text: str) -> int:
     """A date-time rounded up to a whole millisecond, as either end of a range uses it."""
-    ms = date_time_ms(text)
+    ms = parse_iso(text)
     finer = _BELOW_MS(text)
     return ms if finer is None or not finer[1].strip("0") else min(ms + 1, LATEST)
 

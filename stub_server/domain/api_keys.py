@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from ..contract.formats import date_time_ms
-from ..kernel.clock import iso
+from ..kernel.clock import iso, parse_iso
 from ..kernel.problem import Conflict, Forbidden, detail, reference_not_found
 from ..kernel.record import Body, Row
 
@@ -18,7 +17,7 @@ PUBLIC_LENGTH, PRIVATE_LENGTH = 24, 40  # characters after that
 def state(public: Body, now: int) -> str:
     """active, inactive or expired. Expiry comes first."""
     expires = public["expires_at"]
-    if expires is not None and date_time_ms(expires) <= now:
+    if expires is not None and parse_iso(expires) <= now:
         return "expired"
     return "active" if public["is_active"] else "inactive"
 
@@ -26,7 +25,7 @@ def state(public: Body, now: int) -> str:
 def warnings(body: Body, now: int) -> tuple[str, ...]:
     """`expires_at_past` for a key that is sent with an end that has come."""
     expires = body.get("expires_at")
-    return ("expires_at_past",) if expires is not None and date_time_ms(expires) <= now else ()
+    return ("expires_at_past",) if expires is not None and parse_iso(expires) <= now else ()
 
 
 def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
@@ -51,7 +50,7 @@ def lifted(row: Row, body: Body, now: int) -> list[str]:
         found.append("allowed_ips")
     if "expires_at" in body and public["expires_at"] is not None:
         ends = body["expires_at"]
-        if ends is None or date_time_ms(ends) > max(now, date_time_ms(public["expires_at"])):
+        if ends is None or parse_iso(ends) > max(now, parse_iso(public["expires_at"])):
             found.append("expires_at")
     if body.get("is_active") is True and not public["is_active"]:
         found.append("is_active")
@@ -140,5 +139,5 @@ def _written(body: Body) -> dict[str, Any]:
     if "scopes" in written:
         written["scopes"] = sorted(written["scopes"])
     if written.get("expires_at") is not None:
-        written["expires_at"] = iso(date_time_ms(written["expires_at"]))
+        written["expires_at"] = iso(parse_iso(written["expires_at"]))
     return written

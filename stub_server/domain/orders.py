@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import NamedTuple, TypeAlias
 
-from ..contract.formats import date_time_ms
-from ..kernel.clock import DAY, SECOND, iso
+from ..kernel.clock import DAY, SECOND, iso, parse_iso
 from ..kernel.money import cents, text
 from ..kernel.problem import Conflict, reference_not_found
 from ..kernel.record import Body
@@ -265,7 +264,7 @@ def postponed(public: Body, ends: str, at: str) -> Body:
 
 def expires_at(public: Body) -> int:
     """Until when the order can be paid, in ms."""
-    return date_time_ms(public["last_transaction"]["expires_at"])
+    return parse_iso(public["last_transaction"]["expires_at"])
 
 
 def items_cents(items: Iterable[Body]) -> int:

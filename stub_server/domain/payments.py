@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from ..contract.document import Lifecycle
-from ..contract.formats import date_time_ms
-from ..kernel.clock import DAY, iso
+from ..kernel.clock import DAY, iso, parse_iso
 from ..kernel.money import cents, text
 from ..kernel.problem import Conflict
 from ..kernel.record import Body
@@ -48,7 +47,7 @@ def check_payable(
     if amount is not None and amount != cents(public["totalAmount"]):
         message = f"The payment is {text(amount)}, but the total is {text(cents(public['totalAmount']))}."
         raise Conflict.at("amount", message, "order_not_payable")
-    if paid_at is not None and not date_time_ms(public["createdAt"]) <= paid_at <= now:
+    if paid_at is not None and not parse_iso(public["createdAt"]) <= paid_at <= now:
         message = f"paid_at must be between {public['createdAt']} and {iso(now)}."
         raise Conflict.at("paid_at", message, "order_not_payable")
 
@@ -71,7 +70,7 @@ def refunds(public: Body, hidden: Body) -> list[list[int]]:
     """When money was given back (ms), and how much each time (cents), oldest first."""
     earlier: list[list[int]] = hidden.get("earlier_refunds", [])
     newest = hidden["refunded_cents"] - sum(amount for _, amount in earlier)
-    return [*earlier, [date_time_ms(public["last_transaction"]["refunded_at"]), newest]] if newest else earlier
+    return [*earlier, [parse_iso(public["last_transaction"]["refunded_at"]), newest]] if newest else earlier
 
 
 def left(hidden: Body) -> int:

@@ -6,8 +6,7 @@ one. `ends` (ms) are the ends of the periods in `paid_by`, where a suspension or
 while there is one, has the disputed orders of the subscription and since when (ms) there is any.
 """
 
-from ..contract.formats import date_time_ms
-from ..kernel.clock import DAY, iso
+from ..kernel.clock import DAY, iso, parse_iso
 from ..kernel.record import Body
 from .calendar import add_interval, grace_ms, lead_ms
 
@@ -121,7 +120,7 @@ def postponed(public: Body, hidden: Body, now: int, wait: int) -> tuple[Body, Bo
     ends = [period_end(public, hidden, left) + wait for left in reversed(range(len(hidden["paid_by"])))]
     after = public | {"updatedAt": iso(now)}
     if public["status"] == "trialing":
-        ends_at = iso(date_time_ms(public["trial_end"]) + wait)
+        ends_at = iso(parse_iso(public["trial_end"]) + wait)
         after |= {"trial_end": ends_at, "current_period_end": ends_at}
     hidden = hidden | {"anchor": ends[-1], "periods": 0, "ends": ends}
     return _ends_with(after, hidden), hidden

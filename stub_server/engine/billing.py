@@ -8,11 +8,10 @@ from collections.abc import Collection
 from zlib import crc32
 
 from ..contract.document import Lifecycle, Move
-from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
-from ..kernel.clock import SECOND, iso
+from ..kernel.clock import SECOND, iso, parse_iso
 from ..kernel.record import Body, Record, Row, moved_from
 from .draft import Draft
 
@@ -329,7 +328,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
 def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | None = None) -> None:
     """The timers of a subscription. `paid` is how many of its newest periods have none yet, all of them by default."""
     if public["status"] == "trialing":
-        draft.at(date_time_ms(public["trial_end"]), "subscription.activate", ident)
+        draft.at(parse_iso(public["trial_end"]), "subscription.activate", ident)
         return  # the others are set then
     if public["status"] == "past_due":
         if public["paymentMethod"] == subscriptions.CHARGED:

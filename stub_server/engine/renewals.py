@@ -4,11 +4,10 @@ While its project is suspended or one of its orders disputed, nothing is due; af
 that time.
 """
 
-from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
-from ..kernel.clock import iso
+from ..kernel.clock import iso, parse_iso
 from ..kernel.record import Body, Record, Row
 from . import billing
 from .draft import Draft
@@ -18,7 +17,7 @@ from .draft import Draft
 
 def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
-    if row.public["status"] == "trialing" and date_time_ms(row.public["trial_end"]) <= draft.now:
+    if row.public["status"] == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
         move(billing.lifecycle(draft, "Subscription"), row.public["status"], "active")
         public = subscriptions.activated(row.public, row.hidden, draft.now)
         record = draft.update(draft.store.subscriptions, row, public)
@@ -73,7 +72,7 @@ def charge_again(draft: Draft, row: Row) -> None:
     last = draft.open(draft.store.orders, row.hidden["renewal_order"])
     assert last is not None  # past due since it was not paid
     is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
-    is_new = date_time_ms(last.public["createdAt"]) == draft.now
+    is_new = parse_iso(last.public["createdAt"]) == draft.now
     if is_due and not billing.is_payable(draft, last) and not is_new:
         _charge(draft, renewal_order(draft, row)[0])
 
@@ -82,7 +81,7 @@ def end_suspension(draft: Draft, row: Row) -> None:
     """The project is active again: everything is due later by the time of its suspension."""
     if not billing.is_running(draft, row):
         return
-    since = max(_suspended_at(draft, row.public["projectId"]), date_time_ms(row.public["createdAt"]))
+    since = max(_suspended_at(draft, row.public["projectId"]), parse_iso(row.public["createdAt"]))
     postpone(draft, row, draft.now - since)
 
 

@@ -1,8 +1,8 @@
 """Creates and changes customers, projects, plans, products, API keys and webhooks, with their events and timers."""
 
 from ..contract.document import Move
-from ..contract.formats import date_time_ms
 from ..domain.api_keys import state
+from ..kernel.clock import parse_iso
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..store.table import Table
 from .billing import lifecycle, states
@@ -85,8 +85,8 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
 
 def _expire_later(draft: Draft, public: Body) -> None:
     """A key whose end is to come gets a timer."""
-    if public["expires_at"] is not None and date_time_ms(public["expires_at"]) > draft.now:
-        draft.at(date_time_ms(public["expires_at"]), "api_key.expire", public["id"])
+    if public["expires_at"] is not None and parse_iso(public["expires_at"]) > draft.now:
+        draft.at(parse_iso(public["expires_at"]), "api_key.expire", public["id"])
 
 
 def add_webhook(draft: Draft, public: Body, hidden: Body) -> Record:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from ..contract.document import Lifecycle
-from ..contract.formats import date_time_ms, is_date_time
+from ..contract.formats import is_date_time
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import DAY, iso
+from ..kernel.clock import DAY, iso, parse_iso
 from ..kernel.text import nearest
 from .attempt import Attempt, Situation
 from .kinds import KINDS
@@ -85,7 +85,7 @@ def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecy
     if status in off and not any(nearest(word, [status]) for word in words):
         changes["status"] = "active"
     ends = str(attempt.member("expires_at"))
-    if is_date_time(ends) and date_time_ms(ends) <= now and not any(_is_day(word, ends) for word in words):
+    if is_date_time(ends) and parse_iso(ends) <= now and not any(_is_day(word, ends) for word in words):
         changes["expires_at"] = iso(now + _YEAR)
     for name, value in changes.items():
         attempt = attempt.with_member([name], value, _NO_END)

@@ -13,7 +13,7 @@ import orjson
 from ..audit.laws import broken
 from ..contract.converting import Fault
 from ..contract.formats import formats
-from ..contract.schema import Schemas, Validator
+from ..contract.schema import Schemas
 from ..contract.source import Json, read
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
@@ -39,7 +39,6 @@ class Shapes:
 
     def __init__(self, fixtures: Path) -> None:
         self._path = fixtures / "sandbox-file.yaml"
-        self._compiled: dict[str, Validator] = {}
 
     def check(self, kind: str, body: Any) -> None:
         """Validate a line against the schema of its kind. Raises BadFile."""
@@ -50,9 +49,7 @@ class Shapes:
             raise damaged(f"{kind}{fault}")
 
     def fault(self, name: str, value: Any) -> str | None:
-        if name not in self._compiled:
-            self._compiled[name] = self._schemas.component(name, request=True)
-        validator = self._compiled[name]
+        validator = self._schemas.component(name, request=True)
         return None if validator.is_valid(value) else validator.reason(value)
 
     @cached_property

@@ -3,8 +3,7 @@
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.reply import Reply
-from ..contract.formats import date_time_ms
-from ..kernel.clock import iso
+from ..kernel.clock import iso, parse_iso
 from ..kernel.record import Body
 
 
@@ -26,4 +25,4 @@ def get_analytics(call: Call, query: Body) -> Reply:
 
 
 def _utc(text: str | None) -> str | None:
-    return None if text is None else iso(date_time_ms(text))
+    return None if text is None else iso(parse_iso(text))

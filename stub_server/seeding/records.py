@@ -8,7 +8,7 @@ for the record with that key.
 from collections.abc import Callable
 from typing import Any
 
-from ..contract.formats import date_time_ms, is_date_time, is_uuid
+from ..contract.formats import is_date_time, is_uuid
 from ..contract.schema import Schemas
 from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
@@ -19,7 +19,7 @@ from ..drawing.draw import stream
 from ..drawing.purchases import PAID, Fate, Offer, cart
 from ..drawing.rhythm import moment
 from ..engine import resources
-from ..kernel.clock import DAY, HOUR, iso
+from ..kernel.clock import DAY, HOUR, iso, parse_iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
 from ..kernel.record import Body
@@ -150,7 +150,7 @@ class Records:
             text = own["created"]
             if not isinstance(text, str) or not is_date_time(text):
                 raise node.fail(f"created must be a date-time such as 2026-11-20T14:32:05Z, not {text!r}")
-            at = date_time_ms(text)
+            at = parse_iso(text)
         elif "days_ago" in own:
             days = own["days_ago"]
             if isinstance(days, bool) or not isinstance(days, (int, float)) or days < 0:
@@ -208,7 +208,7 @@ class Records:
             raise node.fail(f"status {outcome!r} is not one of {', '.join(OUTCOMES)}")
         fields["planId"] = fields["planId"].lower()
         plan = order_rules.check_plan(fields["projectId"], self._plans.get(fields["planId"]))
-        if at < date_time_ms(plan["createdAt"]):
+        if at < parse_iso(plan["createdAt"]):
             raise node.fail(f"the order is older than its plan, which is of {plan['createdAt']}")
         if method == CHARGED and outcome not in ("paid", "failed", "refunded"):
             raise node.fail(f"an order by card is paid or failed at once, never {outcome}")

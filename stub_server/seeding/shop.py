@@ -2,7 +2,6 @@
 
 from random import Random
 
-from ..contract.formats import date_time_ms
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import CHARGED
@@ -13,7 +12,7 @@ from ..drawing.rhythm import bank_morning, moment, office_hour, office_hour_befo
 from ..engine import billing
 from ..engine.draft import Draft
 from ..engine.step import Step
-from ..kernel.clock import DAY, HOUR, MINUTE
+from ..kernel.clock import DAY, HOUR, MINUTE, parse_iso
 from ..kernel.record import Body, Record
 from .script import Script
 
@@ -112,7 +111,7 @@ class Shop:
         if at - paid < DAY:
             at = office_hour(rng, wanted + DAY)
         if joined is not None:
-            ends = date_time_ms(self.store.subscriptions.parse(joined).public["next_billing_at"])
+            ends = parse_iso(self.store.subscriptions.parse(joined).public["next_billing_at"])
             if at > paid + (ends - paid) * 2 // 5:
                 at = paid + (ends - paid) // 3
         return at
@@ -133,7 +132,7 @@ class Shop:
         self.members[record.id] = fate
         if CANCEL in fate.renewals:
             public = self.store.subscriptions.parse(record).public
-            anchor = date_time_ms(public["trial_end"] or public["current_period_start"])
+            anchor = parse_iso(public["trial_end"] or public["current_period_start"])
             period, rhythm = fate.renewals.index(CANCEL), (public["interval"], public["interval_count"])
             start, end = add_interval(anchor, *rhythm, period), add_interval(anchor, *rhythm, period + 1)
             last = end - lead_ms(*rhythm) - HOUR
@@ -178,7 +177,7 @@ class Shop:
     def _pays_renewal(self, record: Record, subscription: Body, *, late: bool) -> int:
         """When a renewal order is paid by PIX or boleto: before the period ends, or `late`, in the grace after it."""
         rng, now = self.luck, self.script.now
-        end = date_time_ms(subscription["current_period_end"])
+        end = parse_iso(subscription["current_period_end"])
         slip = subscription["paymentMethod"] == "boleto"
         if late or slip or end <= now:
             grace = order_rules.expires_at(self.store.orders.parse(record).public)

@@ -5,7 +5,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from stub_server.contract.formats import date_time_ms
+from stub_server.kernel.clock import parse_iso
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 
 from ..support import forge, refusal
@@ -65,5 +65,5 @@ def test_a_token_lasts_as_long_as_was_asked(control: httpx2.Client) -> None:
     asked = {seconds: created(control.post("/tokens", json={"expires_in": seconds})) for seconds in (60, 86_400)}
     usual = created(control.post("/tokens"))
     assert [60, 86_400, 3_600] == [made["expires_in"] for made in (*asked.values(), usual)]
-    short, long = (date_time_ms(made["expires_at"]) for made in asked.values())
+    short, long = (parse_iso(made["expires_at"]) for made in asked.values())
     assert 86_340_000 <= long - short < 86_400_000

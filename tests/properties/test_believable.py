@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 import pytest
 
-from stub_server.contract.formats import date_time_ms
 from stub_server.domain.calendar import is_working_day
 from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
+from stub_server.kernel.clock import parse_iso
 from tests.support.worlds import FIXTURES, world
 
 pytestmark = pytest.mark.check
@@ -79,7 +79,7 @@ def test_a_renewal_is_asked_for_after_the_last_one_was_paid(tmp_path: Path) -> N
     for public, hidden in _orders(world(str(path))):  # oldest first
         subscription = hidden["subscriptionId"]
         if subscription is not None:
-            assert date_time_ms(public["createdAt"]) >= paid.get(subscription, 0), public["code"]
+            assert parse_iso(public["createdAt"]) >= paid.get(subscription, 0), public["code"]
             paid[subscription] = hidden["paid_at"] or 0
 
 
@@ -89,7 +89,7 @@ def test_people_buy_by_day(sandbox: Sandbox) -> None:
     hours: dict[bool, Counter[bool]] = {True: Counter(), False: Counter()}
     for public, hidden in _orders(sandbox):
         if not hidden["renewal"]:
-            night = 1 <= _there(date_time_ms(public["createdAt"])).hour < 6
+            night = 1 <= _there(parse_iso(public["createdAt"])).hour < 6
             hours[hidden["customerId"] in seen][night] += 1
             seen.add(hidden["customerId"])
     for later, counted in hours.items():
@@ -99,7 +99,7 @@ def test_people_buy_by_day(sandbox: Sandbox) -> None:
 def test_sales_do_not_explode(sandbox: Sandbox) -> None:
     """New orders of the last quarter against those of the second: growth, as more customers can come back."""
     days = Counter(
-        (sandbox.clock.now - date_time_ms(public["createdAt"])) // 86_400_000 // 91
+        (sandbox.clock.now - parse_iso(public["createdAt"])) // 86_400_000 // 91
         for public, hidden in _orders(sandbox)
         if not hidden["renewal"]
     )
@@ -109,7 +109,7 @@ def test_sales_do_not_explode(sandbox: Sandbox) -> None:
 def test_the_last_days_sell_as_the_weeks_before(several: list[Sandbox]) -> None:
     """But for the few buyers whom the scenario asks for: personas, and those who wait for payment."""
     ages = [
-        (sandbox.clock.now - date_time_ms(public["createdAt"])) / 86_400_000
+        (sandbox.clock.now - parse_iso(public["createdAt"])) / 86_400_000
         for sandbox in several
         for public, hidden in _orders(sandbox)
         if not hidden["renewal"]
@@ -169,7 +169,7 @@ def test_money_goes_back_in_office_hours(sandbox: Sandbox) -> None:
     """But for what is bought by the week, whose next bill will not wait for Monday."""
     plans = {row.id: row.public["interval"] for row in sandbox.store.plans.all_rows()}
     back = [
-        _there(date_time_ms(public["last_transaction"]["refunded_at"]))
+        _there(parse_iso(public["last_transaction"]["refunded_at"]))
         for public, hidden in _orders(sandbox)
         if "refunded_at" in public["last_transaction"] and plans[hidden["planId"]] != "week"
     ]
@@ -200,14 +200,14 @@ def test_a_project_is_stopped_in_office_hours() -> None:
 def test_a_limit_of_the_night_stops_payments_at_night(sandbox: Sandbox) -> None:
     for public, _ in _orders(sandbox):
         if public["last_transaction"].get("failure_code") == "payer_limit_exceeded":
-            hour = _there(date_time_ms(public["updatedAt"])).hour
+            hour = _there(parse_iso(public["updatedAt"])).hour
             assert hour >= 20 or hour < 6, public["code"]
 
 
 def test_letters_in_a_cnpj_came_with_the_law(sandbox: Sandbox) -> None:
     """Receita Federal has issued them since July 2026, and the companies do not all come on the first day."""
     young = [
-        date_time_ms(row.public["createdAt"])
+        parse_iso(row.public["createdAt"])
         for row in sandbox.store.customers.all_rows()
         if row.public["document_type"] == "cnpj" and not row.public["document"].isdigit()
     ]
@@ -254,7 +254,7 @@ def test_the_event_log_has_a_customer_before_and_after_a_change() -> None:
 def test_few_new_customers_have_another_telephone_already(sandbox: Sandbox) -> None:
     month_ago = sandbox.clock.now - 30 * 86_400_000
     customers = [row.public for row in sandbox.store.customers.all_rows()]
-    new = [customer for customer in customers if date_time_ms(customer["createdAt"]) > month_ago]
+    new = [customer for customer in customers if parse_iso(customer["createdAt"]) > month_ago]
     assert sum(customer["updatedAt"] > customer["createdAt"] for customer in new) < 0.04 * len(new)
 
 
@@ -278,17 +278,17 @@ def _most_at_once(sandbox: Sandbox, plan: str, kind: str) -> int:
     spells: list[tuple[int, str, int]] = []
     for public, hidden in _orders(sandbox):
         if hidden["planId"] == plan and not hidden["renewal"]:
-            held, changed = hidden["customerId"], date_time_ms(public["updatedAt"])
-            spells.append((date_time_ms(public["createdAt"]), held, 1))
+            held, changed = hidden["customerId"], parse_iso(public["updatedAt"])
+            spells.append((parse_iso(public["createdAt"]), held, 1))
             if kind == "one_time" and public["status"] not in ("paid", "pending"):
                 spells.append((changed, held, -1))
             if kind != "one_time" and public["status"] != "pending":
                 spells.append((hidden["paid_at"] or changed, held, -1))
     for row in sandbox.store.subscriptions.all_rows():
         if row.public["planId"] == plan:
-            spells.append((date_time_ms(row.public["createdAt"]), row.public["customerId"], 1))
+            spells.append((parse_iso(row.public["createdAt"]), row.public["customerId"], 1))
             if row.public["ended_at"] is not None:
-                spells.append((date_time_ms(row.public["ended_at"]), row.public["customerId"], -1))
+                spells.append((parse_iso(row.public["ended_at"]), row.public["customerId"], -1))
     seats, most = Counter[str](), 0
     for _, held, change in sorted(spells, key=lambda spell: (spell[0], -spell[2])):
         seats[held] += change

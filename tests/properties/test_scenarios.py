@@ -13,7 +13,6 @@ import orjson
 import pytest
 
 from stub_server.audit.laws import checking
-from stub_server.contract.formats import date_time_ms
 from stub_server.domain import brcode
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import advance
@@ -192,7 +191,7 @@ def test_the_sample_can_be_used_at_once(default: Sandbox) -> None:
     assert order is not None
     assert (order.public["status"], order.public["paymentMethod"]) == ("pending", "pix")
     assert customer is not None
-    assert date_time_ms(order.public["last_transaction"]["expires_at"]) > default.clock.now
+    assert parse_iso(order.public["last_transaction"]["expires_at"]) > default.clock.now
 
 
 @pytest.fixture(scope="module", params=[NOW, "2027-03-01T00:30:00.000Z", "2028-02-29T12:00:00.000Z"])
@@ -334,7 +333,7 @@ def test_the_event_log_knows_how_a_project_was_stopped(default: Sandbox) -> None
     then = orjson.loads(event.resource)
     assert (then["status"], event.project_id) == ("suspended", event.subject)
     orders = [row for row in default.store.orders.rows_of("projectId", event.subject)]
-    assert then["orders_count"] == sum(date_time_ms(row.public["createdAt"]) <= event.at for row in orders)
+    assert then["orders_count"] == sum(parse_iso(row.public["createdAt"]) <= event.at for row in orders)
     paid = [row for row in orders if row.hidden["paid_at"] is not None and row.hidden["paid_at"] <= event.at]
     assert 0 < then["total_revenue"] <= round(sum(row.public["totalAmount"] for row in paid), 2)
     assert 0 < then["active_subscribers"] <= then["total_subscribers"]
@@ -352,7 +351,7 @@ def test_nobody_holds_two_memberships_of_one_project(default: Sandbox, small_bus
 def test_what_people_do_has_no_common_millisecond(default: Sandbox) -> None:
     """Nothing stands at so many days before the server's start, to the millisecond."""
     ends = Counter(
-        date_time_ms(orjson.loads(record.public)[table.spec.created]) % 1000
+        parse_iso(orjson.loads(record.public)[table.spec.created]) % 1000
         for name, table in default.store.tables.items()
         if name not in ("orders", "subscriptions", "webhook_logs")
         for record in table.rows.values()

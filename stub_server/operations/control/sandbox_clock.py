@@ -8,12 +8,11 @@ from types import MappingProxyType
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...contract.formats import date_time_ms
 from ...delivery.advancing import counts, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of
-from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso
+from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso, parse_iso
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
 from ...kernel.timers import TimerData
@@ -29,13 +28,13 @@ def get_clock(call: Call) -> Reply:
 
 
 async def set_clock(call: Call, body: Body) -> Reply:
-    await _jump(call, date_time_ms(body["to"]), body)
+    await _jump(call, parse_iso(body["to"]), body)
     return reply.value(_clock(call))
 
 
 async def advance_clock(call: Call, body: Body) -> Reply:
     if "to" in body:
-        to = date_time_ms(body["to"])
+        to = parse_iso(body["to"])
     else:
         to = add_interval(call.now, "month", 1, int(body.get("months", 0)))
         to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
@@ -55,7 +54,7 @@ async def advance_clock(call: Call, body: Body) -> Reply:
 
 async def freeze_clock(call: Call, body: Body | None) -> Reply:
     if body and "to" in body:
-        await _jump(call, date_time_ms(body["to"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
+        await _jump(call, parse_iso(body["to"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
     else:
         check_not_advancing(call.sandbox)
         _set(call, call.sandbox.clock.stopped())

@@ -6,10 +6,10 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...calls.views import shown, shown_step, shown_version, versions
-from ...contract.formats import date_time_ms
 from ...engine.history import check_kept, rewind, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
+from ...kernel.clock import parse_iso
 from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
@@ -43,7 +43,7 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     elif "to_request" in body:
         number = step_before(sandbox, body["to_request"], "to_request")
     else:
-        instant = date_time_ms(body["to"])
+        instant = parse_iso(body["to"])
         number = step_at(sandbox, instant, "to")
     entry, (step, undone) = await call.server.sandboxes.go_back(sandbox, rewind(sandbox, number, call.cause, instant))
     call.note(step)

@@ -6,10 +6,10 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...calls.views import pay_url
-from ...contract.formats import date_time_ms
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, parse
 from ...engine import billing, renewals
+from ...kernel.clock import parse_iso
 from ...kernel.money import cents
 from ...kernel.problem import NotFound, detail
 from ...kernel.record import Body, Record, Row
@@ -39,7 +39,7 @@ def pay_pix_code(call: Call, body: Body) -> Reply:
 
 def _paid(call: Call, row: Row, asked: Body) -> Reply:
     amount = cents(asked["amount"]) if "amount" in asked else None
-    paid_at = date_time_ms(asked["paid_at"]) if "paid_at" in asked else None
+    paid_at = parse_iso(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(call.draft, row, asked.get("payer"))
     return _changed(call, billing.pay(call.draft, row, payer, paid_at, amount, late=asked.get("late", False)))
 
