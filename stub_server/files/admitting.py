@@ -16,8 +16,8 @@ from ..events.log import Event, EventLog
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
 from .fitting import SHOWN, Fitting, faults_of, is_job
+from .lines import Reader
 from .package import BadFile, damaged
-from .reading import Reader
 from .state import SandboxState, Snapshot, build
 
 DROPPING = "--drop-unfit leaves that out, with what refers to it."

@@ -27,10 +27,9 @@ from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
 from .admitting import Admitted, admit
 from .fitting import Fitting, Shapes
+from .lines import Change, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line, timer_of
 from .package import RECORDING, Check, damaged, digest_of, is_readable, pack, unpack
-from .reading import Reader, Rewrite, Unreadable, timer_of
 from .state import SandboxState, Snapshot, capture
-from .writing import Change, as_it_is, line_of, state_lines, step_line
 
 MOST_SNAPSHOTS = 20
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address

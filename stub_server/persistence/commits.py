@@ -18,7 +18,7 @@ import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
-from ..files.writing import step_line
+from ..files.lines import step_line
 from ..kernel.problem import Refusal, Unavailable
 from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory

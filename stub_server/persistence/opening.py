@@ -10,10 +10,9 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, LeftOut, admit
 from ..files.exports import adopted
 from ..files.fitting import Fitting, Shapes
+from ..files.lines import Reader, Unreadable, chunks_of
 from ..files.package import BadFile
-from ..files.reading import Reader, Unreadable
 from ..files.state import Snapshot, capture
-from ..files.writing import chunks_of
 from ..kernel.record import Body
 from ..kernel.slices import at_once
 from ..sandboxes.entry import Entry

@@ -11,8 +11,8 @@ from typing import TypeAlias, TypeVar
 import orjson
 
 from ..engine.sandbox import DEFAULT, Sandbox
+from ..files.lines import chunks_of
 from ..files.state import SandboxState, Snapshot, capture
-from ..files.writing import chunks_of
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..sandboxes.entry import Entry, too_many

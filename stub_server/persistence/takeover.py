@@ -16,7 +16,7 @@ from zlib import crc32
 
 import orjson
 
-from ..files.writing import grouped
+from ..files.lines import grouped
 from . import store
 from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
 from .store import Batch, Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of

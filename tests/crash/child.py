@@ -14,9 +14,9 @@ from stub_server.app import create_app
 from stub_server.domain.documents import cpf_with_check_digits
 from stub_server.engine.history import state_at
 from stub_server.engine.sandbox import Sandbox
+from stub_server.files.lines import state_lines
 from stub_server.files.package import MEDIA
 from stub_server.files.state import capture
-from stub_server.files.writing import state_lines
 from stub_server.http.routing import Application
 from stub_server.kernel.clock import parse_iso
 from stub_server.kernel.slices import at_once

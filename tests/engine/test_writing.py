@@ -16,9 +16,8 @@ from stub_server.engine.bounded import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.files.exports import SandboxImporter, write_sandbox
-from stub_server.files.reading import Reader
+from stub_server.files.lines import Reader, state_lines, step_line
 from stub_server.files.state import build, capture
-from stub_server.files.writing import state_lines, step_line
 from stub_server.kernel.slices import BackgroundWorker
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
