@@ -1,13 +1,12 @@
 """The verb `faults`: lists, adds and deletes the rules by which requests and deliveries fail on demand."""
 
-import json
 import sys
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from .options import SETTINGS, asks_sandbox, json_text, printable
+from .options import SETTINGS, asks_sandbox, json_object, json_text, printable
 from .running_server import Target
 
 Rule = dict[str, Any]
@@ -62,10 +61,7 @@ def _read(rule: str) -> Rule:
     """A preset's name or JSON as the body of a request. Raises UsageError for other text."""
     if rule.isidentifier():
         return {"preset": rule}
-    try:
-        body = json.loads(rule)
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
+    body = json_object(rule)
+    if body is None:
         raise click.UsageError(f"RULE is the name of a preset or a JSON object, and {rule[:60]!r} is neither.")
     return body

@@ -91,6 +91,18 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return "".join([sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text])
 
 
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object that a text is; None where it is none, or one that cannot be sent."""
+    import json
+
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def table(rows: Iterable[Sequence[Any]], head: str = "", empty: str = "") -> str:
     """Rows in columns under the words of `head`; the text `empty` without rows. None is shown as `-`."""
     lines = [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]

@@ -1,6 +1,5 @@
 """The verbs `requests` and `explain`: the requests that a sandbox received, and why one was refused."""
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from .options import (
     Number,
     asks_sandbox,
     given,
+    json_object,
     json_text,
     output_option,
     printable,
@@ -159,13 +159,8 @@ def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], boo
 def _read(expected: str) -> Body:
     """The expectation as an object. Raises UsageError if it is none, Unusable for a file that cannot be read."""
     is_file = expected == "-" or expected.startswith("@")
-    text = read_file(Path(expected.removeprefix("@"))) if is_file else expected
-    try:
-        body = json.loads(text)
-        json.dumps(body, ensure_ascii=False, allow_nan=False).encode()  # rejects what cannot be sent as JSON
-    except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
+    body = json_object(read_file(Path(expected.removeprefix("@"))) if is_file else expected)
+    if body is None:
         raise click.UsageError(
             "The expectation is not a JSON object. Give JSON, @FILE for JSON in a file, or - for standard input."
         )
