@@ -22,10 +22,9 @@ from ..kernel.record import Body, Row, object_in
 from ..kernel.text import nearest as most_similar
 from ..store.memory import Merchant
 from .attempt import BEFORE, TABLES, Attempt, Situation, changed
-from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
 from .mending import ABSENT, Mender
 from .rehearsal import Answer, Rehearsal
-from .repairs import example_of, plan_of, project_of
+from .repairs import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind, example_of, plan_of, project_of
 from .search import Search
 
 _KEPT_HEADERS = ("content-type", "idempotency-key")

@@ -8,9 +8,9 @@ from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, iso, parse_iso
 from ..kernel.text import nearest
 from .attempt import Attempt, Situation
-from .kinds import KINDS
 from .mending import NO, Mender
 from .rehearsal import Rehearsal
+from .repairs import KINDS
 
 MOST = 48  # attempts for one explanation
 OFTEN = 2  # times that the same refusal is repaired on one way

@@ -14,7 +14,7 @@ from random import Random
 
 import httpx2
 
-from stub_server.explain.kinds import KINDS
+from stub_server.explain.repairs import KINDS
 
 from ..support.explained import pasted
 from ..support.make import Json

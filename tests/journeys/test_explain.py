@@ -7,8 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from stub_server.explain.kinds import KINDS
-from stub_server.explain.repairs import WIDEST
+from stub_server.explain.repairs import KINDS, WIDEST
 
 from ..conftest import Serve
 from ..support import forge

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import yaml
 
-from stub_server.explain.kinds import FAULT, KINDS
+from stub_server.explain.repairs import FAULT, KINDS
 from stub_server.kernel.problem import Refusal
 
 from ..support.live import FROZEN, running
