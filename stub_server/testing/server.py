@@ -84,6 +84,7 @@ class Server:
             done(answer)
 
     def close(self) -> None:
+        """Close all connections."""
         self._transport.close()
 
 
