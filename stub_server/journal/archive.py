@@ -15,31 +15,24 @@ from ..kernel.clock import iso
 from ..kernel.slices import SLICE
 from .entries import plain
 
-CHUNK = 64 * 1024  # bytes
-
 Headers = Sequence[tuple[str, str]]
 
 
 async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
-    """The archive in chunks; others are served between them. `traces` are newest first.
+    """The archive in pieces; others are served between them. `traces` are newest first.
 
     `base_url` is the address of the sandbox. Times are the machine's, as the clock of a sandbox may be frozen.
     """
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": version}}
-    parts = [b'{"log":', orjson.dumps(head)[:-1], b',"entries":[']
-    size, until = 0, perf_counter() + SLICE
+    yield b'{"log":' + orjson.dumps(head)[:-1] + b',"entries":['
+    until = perf_counter() + SLICE
     while traces:
-        trace = traces.pop()
-        entry = orjson.dumps(_entry(trace, base_url))
-        parts += (entry, b"," if traces else b"")
-        size += len(entry)
-        if size >= CHUNK:
-            yield b"".join(parts)
-            parts, size = [], 0
+        entry = orjson.dumps(_entry(traces.pop(), base_url))
+        yield entry + b"," if traces else entry
         if perf_counter() >= until:
             await asyncio.sleep(0)
             until = perf_counter() + SLICE
-    yield b"".join((*parts, b"]}}"))
+    yield b"]}}"
 
 
 def _entry(trace: Trace, base_url: str) -> dict[str, Any]:

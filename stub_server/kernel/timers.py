@@ -86,8 +86,7 @@ class Timers:
         self.skipped[timer.seq] = timer
 
     def put_back(self) -> None:
-        for timer in self.skipped.values():
-            heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
+        self._return(self.skipped.values())
         self.skipped.clear()
 
     # -- attempts to send
@@ -147,9 +146,9 @@ class Timers:
         """Make the attempts of a webhook due again that were parked."""
         self._return(self.parked.pop((merchant_id, webhook), {}).values())
 
-    def _return(self, attempts: Iterable[TimerData]) -> None:
-        for timer in attempts:
-            heappush(self._attempts, timer)
+    def _return(self, timers: Iterable[TimerData]) -> None:
+        for timer in timers:
+            heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
 
     def pass_over(self, timer: Timer) -> None:
         """Skip a claimed attempt: nothing is to be sent."""
@@ -184,6 +183,5 @@ class Timers:
         twin.last, twin._live = self.last, self.by_number()
         twin.jobs, twin._attempts = self.jobs.copy(), self._attempts.copy()
         for group in self._outside():
-            for timer in group.values():
-                heappush(twin._attempts if timer[2] == SENDING else twin.jobs, timer)
+            twin._return(group.values())
         return twin
