@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from datetime import date
 from functools import partial, wraps
-from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 import httpx2
 from anyio import to_thread
 
-from .sandbox import Fault, Inbox, Json, Sandbox
+from .sandbox import EVENTS, Fault, Inbox, Sandbox
 
 __tracebackhide__ = True
 P = ParamSpec("P")
@@ -51,6 +50,7 @@ class AsyncSandbox:
         self.drain = _awaited(sandbox.drain)
         self.requests = _awaited(sandbox.requests)
         self.verify = _awaited(sandbox.verify)
+        self.deliver_to = _awaited(sandbox.deliver_to)
 
     def as_of(self, step_or_time: int | date | str) -> httpx2.AsyncClient:
         """`Sandbox.as_of`."""
@@ -75,22 +75,14 @@ class AsyncSandbox:
         finally:
             await _awaited(fault.delete)()
 
-    async def inbox(self, events: Sequence[str] | None = None) -> AsyncInbox:
+    async def inbox(self, events: Sequence[str] = EVENTS) -> AsyncInbox:
         """`Sandbox.inbox`."""
-        make = _awaited(self.sync.inbox)
-        return AsyncInbox(await (make() if events is None else make(events)))
-
-    async def deliver_to(self, url: str, events: Sequence[str] | None = None) -> Json:
-        """`Sandbox.deliver_to`."""
-        make = _awaited(self.sync.deliver_to)
-        return await (make(url) if events is None else make(url, events))
+        return AsyncInbox(await _awaited(self.sync.inbox)(events))
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await _awaited(self.sync.delete)()
 
 

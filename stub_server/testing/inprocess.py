@@ -4,7 +4,6 @@ import asyncio
 import warnings
 from collections.abc import MutableMapping
 from datetime import date
-from types import TracebackType
 from typing import Any, Self
 
 from ..kernel.clock import parse_iso
@@ -39,8 +38,6 @@ class asgi:
         await self._outbox.get()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._inbox.put({"type": "lifespan.shutdown"})
         await self._running

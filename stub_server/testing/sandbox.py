@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import count
 from json import dumps, loads
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 from urllib.parse import quote
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 Json: TypeAlias = dict[str, Any]
-_EVENTS = ("order.*", "subscription.*", "project.*", "plan.*", "product.*", "customer.*", "api_key.*")
+EVENTS = ("order.*", "subscription.*", "project.*", "plan.*", "product.*", "customer.*", "api_key.*")
 _PAUSE = 0.02  # seconds between two looks into an inbox
 _WIDEST = 100  # characters of a value in a report
 _FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are drawn at random
@@ -54,9 +53,7 @@ class _Deletable(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.delete()
 
     @abstractmethod
@@ -230,12 +227,12 @@ class Sandbox(_Deletable):
         made: Json = done(self.control.post("/faults", json=body))["fault"]
         return Fault(self, made)
 
-    def inbox(self, events: Sequence[str] = _EVENTS) -> Inbox:
+    def inbox(self, events: Sequence[str] = EVENTS) -> Inbox:
         """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by default of all."""
         name = f"test-{next(self._numbers)}"
         return Inbox(self, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events))
 
-    def deliver_to(self, url: str, events: Sequence[str] = _EVENTS) -> Json:
+    def deliver_to(self, url: str, events: Sequence[str] = EVENTS) -> Json:
         """Create a webhook; answers it with its `signing_key`. Receivers on loopback are allowed on a local server."""
         body = {"url": url, "events": _listed(events)}
         made: Json = done(self.api.post("/v2/webhooks", json=body))["webhook"]
