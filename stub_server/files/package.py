@@ -10,7 +10,6 @@ from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from types import MappingProxyType
 from typing import IO, Any
 from weakref import WeakSet
 
@@ -21,7 +20,7 @@ from ..version import __version__
 
 FORMAT, VERSION = "stub.sandbox", 2
 RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
-_FORMER = MappingProxyType({"stub.world": FORMAT, "world": "sandbox"})  # names of formats and lines in version 1
+_FORMER = {"stub.world": FORMAT, "world": "sandbox"}  # names of formats and lines in version 1
 MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
 _LIMIT = f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"

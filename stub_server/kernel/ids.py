@@ -72,8 +72,6 @@ class Ids:
     one sandbox are not valid in another.
     """
 
-    __slots__ = ("_requests", "_root", "_secret_key", "event_salt", "key", "position")
-
     def __init__(self, seed: int, secret: bytes, sandbox: str = "") -> None:
         """Ids are derived from `seed`, secrets from `secret` and `sandbox`."""
         self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()

@@ -2,27 +2,23 @@
 
 import asyncio
 import threading
-from asyncio import wrap_future
 from collections.abc import Callable, Generator
-from concurrent.futures import Future
+from contextlib import suppress
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 from weakref import finalize
 
 SLICE = 0.005  # seconds
 T = TypeVar("T")
-Tasks: TypeAlias = SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
 
 
 class BackgroundWorker:
     """Long work takes turns here: many slices side by side would be a long one again."""
 
-    __slots__ = ("__weakref__", "_line", "_tasks", "_thread", "_turn")
-
     def __init__(self) -> None:
         self._turn, self._line = asyncio.Lock(), asyncio.Lock()
-        self._tasks: Tasks = SimpleQueue()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def in_slices(self, work: Generator[None, None, T]) -> T:
@@ -52,18 +48,33 @@ class BackgroundWorker:
         """Run a function in a thread, after earlier ones: for work on data that nobody else can reach yet."""
         if self._thread is None:  # one for all: starting a thread takes a while
             # A daemon: a server that stops does not wait for a sandbox that nobody will use.
-            self._thread = threading.Thread(target=_serve, args=(self._tasks,), name="long work", daemon=True)
+            self._thread = threading.Thread(target=_serve, args=(self._work,), name="long work", daemon=True)
             self._thread.start()
-            finalize(self, self._tasks.put, None)
-        # Neither the future nor the work has a name here. An error refers to the frames that it went through: what the
+            finalize(self, self._work.put, None)
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        # An error refers to the frames that it went through. If `failed` kept it, this would be a cycle, and what the
         # work was given, such as an upload, would be freed by the garbage collector only.
-        return await wrap_future(self._put(work))
+        made: list[T] = []
+        failed: list[BaseException] = []
 
-    def _put(self, work: Callable[[], T]) -> Future[T]:
-        result = Future[T]()
-        result.set_running_or_notify_cancel()  # it is done even if its caller is cancelled
-        self._tasks.put((work, result))
-        return result
+        def settle() -> None:
+            if not done.done():  # else the caller was cancelled
+                done.set_result(None)
+
+        def run() -> None:
+            try:
+                made.append(work())
+            except BaseException as error:
+                failed.append(error)
+            with suppress(RuntimeError):  # the loop has been closed meanwhile
+                loop.call_soon_threadsafe(settle)
+
+        self._work.put(run)
+        await done
+        if failed:
+            raise failed.pop()
+        return made.pop()
 
 
 def at_once(work: Generator[None, None, T]) -> T:
@@ -76,11 +87,7 @@ def at_once(work: Generator[None, None, T]) -> T:
             return result
 
 
-def _serve(tasks: Tasks) -> None:
-    while (task := tasks.get()) is not None:
-        work, result = task
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-        del task, work, result  # before the next one comes
+def _serve(work: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (task := work.get()) is not None:
+        task()
+        del task  # frees its result before the next one comes

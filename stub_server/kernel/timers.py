@@ -34,8 +34,6 @@ class Timers:
     nothing to do: the next step removes them.
     """
 
-    __slots__ = ("_attempts", "_live", "claimed", "jobs", "last", "on_hold", "parked", "skipped")
-
     def __init__(self) -> None:
         self.jobs: list[TimerData] = []
         self._attempts: list[TimerData] = []

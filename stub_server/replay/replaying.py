@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -54,8 +53,8 @@ class Outcome(NamedTuple):
     request: Body | None = None
     diff: str = ""
     contract: Body | None = None
-    converted: Mapping[str, Sequence[str]] = MappingProxyType({})
-    differing: Mapping[str, Sequence[str]] = MappingProxyType({})
+    converted: Mapping[str, Sequence[str]] = {}
+    differing: Mapping[str, Sequence[str]] = {}
 
 
 def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None) -> Settings:
