@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from io import BytesIO
 from itertools import chain
@@ -20,7 +20,7 @@ from ..version import __version__
 
 FORMAT, VERSION = "stub.sandbox", 2
 RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
-_FORMER = {"stub.world": FORMAT, "world": "sandbox"}  # names of formats and lines in version 1
+_FORMER: Mapping[str, str] = {"stub.world": FORMAT, "world": "sandbox"}  # names of formats and lines in version 1
 MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
 _LIMIT = f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"
