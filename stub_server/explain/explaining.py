@@ -227,10 +227,9 @@ def _place(document: Document, operation: Operation, refusal: Answer) -> Body | 
     field, place = details[0]["field"], details[0].get("in")
     if place == "body":
         return None if operation.body is None else _in_body(document, operation.body, base, field)
-    for number, parameter in enumerate(operation.parameters):
+    for at, parameter in operation.parameters_at:
         if parameter.name.lower() == field.lower():
-            pointer = operation.raw["parameters"][number].get("$ref", f"{base}/parameters/{number}")
-            return _excerpt(pointer + "/schema", parameter.schema)
+            return _excerpt("/".join(("#", *map(escaped, at), "schema")), parameter.schema)
     return None
 
 

@@ -116,6 +116,4 @@ def is_deeper_than(value: Any, levels: int) -> bool:
             if isinstance(node, (dict, list))
             for child in (node.values() if isinstance(node, dict) else node)
         ]
-        if not layer:
-            return False
     return any(isinstance(node, (dict, list)) for node in layer)
