@@ -15,12 +15,13 @@ from ..contract.document import JSON, Operation
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
 from ..kernel.clock import iso
+from ..kernel.problem import Refusal
 from ..kernel.record import Body, Row
 from ..store.memory import Store
 from ..store.query import Query, select
 from ..store.table import Table
 from .mending import ABSENT, Mender
-from .rehearsal import Answer, Rehearsal
+from .rehearsal import Rehearsal
 
 BEFORE = "before"
 _MOST = 200  # changes that are listed
@@ -156,7 +157,7 @@ class Situation:
     copy: Sandbox
     merchant_id: str
     attempt: Attempt
-    answer: Answer
+    refusal: Refusal
 
     @property
     def store(self) -> Store:
@@ -179,7 +180,7 @@ class Situation:
     @property
     def field(self) -> str:
         """The field that the refusal names first; empty where it names none."""
-        return self.answer.details[0]["field"] if self.answer.details else ""
+        return self.refusal.details[0]["field"] if self.refusal.details else ""
 
     # -- records
 

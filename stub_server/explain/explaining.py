@@ -18,12 +18,13 @@ from ..contract.source import METHODS, Json, escaped
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..http.inside import Question
+from ..kernel.problem import Refusal
 from ..kernel.record import Body, Row, object_in
 from ..kernel.text import nearest as most_similar
 from ..store.memory import Merchant
 from .attempt import BEFORE, TABLES, Attempt, Situation, changed
 from .mending import ABSENT, Mender
-from .rehearsal import Answer, Rehearsal
+from .rehearsal import Rehearsal
 from .repairs import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind, example_of, plan_of, project_of
 from .search import Search
 
@@ -68,7 +69,7 @@ class Explainer:
             return await self._explained(server, sandbox, trace)
 
     async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
-        code, refusal = trace.code or "", object_in(trace.answer or b"")
+        code, answer = trace.code or "", object_in(trace.answer or b"")
         kind = KINDS.get(code, _UNKNOWN)
         mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
         document = mender.document
@@ -76,9 +77,9 @@ class Explainer:
         token = server.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
         sent = _sent(trace, token)
         first = _first_attempt(sent, trace, document, keeps_bodies=sandbox.journal.keeps_bodies)
-        answer = Answer(trace.status, b"", code, str(refusal.get("message", "")), tuple(refusal.get("details", ())))
+        refusal = Refusal(str(answer.get("message", "")), code=code, details=answer.get("details", ()))
         copy = self._rehearsal.copy_of(sandbox)
-        situation = Situation(mender, self._rehearsal, copy, merchant.id, first, answer)
+        situation = Situation(mender, self._rehearsal, copy, merchant.id, first, refusal)
         operations = situation.operations
         found, codes = None, [code]
         is_whole = not trace.path.endswith("…") and not trace.query.endswith("…".encode())
@@ -98,9 +99,9 @@ class Explainer:
         states = (_state_of(situation, each) for each in codes if is_about)
         nearest = None if found is None else _shown(server, sandbox, trace, found, name, changes or [])
         return {
-            "summary": answer.message or f"The request was refused with {code}. {kind.text}",
+            "summary": refusal.message or f"The request was refused with {code}. {kind.text}",
             "kind": name,
-            "contract": _place(document, operation, answer) if operation and is_about else None,
+            "contract": _place(document, operation, refusal) if operation and is_about else None,
             "rule": None if name == CONTRACT else {"name": code, "text": kind.text},
             "state": next((state for state in states if state is not None), None),
             "nearest": nearest,
@@ -207,7 +208,7 @@ def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
 # -- what a refusal is about: the place in the contract, and the state of the record
 
 
-def _place(document: Document, operation: Operation, refusal: Answer) -> Body | None:
+def _place(document: Document, operation: Operation, refusal: Refusal) -> Body | None:
     """The pointer and excerpt that a refusal of the contract or of the credential is about; None without one."""
     code, details = refusal.code, refusal.details
     item = f"#/paths/{escaped(operation.path)}"

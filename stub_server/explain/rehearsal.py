@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, MutableMapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..calls.call import CALL, Call, Head
 from ..calls.server import Server
@@ -16,23 +16,9 @@ from ..events.sender import Sender, unanswered
 from ..faults.fault_rules import Faults
 from ..http.inside import Question, scope_of
 from ..http.routing import Application, Routing
-from ..kernel.problem import Detail, Refusal
+from ..kernel.problem import Refusal
 
 _PEER = ("127.0.0.1", 0)
-
-
-class Answer(NamedTuple):
-    """What the API said: the answer's body, or of a refusal its code, message and details."""
-
-    status: int
-    body: bytes = b""
-    code: str | None = None
-    message: str = ""
-    details: tuple[Detail, ...] = ()
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status < 300
 
 
 class Rehearsal:
@@ -58,8 +44,8 @@ class Rehearsal:
         twin.faults = Faults(sandbox.seed)
         return twin
 
-    async def ask(self, copy: Sandbox, asked: Question, prefix: str = "") -> Answer:
-        """The answer of the API in a copy of a sandbox, after the jobs that are due in it. A defect answers 500.
+    async def ask(self, copy: Sandbox, asked: Question, prefix: str = "") -> bytes | Refusal:
+        """The body of a success in a copy of a sandbox, after the jobs that are due in it, or why it is none.
 
         Others are served between two answers. `prefix` is that of the sandbox in the URLs of its answers.
         """
@@ -81,14 +67,14 @@ class Rehearsal:
             tick_through(copy)
             await self.routing(scope, receive, send)
         except Refusal as refusal:
-            return Answer(refusal.status, b"", refusal.code, str(refusal), refusal.details)
-        except Exception:  # a defect, which the request itself has already logged
-            return Answer(500)
+            return refusal
+        except Exception as defect:  # which the request itself has already logged
+            return Refusal(str(defect))
         if call.stream is not None:
             await call.stream.chunks.aclose()
-            return Answer(200)
+            return b""
         status, _, _, body = call.answer
-        return Answer(status, body)
+        return body if 200 <= status < 300 else Refusal(f"{status}")
 
 
 def silent(server: Server) -> Server:

@@ -72,7 +72,7 @@ def mended(s: Situation) -> Iterator[Attempt]:
         if s.operation.body is not None and (raw or s.operation.body_required):
             example = example_of(s.operation, s.mender.resolve)
             attempt = attempt.with_body(s.mender.mend(s.operation.body, body, s.now, example), {})
-        details = s.answer.details
+        details = s.refusal.details
         reasons = {d["in"] if d["field"] == "body" else f"{d['in']}.{d['field']}": d["message"] for d in details}
         yield attempt._replace(why={**reasons, **attempt.why})
 
@@ -80,7 +80,7 @@ def mended(s: Situation) -> Iterator[Attempt]:
 def keys_that_fit(s: Situation) -> Iterator[Attempt]:
     """409: maps without the keys that are refused, which OpenAPI 3.0 cannot forbid."""
     body, why = s.attempt.body, {}
-    for entry in s.answer.details:
+    for entry in s.refusal.details:
         *way, last = entry["field"].split(".")
         node = body
         for step in way:
@@ -99,7 +99,7 @@ def example_of(operation: Operation, resolve: Callable[[Any], Any]) -> Any:
 
 def _with_parameters(s: Situation) -> Attempt:
     """The attempt with parameters that the contract accepts. One that cannot be mended is left out."""
-    asked, details = s.attempt.question, s.answer.details
+    asked, details = s.attempt.question, s.refusal.details
     known = [parameter for parameter in s.operation.parameters if parameter.place == "query"]
     schemas = {parameter.name: s.mender.resolve(parameter.schema) for parameter in known}
     is_closed = any(d["in"] == "query" and d["code"] == "unknown_parameter" for d in details)
@@ -265,9 +265,9 @@ def _moves(s: Situation, project: Row, to: str) -> list[Question | None]:
 def changed_plan(s: Situation) -> Iterator[Attempt]:
     """Another payment method, a change of the plan that comes first, or another plan."""
     plan, methods = plan_of(s), list[str]()
-    if s.answer.code == "plan_not_active":
+    if s.refusal.code == "plan_not_active":
         changes: dict[str, Any] = {"status": "active"}
-    elif s.answer.code == "plan_sold_out":
+    elif s.refusal.code == "plan_sold_out":
         changes = {"max_subscribers": None}
     else:
         methods = plan.public["payment_methods"] if plan is not None else []
@@ -300,7 +300,7 @@ def refundable_order(s: Situation) -> Iterator[Attempt]:
 def kept_members(s: Situation) -> Iterator[Attempt]:
     """A plan in use keeps what its holders have bought."""
     body, plan = s.attempt.body, s.target
-    fields = [entry["field"] for entry in s.answer.details if isinstance(body, dict) and entry["field"] in body]
+    fields = [entry["field"] for entry in s.refusal.details if isinstance(body, dict) and entry["field"] in body]
     if not fields or plan is None:
         return
     if body.keys() - set(fields):
@@ -359,7 +359,7 @@ def free_value(s: Situation) -> Iterator[Attempt]:
     """409 of a unique key: a similar value that no record has."""
     for table in s.store.tables.values():
         for key in s.document.unique.get(table.spec.schema, ()):
-            if key.code == s.answer.code and s.operation.id.endswith(table.spec.schema) and key.name in _VARIANTS:
+            if key.code == s.refusal.code and s.operation.id.endswith(table.spec.schema) and key.name in _VARIANTS:
                 known = s.target.public if s.target else {"projectId": None}
                 made = _unused(table, key, known | s.attempt.body)
                 yield s.attempt.with_member([key.name], made, "No other record has this value.")

@@ -6,6 +6,7 @@ from ..contract.document import Lifecycle
 from ..contract.formats import is_date_time
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, iso, parse_iso
+from ..kernel.problem import Refusal
 from ..kernel.text import nearest
 from .attempt import Attempt, Situation
 from .mending import NO, Mender
@@ -43,18 +44,18 @@ class Search:
             return None
         self._seen.add(mark)
         self.left -= 1
-        answer = await self._rehearsal.ask(copy, question)
-        if answer.is_success:
+        refusal = await self._rehearsal.ask(copy, question)
+        if isinstance(refusal, bytes):
             return attempt
-        self.codes[answer.code or ""] = None
-        refusal = answer.code, answer.details[0]["field"] if answer.details else None
-        if met.count(refusal) >= OFTEN:
+        self.codes[refusal.code] = None
+        what = refusal.code, refusal.details[0]["field"] if refusal.details else None
+        if met.count(what) >= OFTEN:
             return None
-        kind = KINDS.get(answer.code or "")
-        situation = Situation(self._mender, self._rehearsal, copy, self._merchant, attempt, answer)
+        kind = KINDS.get(refusal.code)
+        situation = Situation(self._mender, self._rehearsal, copy, self._merchant, attempt, refusal)
         for candidate in () if kind is None or kind.repair is None else kind.repair(situation):
             below = await self._prepared(candidate, attempt, copy)
-            found = None if below is None else await self.nearest(candidate, below, (*met, refusal))
+            found = None if below is None else await self.nearest(candidate, below, (*met, what))
             if found is not None or self.left <= 0:
                 return found
         return None
@@ -67,7 +68,7 @@ class Search:
         below = self._rehearsal.copy_of(copy)
         for call, _ in further:
             self.left -= 1
-            if not (await self._rehearsal.ask(below, call)).is_success:
+            if isinstance(await self._rehearsal.ask(below, call), Refusal):
                 return None
         return below
 
