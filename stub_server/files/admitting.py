@@ -133,8 +133,8 @@ def _snapshots(
 
 
 def _reasons(reader: Reader) -> list[str]:
-    """What of the data that was read does not fit. Raises BadFile."""
-    return [] if reader.fitting is None else reader.fitting.reasons(reader.state)
+    """What of a state and its steps does not fit. Raises BadFile."""
+    return [] if reader.fitting is None else reader.fitting.reasons(reader.state, reader.steps)
 
 
 def _filled(sandbox: Sandbox, state: SandboxState, secret: bytes, most: int | None, where: str = "") -> list[str]:

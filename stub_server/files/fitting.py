@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..contract.schema import Schemas
 from ..contract.source import Json, read
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
-from ..engine.step import ReplyKey, Saved
+from ..engine.step import ReplyKey, Saved, Step
 from ..events.log import Event
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record
@@ -64,8 +64,7 @@ class Shapes:
 class Fitting:
     """Validates the data of one sandbox against the served contract, and converts it if it is of another one.
 
-    `unfit` has the versions, events (by their ids) and saved replies (by their keys) that do not fit, each with what
-    reports call its table, its id and the reasons.
+    `unfit` has the reasons why versions, events (by their ids) and saved replies (by their keys) do not fit.
     `is_other` says whether the data is of another contract, or of an unknown one.
     """
 
@@ -74,7 +73,7 @@ class Fitting:
         self._rules, self._shapes, self._converter = rules, shapes, rules.converter
         self.is_other = digest != rules.converter.contract["digest"]
         self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same
-        self.unfit: dict[Hashable, tuple[str, str, list[Fault]]] = {}
+        self.unfit: dict[Hashable, list[Fault]] = {}
 
     def afresh(self) -> Fitting:
         """One for another state of the same sandbox, with which this one shares what it has made."""
@@ -82,8 +81,8 @@ class Fitting:
         other.unfit = {}
         return other
 
-    def reasons(self, state: SandboxState) -> list[str]:
-        """What of the data that was read does not fit, and of the timers of the state that it led to.
+    def reasons(self, state: SandboxState, steps: Iterable[Step]) -> list[str]:
+        """What of a state and of the steps that led to it does not fit.
 
         A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
         merchant.
@@ -92,8 +91,9 @@ class Fitting:
             raise damaged(f"the sandbox's own merchant {state.home} is missing")
         found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
         jobs = ((timer[1], timer[2][:80]) for timer in state.timers.values() if not is_job(timer))
-        timers = [("timers", str(number), [Fault("/job", f"there is no job {job!r}")]) for number, job in jobs]
-        unfit = [(table, ident, fault) for table, ident, faults in (*timers, *self.unfit.values()) for fault in faults]
+        unfit = [("timers", str(number), Fault("/job", f"there is no job {job!r}")) for number, job in jobs]
+        for table, thing, ident in _things(state, steps) if self.unfit else ():
+            unfit += [(table, ident, fault) for fault in self.unfit.get(thing, ())]
         for table, ident, (pointer, reason) in unfit:
             if len(found) < SHOWN or (table, pointer) in found:
                 found.setdefault((table, pointer), (reason, {}))[1][ident] = None
@@ -118,7 +118,7 @@ class Fitting:
                 elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
                     faults = [Fault(*f"hidden{fault}".split(": ", 1))]
         if faults:
-            self.unfit[record] = table[:40], record.id, faults
+            self.unfit[record] = faults
         return record
 
     def _fitted(self, schema: Json, value: Json) -> tuple[Json, list[Fault]]:
@@ -138,8 +138,7 @@ class Fitting:
     def event(self, event: Event) -> Event:
         """An event that shows its record as the served contract has it."""
         if event.type not in self._rules.payload_keys:
-            faults = [Fault("/type", f"the contract has no event {event.type[:80]!r}")]
-            self.unfit[event.id] = "events", event.id, faults
+            self.unfit[event.id] = [Fault("/type", f"the contract has no event {event.type[:80]!r}")]
         elif self.is_other:
             shown = event.resource
             if shown not in self._made:
@@ -161,8 +160,26 @@ class Fitting:
             return saved
         body, faults = self._fitted(schema, before)
         if faults:
-            self.unfit[key] = "saved replies", " ".join(key[1:]), faults
+            self.unfit[key] = faults
         return saved if body is before else saved._replace(body=encoded(body))
+
+
+def _things(state: SandboxState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
+    """(table, thing as `unfit` has it, id) of what a state and steps hold, what steps replaced included."""
+    events, replies = [*state.events], [key for key, _ in state.replies.items()]
+    for owned in state.owned.values():
+        for table, rows in owned.rows.items():
+            yield from ((table[:40], record, record.id) for record in rows.values())
+    for step in steps:
+        parts = () if step.restored is None else step.restored.parts
+        for puts, drops in ((step.puts, step.drops), *((part.puts, part.drops) for part in parts)):
+            for table, record, before in puts:
+                yield from ((table[:40], each, record.id) for each in (record, before) if each is not None)
+            yield from ((table[:40], record, record.id) for table, record in drops)
+        events += (*step.events, *step.forgotten_events)
+        replies += [key for key, _ in (*((step.saved,) if step.saved else ()), *step.forgotten_replies)]
+    yield from (("events", event.id, event.id) for event in events)
+    yield from (("saved replies", key, " ".join(key[1:])) for key in replies)
 
 
 def is_job(timer: TimerData) -> bool:
