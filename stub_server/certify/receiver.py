@@ -8,6 +8,7 @@ from typing import Any
 from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
+from ..events.raw import send_half, send_together
 from ..events.sender import Delivery, Sender
 from ..kernel.clock import SECOND, wall_ms
 from .sample_events import Sample, Samples
@@ -49,15 +50,11 @@ class Session:
 
     async def send_half(self, sample: Sample) -> None:
         """Send half of a delivery and hang up. Raises Failed."""
-        from ..events.raw import send_half  # not needed by a server that certifies nothing
-
-        await send_half(self._sender, self._delivery(sample), wall_ms() // SECOND, ANSWER_TIME)
+        await send_half(self._sender, self._delivery(sample), wall_ms(), ANSWER_TIME)
 
     async def send_together(self, sample: Sample, copies: int) -> list[int | None]:
         """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
-        from ..events.raw import send_together
-
-        statuses = await send_together(self._sender, self._delivery(sample), wall_ms() // SECOND, copies, ANSWER_TIME)
+        statuses = await send_together(self._sender, self._delivery(sample), wall_ms(), copies, ANSWER_TIME)
         self.answered += sum(status is not None for status in statuses)
         return statuses
 

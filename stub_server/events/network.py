@@ -247,7 +247,8 @@ def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Re
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
     fields = [(name.encode(), value.encode()) for name, value in sent]
-    return httpcore2.Request("POST", target, headers=fields, content=delivery.body)
+    body = delivery.body if delivery.pieces is None else delivery.pieces()
+    return httpcore2.Request("POST", target, headers=fields, content=body)
 
 
 def _kind(error: BaseException) -> str:

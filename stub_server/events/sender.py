@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
@@ -31,13 +31,14 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What is to be sent. `headers` are the merchant's own; `keys` all sign."""
+    """What is to be sent. `headers` are the merchant's own; `keys` all sign. `pieces` send the body in parts."""
 
     url: str
     event_id: str
     body: bytes
     headers: tuple[tuple[str, str], ...]
     keys: tuple[str, ...] = field(repr=False)
+    pieces: Callable[[], AsyncIterator[bytes]] | None = None
 
 
 Responder: TypeAlias = Callable[[Delivery, float, Limits], Awaitable[AttemptOutcome]]
