@@ -29,7 +29,7 @@ class Session:
 
     def __init__(self, sandbox: Sandbox, target: Delivery, sender: Sender, samples: Samples) -> None:
         self.samples = samples
-        self._sandbox, self._target, self._sender = sandbox, target, sender
+        self._sandbox, self.target, self._sender = sandbox, target, sender
         self._quiet = _QUIET
         self.first = samples.next()
         self.answered = self.unanswered = 0
@@ -59,15 +59,7 @@ class Session:
         return statuses
 
     def _delivery(self, sample: Sample, **other: Any) -> Delivery:
-        return replace(self._target, event_id=sample.event_id, **{"body": sample.body} | other)
-
-    def other_keys(self) -> tuple[str, ...]:
-        """A key that is not the receiver's."""
-        return ("whsec_" + "Zm9yZ2Vk" * 4,)
-
-    def both_keys(self) -> tuple[str, ...]:
-        """The key of another and the receiver's own: the header then holds a signature of each."""
-        return (*self.other_keys(), *self._target.keys)
+        return replace(self.target, event_id=sample.event_id, **{"body": sample.body} | other)
 
     # -- calls to the API
 

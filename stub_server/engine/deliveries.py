@@ -1,6 +1,5 @@
 """Which webhooks want an event, and what attempts its deliveries."""
 
-from functools import lru_cache
 from urllib.parse import urlsplit
 
 from ..domain.receivers import is_reserved
@@ -20,12 +19,8 @@ ANSWERING = "webhook.answer"
 def subscribers_to(store: Store, type_: str, project: str | None) -> tuple[Subscriber, ...]:
     """The active webhooks that want an event of this type and project."""
     webhooks = store.webhooks
-    return _wanting(tuple([webhooks.rows[key].public for key in webhooks.bucket("is_active", True)]), type_, project)
-
-
-@lru_cache(maxsize=128)
-def _wanting(webhooks: tuple[bytes, ...], type_: str, project: str | None) -> tuple[Subscriber, ...]:
-    return tuple([one for one in map(subscriber_of, webhooks) if one.wants(type_, project)])
+    active = [subscriber_of(webhooks.rows[key].public) for key in webhooks.bucket("is_active", True)]
+    return tuple([one for one in active if one.wants(type_, project)])
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:

@@ -154,25 +154,19 @@ class Guard(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first address that accepts. Raises Failed, httpcore2.ConnectError."""
-        addresses = await self._addresses(host, port)
+        try:
+            found = await resolve(host, port)
+        except (OSError, ValueError) as error:
+            raise Failed("dns") from error
+        addresses = [address for address in found if allowed(address, local=self._local)]
+        if not addresses:
+            raise Failed("blocked" if found else "dns")
         for address in addresses[:-1]:
             try:
                 return _Stream(await self._backend.connect_tcp(address, port))
             except httpcore2.ConnectError:
                 continue
         return _Stream(await self._backend.connect_tcp(addresses[-1], port))
-
-    async def _addresses(self, host: str, port: int) -> list[str]:
-        try:
-            found = await resolve(host, port)
-        except TimeoutError as error:
-            raise httpcore2.ConnectTimeout(str(error)) from error
-        except (OSError, ValueError, OverflowError) as error:
-            raise Failed("dns") from error
-        open_ones = [address for address in found if allowed(address, local=self._local)]
-        if not open_ones:
-            raise Failed("blocked" if found else "dns")
-        return open_ones
 
 
 # -- the exchange
