@@ -68,11 +68,6 @@ def with_plain_cep(address: Body) -> Body:
     return address
 
 
-def differs(buyer: Body, known: Body) -> bool:
-    """Whether a buyer whose document is that of a known customer gives another name or e-mail address."""
-    return bool(buyer["name"] != known["name"] or buyer["email"] != known["email"])
-
-
 _OF_BUYERS = ("name", "email", "document", "document_type", "type")
 
 
