@@ -8,8 +8,7 @@ from typing import Any
 from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..events.raw import send_half, send_together
-from ..events.sender import Delivery, Sender
+from ..events.sender import Delivery, Sender, send_half, send_together
 from ..kernel.clock import SECOND, wall_ms
 from .sample_events import Sample, Samples
 

@@ -1,6 +1,6 @@
 """Requests to receivers: which addresses are allowed, the connections, and the exchange of one attempt.
 
-Only `sender.py` and `raw.py` import this module, when something is sent: importing httpcore2 takes 15 ms.
+Only `sender.py` imports this module, when something is sent: importing httpcore2 takes 15 ms.
 """
 
 import asyncio

@@ -73,9 +73,9 @@ class SandboxFactory:
         """
         try:
             sandbox = self.empty(name, scenario, seed, now)
-            if self.seeding.copy(sandbox, self.secret):  # one like it is kept: that takes no time
-                return self._own(sandbox)
-            return await self.worker.beside(lambda: self.make(name, scenario, seed, now))
+            if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
+                await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
+            return self._own(sandbox)
         except UnknownScenario as error:
             raise NotFound(str(error), code="scenario_not_found") from None
         except ScenarioError as error:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from stub_server.events.raw import send_half, send_together
-from stub_server.events.sender import Delivery, Failed, Sender
+from stub_server.events.sender import Delivery, Failed, Sender, send_half, send_together
 
 from ..support.receiver import receiving
 
