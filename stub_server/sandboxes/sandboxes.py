@@ -227,7 +227,6 @@ class Sandboxes:
         if sandbox is not None:
             return sandbox
         try:
-            await self.ensure_room()
             async with self.persistence.written(pending) as written:
                 entry = self._entry(pending, None, on_first_use=True)
                 return self.choose(pending.name) or (await self._enter(entry, written)).sandbox
@@ -295,9 +294,8 @@ class Sandboxes:
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
-        free = made_up(prefix, next(self._named)) if name is None else folded(name)
-        while name is None and free in self._entries:
-            free = made_up(prefix, next(self._named))
+        made = (made_up(prefix, number) for number in self._named)
+        free = next(one for one in made if one not in self._entries) if name is None else folded(name)
         has = partial(sql.has, name=free)
         if self.find(free) is not None or (name and self.residence and await self.persistence.ask(has)):
             raise duplicate_name(free)
