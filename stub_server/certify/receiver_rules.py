@@ -271,7 +271,7 @@ async def key_rotation(session: Session) -> Finding:
 )
 async def raw_body(session: Session) -> Finding:
     sample = session.samples.next()
-    outcome = await session.send(sample, body=orjson.dumps(sample.payload, option=orjson.OPT_INDENT_2))
+    outcome = await session.send(sample, body=orjson.dumps(sample, option=orjson.OPT_INDENT_2))
     return _accepted("a delivery whose JSON has line breaks and indentation", outcome)
 
 
