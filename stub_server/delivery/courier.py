@@ -139,7 +139,10 @@ class Courier:
         return task
 
     def _outbox(self, sandbox: Sandbox) -> Outbox:
-        return self._outboxes.setdefault(sandbox, Outbox())
+        outbox = self._outboxes.get(sandbox)
+        if outbox is None:
+            outbox = self._outboxes[sandbox] = Outbox()
+        return outbox
 
     # -- when to look
 
