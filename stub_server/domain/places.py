@@ -33,7 +33,8 @@ def warnings_for(phones: Mapping[str, Mapping[str, str]], address: Mapping[str, 
     What is absent, blank or foreign is not judged; an address without a country counts as Brazilian.
     """
     found = []
-    ddds = {phone["area_code"] for phone in phones.values() if phone["country_code"] == "55" and "area_code" in phone}
+    brazilian = [phone for phone in phones.values() if phone.get("country_code") in (None, "55")]
+    ddds = {phone["area_code"] for phone in brazilian if "area_code" in phone}
     if ddds - KNOWN_DDDS:
         found.append("ddd_unknown")
     ddds &= KNOWN_DDDS
