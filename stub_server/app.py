@@ -44,7 +44,6 @@ from .persistence import sqlite, takeover
 from .persistence.persistence import Persistence
 from .persistence.store import Store, StoreError
 from .resolver import Handlers, check_fit
-from .sandboxes.entry import Origin
 from .sandboxes.making import SandboxFactory
 from .sandboxes.residence import Residence
 from .sandboxes.sandboxes import Sandboxes
@@ -117,7 +116,7 @@ def _served(
     local = settings.loopback or settings.allow_private_webhooks
     courier = Courier(Sender(__version__, local=local), abroad=Sender(__version__, local=False))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-    factory = SandboxFactory(Origin(rules, seeding, settings, secret, random), courier.worker)
+    factory = SandboxFactory(rules, seeding, settings, secret, random, courier.worker)
     try:
         sandboxes = Sandboxes(factory, courier.ring, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack

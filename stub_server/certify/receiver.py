@@ -5,12 +5,15 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+import orjson
+
 from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..events.sender import Delivery, Sender
+from ..events.sender import Delivery, Sender, send_half, send_together
 from ..kernel.clock import SECOND, wall_ms
-from .sample_events import Sample, Samples
+from ..kernel.record import Body
+from .sample_events import Samples
 
 ANSWER_TIME = 4.0  # seconds that a receiver has
 _FIRST_CALL = 1.0  # seconds in which a receiver that answers first must have begun its work
@@ -28,7 +31,7 @@ class Session:
 
     def __init__(self, sandbox: Sandbox, target: Delivery, sender: Sender, samples: Samples) -> None:
         self.samples = samples
-        self._sandbox, self._target, self._sender = sandbox, target, sender
+        self._sandbox, self.target, self._sender = sandbox, target, sender
         self._quiet = _QUIET
         self.first = samples.next()
         self.answered = self.unanswered = 0
@@ -36,7 +39,7 @@ class Session:
         self.effects = 0  # calls that one delivery causes, as the first one has shown
         self.knows_duplicates: bool | None = True  # None where it could not be seen
 
-    async def send(self, sample: Sample, *, ago: int = 0, **other: Any) -> AttemptOutcome:
+    async def send(self, sample: Body, *, ago: int = 0, **other: Any) -> AttemptOutcome:
         """Deliver once. `other` are a body or keys in place of the usual ones, `ago` seconds on the timestamp."""
         delivery = self._delivery(sample, **other)
         outcome = await self._sender.attempt(delivery, ANSWER_TIME, at=wall_ms() - ago * SECOND)
@@ -47,30 +50,18 @@ class Session:
             self.unanswered += 1
         return outcome
 
-    async def send_half(self, sample: Sample) -> None:
+    async def send_half(self, sample: Body) -> None:
         """Send half of a delivery and hang up. Raises Failed."""
-        from ..events.raw import send_half  # not needed by a server that certifies nothing
+        await send_half(self._sender, self._delivery(sample), wall_ms(), ANSWER_TIME)
 
-        await send_half(self._sender, self._delivery(sample), wall_ms() // SECOND, ANSWER_TIME)
-
-    async def send_together(self, sample: Sample, copies: int) -> list[int | None]:
+    async def send_together(self, sample: Body, copies: int) -> list[int | None]:
         """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
-        from ..events.raw import send_together
-
-        statuses = await send_together(self._sender, self._delivery(sample), wall_ms() // SECOND, copies, ANSWER_TIME)
+        statuses = await send_together(self._sender, self._delivery(sample), wall_ms(), copies, ANSWER_TIME)
         self.answered += sum(status is not None for status in statuses)
         return statuses
 
-    def _delivery(self, sample: Sample, **other: Any) -> Delivery:
-        return replace(self._target, event_id=sample.event_id, **{"body": sample.body} | other)
-
-    def other_keys(self) -> tuple[str, ...]:
-        """A key that is not the receiver's."""
-        return ("whsec_" + "Zm9yZ2Vk" * 4,)
-
-    def both_keys(self) -> tuple[str, ...]:
-        """The key of another and the receiver's own: the header then holds a signature of each."""
-        return (*self.other_keys(), *self._target.keys)
+    def _delivery(self, sample: Body, **other: Any) -> Delivery:
+        return replace(self.target, event_id=sample["id"], **{"body": orjson.dumps(sample)} | other)
 
     # -- calls to the API
 

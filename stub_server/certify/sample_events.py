@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import count, cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -20,20 +20,8 @@ LARGE = 250_000  # bytes
 _ENTRY = "x" * 500
 
 
-class Sample(NamedTuple):
-    """One delivery before it is signed."""
-
-    event_id: str
-    payload: Body
-
-    @property
-    def body(self) -> bytes:
-        """The bytes as this service writes them."""
-        return orjson.dumps(self.payload)
-
-
 class Samples:
-    """Events of one type, each under an id of its own and, as long as there are enough records, about another one.
+    """Payloads of one type, each under an id of its own and, as long as there are enough records, about another one.
 
     A receiver may remember which events it has seen: no id comes again, in this run or in another.
     """
@@ -47,31 +35,31 @@ class Samples:
         records: Sequence[Record | None] = newest(draft, type_, entry, project, RECORDS) or [None]
         self._events = cycle([sample(draft, type_, entry, project, record) for record in records])
 
-    def next(self, ago: int = 0) -> Sample:
+    def next(self, ago: int = 0) -> Body:
         """A further event that happened so many ms ago by the machine's clock, with which receivers compare theirs."""
         event = next(self._events)._replace(at=wall_ms() - ago)
         return self._under_new_id(_with_whole_numbers(orjson.loads(event.payload())))
 
-    def older(self, newer: Sample) -> Sample:
+    def older(self, newer: Body) -> Body:
         """Another event about the same record, from the second before."""
-        return self._under_new_id(newer.payload | {"timestamp": iso(wall_ms() - 1000)})
+        return self._under_new_id(newer | {"timestamp": iso(wall_ms() - 1000)})
 
-    def of_unknown_type(self) -> Sample:
+    def of_unknown_type(self) -> Body:
         """A type that came with a later version of the service."""
-        base = self.next().payload
+        base = self.next()
         data = {"membership": {"id": base["id"], "level": "gold"}}
         return self._under_new_id(base | {"type": "membership.upgraded", "data": data})
 
-    def with_unknown_fields(self) -> Sample:
+    def with_unknown_fields(self) -> Body:
         """Members that came with a later version of the service, at every level."""
         new: Body = {"added_later": {"a": [1, None]}}
-        base = self.next().payload
+        base = self.next()
         data = {name: value | new if isinstance(value, dict) else value for name, value in base["data"].items()}
         return self._under_new_id(base | {"data": data | new} | new)
 
-    def large(self) -> Sample:
+    def large(self) -> Body:
         """A body of 250 kB: much metadata, or where there is none a long text."""
-        base = self.next().payload
+        base = self.next()
         parts = [*(part for part in base["data"].values() if isinstance(part, dict)), base["data"]]
         holder = next((part for part in parts if isinstance(part.get("metadata"), dict)), None)
         if holder is not None:
@@ -80,9 +68,9 @@ class Samples:
             parts[0]["description"] = "x" * LARGE
         return self._under_new_id(base)
 
-    def _under_new_id(self, payload: Body) -> Sample:
+    def _under_new_id(self, payload: Body) -> Body:
         ident = f"evt_{blake2b(f'{self._run}/{next(self._numbers)}'.encode(), digest_size=13).hexdigest()}"
-        return Sample(ident, payload | {"id": ident})
+        return payload | {"id": ident}
 
 
 def _with_whole_numbers(value: Any) -> Any:

@@ -141,8 +141,3 @@ def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
             count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.log)
         yield
     return count
-
-
-def resume(courier: Courier, sandbox: Sandbox) -> None:
-    sandbox.timers.unhold()
-    courier.ring(sandbox)

@@ -11,7 +11,7 @@ from math import inf
 from time import monotonic, perf_counter
 from typing import Any
 from urllib.parse import urlsplit
-from weakref import ref
+from weakref import WeakKeyDictionary
 
 from ..domain.webhooks import ABROAD
 from ..engine.attempts import disturbance
@@ -50,7 +50,6 @@ class Outbox:
     is how many ms the latest attempt to a webhook took, infinite without an answer in time.
     """
 
-    sandbox: ref[Sandbox]
     queues: dict[str, Queue] = field(default_factory=dict)
     in_flight: int = 0
     limits: set[asyncio.Timeout] = field(default_factory=set)
@@ -70,12 +69,6 @@ class Outbox:
     def has_timed_out(self, webhook: str) -> bool:
         """Whether the latest attempt to a webhook had no answer in time."""
         return self.took.get(webhook) == inf
-
-    def remember(self, webhook: str, took: float) -> None:
-        self.took.pop(webhook, None)
-        self.took[webhook] = took
-        if len(self.took) > MOST_KNOWN:
-            del self.took[next(iter(self.took))]
 
     @asynccontextmanager
     async def ending(self, merchant_id: str, webhook: str) -> AsyncIterator[None]:
@@ -106,7 +99,7 @@ class Courier:
         """`abroad` sends to addresses that pages of other machines have set; the `worker` does long work."""
         self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._outboxes: dict[int, Outbox] = {}  # by the identity of their sandbox
+        self._outboxes: WeakKeyDictionary[Sandbox, Outbox] = WeakKeyDictionary()
         self._places = Places()
         self._tasks: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
@@ -146,10 +139,9 @@ class Courier:
         return task
 
     def _outbox(self, sandbox: Sandbox) -> Outbox:
-        ident = id(sandbox)
-        if (known := self._outboxes.get(ident)) is not None:
-            return known
-        outbox = self._outboxes[ident] = Outbox(ref(sandbox, lambda _: self._outboxes.pop(ident, None)))
+        outbox = self._outboxes.get(sandbox)
+        if outbox is None:
+            outbox = self._outboxes[sandbox] = Outbox()
         return outbox
 
     # -- when to look
@@ -165,12 +157,10 @@ class Courier:
         outbox.is_rung = False
         outbox.end_deleted(sandbox)
         self._wake()  # those who wait for a sandbox look at it next
-        if self._loop is None or sandbox.is_advancing or sandbox.is_broken or sandbox.is_halted:
-            return
         if outbox.alarm is not None:
             outbox.alarm.cancel()
             outbox.alarm = None
-        if sandbox.is_gone:
+        if self._loop is None or sandbox.is_gone or sandbox.is_advancing or sandbox.is_broken or sandbox.is_halted:
             return
         try:
             seconds = self._take_stock(sandbox, outbox)
@@ -178,12 +168,7 @@ class Courier:
             log.exception("defect in a job of sandbox %s; it is tried again", sandbox.name)
             seconds = AFTER_DEFECT
         if seconds is not None:
-            outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._on_alarm, outbox)
-
-    def _on_alarm(self, outbox: Outbox) -> None:
-        sandbox = outbox.sandbox()
-        if sandbox is not None:
-            self._look(sandbox, outbox)
+            outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox)
 
     def _take_stock(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
         """Do what is due and queue what is to be sent; returns in how many seconds more is due, if it is."""
@@ -291,7 +276,9 @@ class Courier:
             if not sandbox.is_broken:
                 await caught_up(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome, begun)
-            outbox.remember(webhook, inf if outcome.error == "timeout" else outcome.duration_ms)
+            if len(outbox.took) >= MOST_KNOWN:
+                outbox.took.clear()
+            outbox.took[webhook] = inf if outcome.error == "timeout" else outcome.duration_ms
             return True
         except TimeoutError:  # its webhook was deleted
             sandbox.timers.pass_over(timer)
@@ -315,8 +302,7 @@ class Courier:
 
     def in_flight(self, sandbox: Sandbox) -> int:
         """How many attempts of a sandbox are under way or wait for a place."""
-        outbox = self._outboxes.get(id(sandbox))
-        return 0 if outbox is None else outbox.in_flight
+        return self._outbox(sandbox).in_flight
 
     async def ended(self) -> None:
         """Wait until some attempt has ended."""

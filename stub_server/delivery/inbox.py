@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
     status: int = 200
     delay_ms: int = 0
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Sequence[Mapping[str, str]] = ()  # `name` and `value` of each
     times: int | None = None
 
 

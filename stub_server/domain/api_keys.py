@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from typing import Any
 
 from ..kernel.clock import iso, parse_iso
@@ -59,13 +59,12 @@ def lifted(row: Row, body: Body, now: int) -> list[str]:
 
 def _inside(after: Collection[str], before: Collection[str]) -> bool:
     """Whether `after` has networks, and all of them lie inside those of `before`."""
-    outer = [ip_network(text, strict=False) for text in before]
-    return bool(after) and all(_is_in(ip_network(text, strict=False), outer) for text in after)
-
-
-def _is_in(inner: IPv4Network | IPv6Network, outer: Iterable[IPv4Network | IPv6Network]) -> bool:
+    inner, outer = ([ip_network(text, strict=False) for text in texts] for texts in (after, before))
     # subnet_of is typed for two networks of the same IP version only.
-    return any(inner.version == other.version and inner.subnet_of(other) for other in outer)  # type: ignore[arg-type]
+    return bool(inner) and all(
+        any(one.version == other.version and one.subnet_of(other) for other in outer)  # type: ignore[arg-type]
+        for one in inner
+    )
 
 
 def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> None:

@@ -68,11 +68,6 @@ def with_plain_cep(address: Body) -> Body:
     return address
 
 
-def differs(buyer: Body, known: Body) -> bool:
-    """Whether a buyer whose document is that of a known customer gives another name or e-mail address."""
-    return bool(buyer["name"] != known["name"] or buyer["email"] != known["email"])
-
-
 _OF_BUYERS = ("name", "email", "document", "document_type", "type")
 
 
@@ -91,12 +86,6 @@ def flat_phones(phones: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     }
 
 
-def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
-    """The customer that somebody unknown becomes by an order, and warnings for what does not fit and is left out."""
-    phones, address, left_out = from_flat(buyer["phones"], buyer["address"])
-    return {name: buyer[name] for name in _OF_BUYERS} | {"phones": phones, "address": address}, left_out
-
-
 # In other numbers the area code cannot be told apart. Country codes of one and two digits are those of E.164.
 _FOREIGN = re.compile(
     r"\+(?!55)(1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2})([0-9]{4,14})"
@@ -108,22 +97,23 @@ _LIMITS = {"line_1": 256, "line_2": 128, "zip_code": 20, "city": 64, "state": 64
 _COUNTRY = re.compile(r"[A-Z]{2}").fullmatch
 
 
-def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[Body, Body, tuple[str, ...]]:
-    """An order's flat telephones and address as a customer's, and warnings for what does not fit and is left out."""
+def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
+    """The customer that somebody unknown becomes by an order, and warnings for what does not fit and is left out."""
     warned = []
-    found: Body = {}
-    for name, text in phones.items():
+    phones: Body = {}
+    for name, text in buyer["phones"].items():
         plain = text.translate(_PHONE_MARKS)
         if match := _BRAZILIAN(text):
-            found[name] = {"country_code": "55", "area_code": match[1], "number": match[2] + match[3]}
+            phones[name] = {"country_code": "55", "area_code": match[1], "number": match[2] + match[3]}
         elif len(plain) <= _LONGEST_E164 and (match := _FOREIGN(plain)):
-            found[name] = {"country_code": match[1], "number": match[2]}
+            phones[name] = {"country_code": match[1], "number": match[2]}
         else:
-            found = {}
+            phones = {}
             warned.append("customer_phones_not_copied")
             break
+    address = buyer["address"]
     fits = all(name in _LIMITS and len(text) <= _LIMITS[name] for name, text in address.items() if name != "country")
     if not fits or ("country" in address and _COUNTRY(address["country"]) is None):
         address = {}
         warned.append("customer_address_not_copied")
-    return found, dict(address), tuple(warned)
+    return {name: buyer[name] for name in _OF_BUYERS} | {"phones": phones, "address": address}, tuple(warned)

@@ -8,7 +8,7 @@ from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.problem import Conflict
 from ..kernel.record import Body, Row
 from .lifecycle import either
-from .webhooks import Subscriber, disabled_webhook
+from .webhooks import disabled_webhook
 
 AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what causes an attempt
 GONE = 410
@@ -58,7 +58,7 @@ def error_of(status: int) -> str | None:
 
 def new_log(
     ident: str,
-    subscriber: Subscriber,
+    webhook: Body,
     event_id: str,
     event_type: str,
     body: bytes,
@@ -74,12 +74,12 @@ def new_log(
     """
     public = {
         "id": ident,
-        "webhookId": subscriber.id,
+        "webhookId": webhook["id"],
         "event_id": event_id,
         "event_type": event_type,
         "status": "pending",
         "is_test": most is None,
-        "url": subscriber.url,
+        "url": webhook["url"],
         "attempt_count": 0,
         "max_attempts": most or 1,
         "response_status": None,
@@ -97,7 +97,7 @@ def new_log(
         "request_body": body,
         "response_headers": {},
         "attempts": [],
-        "projectId": subscriber.project_id,
+        "projectId": webhook["projectId"],
         "serial": serial,
     }
     return public, hidden

@@ -5,7 +5,6 @@ Contacts are not refused: ranges change and people move, so a doubtful one is ac
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 _DIALLING = {
     "AC": "68", "AL": "82", "AM": "92 97", "AP": "96", "BA": "71 73 74 75 77", "CE": "85 88", "DF": "61",
@@ -25,22 +24,21 @@ KNOWN_DDDS: frozenset[str] = frozenset().union(*DDDS.values())
 _OF_REGIONS = "SP|SP|RJ ES|MG|BA SE|PE AL PB RN|CE PI MA PA AM AC AP RR|DF GO TO MT MS RO|PR SC|RS"
 CEP_REGIONS: tuple[frozenset[str], ...] = tuple(frozenset(states.split()) for states in _OF_REGIONS.split("|"))
 
-_BRAZIL = frozenset(("", "br", "bra", "brasil", "brazil"))
 _CEP = re.compile(r"(?:[-. ]*[0-9]){8}[-. ]*").fullmatch
 
 
-def warnings_for(phones: Mapping[str, Any], address: Mapping[str, str]) -> tuple[str, ...]:
-    """The codes of what does not fit in a contact.
+def warnings_for(phones: Mapping[str, Mapping[str, str]], address: Mapping[str, str]) -> tuple[str, ...]:
+    """The codes of what does not fit in a customer's telephones and address.
 
-    A phone is an object of country_code, area_code and number, or one string such as "+5511987654321". What is absent,
-    blank or foreign is not judged; an address without a country counts as Brazilian.
+    What is absent, blank or foreign is not judged; an address without a country counts as Brazilian.
     """
     found = []
-    ddds = {ddd for phone in phones.values() if (ddd := _ddd_of(phone))}
+    brazilian = [phone for phone in phones.values() if phone.get("country_code") in (None, "55")]
+    ddds = {phone["area_code"] for phone in brazilian if "area_code" in phone}
     if ddds - KNOWN_DDDS:
         found.append("ddd_unknown")
     ddds &= KNOWN_DDDS
-    if (address.get("country") or "").strip().casefold() in _BRAZIL:
+    if (address.get("country") or "BR") == "BR":
         cep, state = (address.get("zip_code") or "").strip(), (address.get("state") or "").strip().upper()
         region = CEP_REGIONS[int(cep.lstrip("-. ")[0])] if _CEP(cep) else None
         if cep and region is None:
@@ -55,18 +53,3 @@ def warnings_for(phones: Mapping[str, Any], address: Mapping[str, str]) -> tuple
         elif region and ddds - frozenset().union(*(DDDS[near] for near in region)):
             found.append("cep_ddd_mismatch")
     return tuple(found)
-
-
-def _ddd_of(phone: Mapping[str, str] | str) -> str:
-    """The dialling code of a phone; empty when it has none, is foreign or ambiguous."""
-    if not isinstance(phone, str):
-        country = _NO_DIGIT.sub("", phone.get("country_code") or "")
-        return (phone.get("area_code") or "").strip() if country in ("", "55") else ""
-    digits = _NO_DIGIT.sub("", phone)
-    if phone.strip().startswith("+") or len(digits) > 11:
-        digits = digits[2:] if digits.startswith("55") else ""
-    digits = digits.removeprefix("0")
-    return digits[:2] if len(digits) in (10, 11) else ""
-
-
-_NO_DIGIT = re.compile("[^0-9]")

@@ -14,7 +14,6 @@ from .deliveries import GONE, error_of
 UNKNOWN = "invalid"
 RESERVED = ("example", "example.com", "example.net", "example.org", "test", UNKNOWN)
 """Names of RFC 2606 and RFC 6761 that no machine has, nor those below them. No name server knows those of `UNKNOWN`."""
-BEHAVIOURS = ("healthy", "flaky", "gone")
 REJECTED = 0.08  # of the events to a flaky receiver, besides those that an outage delays
 SLOW = 0.02  # of the first attempts run into the time limit
 TIMEOUT_MS = 15_000

@@ -1,10 +1,6 @@
 """Rules of webhooks: what one listens to, which keys sign, and when it is switched off."""
 
 from collections.abc import Collection
-from functools import lru_cache
-from typing import NamedTuple
-
-import orjson
 
 from ..kernel.clock import LATEST
 from ..kernel.problem import Conflict
@@ -87,23 +83,6 @@ def listens(patterns: Collection[str], event_type: str) -> bool:
     return "*" in patterns or event_type in patterns or event_type.partition(".")[0] + ".*" in patterns
 
 
-class Subscriber(NamedTuple):
-    """A webhook as events see it: which ones it wants, and where they go."""
-
-    id: str
-    url: str
-    patterns: frozenset[str]
-    project_id: str | None
-
-    def wants(self, event_type: str, project_id: str | None) -> bool:
-        """Whether an event is for this webhook: by its type, and by its project if the webhook has one."""
-        if self.project_id is not None and self.project_id != project_id:
-            return False
-        return "*" in self.patterns or listens(self.patterns, event_type)
-
-
-@lru_cache(maxsize=4096)
-def subscriber_of(record_json: bytes) -> Subscriber:
-    """A stored webhook as a subscriber. Cached by its bytes, which a copied sandbox shares."""
-    public = orjson.loads(record_json)
-    return Subscriber(public["id"], public["url"], frozenset(public["events"]), public["projectId"])
+def wants(webhook: Body, event_type: str, project_id: str | None) -> bool:
+    """Whether an event is for a webhook: by its type, and by its project if the webhook has one."""
+    return webhook["projectId"] in (None, project_id) and listens(webhook["events"], event_type)

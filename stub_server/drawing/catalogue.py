@@ -7,24 +7,10 @@ from ..kernel.record import Body
 from ..scenarios.files import Files
 
 
-class Place(NamedTuple):
-    """One neighbourhood: everything an address, a phone and a CPF need to agree with each other."""
-
-    city: str
-    state: str
-    ddd: str
-    bairro: str
-    weight: float
-    cpf_region: int
-    superquadra: bool
-    apartments: float  # share of flats among homes
-    streets: list[tuple[str, str]]  # name and the eight digits of its CEP; in a superquadra those of block A
-
-
 class Catalogue(NamedTuple):
-    """All tables; `names`, `niches` and `prices` are the contents of their files."""
+    """The contents of the tables. A row of `geography` is one neighbourhood: address, phone and CPF agree with it."""
 
-    places: list[Place]
+    geography: Body
     names: Body
     niches: Body
     prices: Body
@@ -32,22 +18,9 @@ class Catalogue(NamedTuple):
 
 def load_catalogue(files: Files) -> Catalogue:
     """Read the tables. Raises ScenarioError."""
-
-    def read(name: str, schema: str) -> Body:
-        table: Body = files.read(files.folder / "catalogue" / name, schema).value
-        return table
-
-    geography = read("geography.yaml", "Geography")
-    places = [_place(row, geography["states"][row["state"]]) for row in geography["rows"]]
-    tables = (("names.yaml", "Names"), ("niches.yaml", "Niches"), ("prices.yaml", "PriceTable"))
-    return Catalogue(places, *(read(*table) for table in tables))
-
-
-def _place(row: Body, state: Body) -> Place:
-    city, uf, ddd, bairro = (row[name] for name in ("city", "state", "ddd", "bairro"))
-    apartments, superquadra = row.get("apartments", 1.0), "numbering" in row
-    streets = [*row["streets"].items()]
-    return Place(city, uf, ddd, bairro, row["weight"], state["cpf_region"], superquadra, apartments, streets)
+    tables = {"geography": "Geography", "names": "Names", "niches": "Niches", "prices": "PriceTable"}
+    folder = files.folder / "catalogue"
+    return Catalogue(*(files.read(folder / f"{name}.yaml", shape).value for name, shape in tables.items()))
 
 
 def plain_ascii(text: str) -> str:

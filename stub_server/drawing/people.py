@@ -12,7 +12,7 @@ from faker import Faker
 
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits
 from ..kernel.record import Body
-from .catalogue import Catalogue, Place, plain_ascii
+from .catalogue import Catalogue, plain_ascii
 from .draw import Weighted, pick
 
 COMPANIES = 0.04
@@ -68,13 +68,13 @@ class People:
         surnames = _surnames(names)
         self._middle = Weighted(surnames)
         # By state, as last surnames reflect immigration.
-        states = {place.state for place in catalogue.places}
-        self._last = {state: _last_names(names, surnames, state) for state in states}
+        self._states: Body = catalogue.geography["states"]
+        self._last = {state: _last_names(names, surnames, state) for state in self._states}
         suffixes: dict[str, float] = names["suffixes"]
         self._suffixes = Weighted([*suffixes.items(), ("", 1 - sum(suffixes.values()))])  # most have none
         self._company_forms: Weighted[str] = Weighted(names["company_forms"].items())
         self._activities: list[str] = names["activities"]
-        self._places = Weighted((place, place.weight) for place in catalogue.places)
+        self._places = Weighted((place, place["weight"]) for place in catalogue.geography["rows"])
 
     def crowd(self, rng: Random, count: int, at_ms: int) -> Iterator[Body]:
         """`count` persons with different documents and e-mail addresses."""
@@ -109,16 +109,16 @@ class People:
             "type": "individual",
             "name": name,
             "email": f"{local}@{pick(rng, DOMAINS)}",
-            "document": _cpf(rng, place.cpf_region),
+            "document": _cpf(rng, self._states[place["state"]]["cpf_region"]),
             "document_type": "cpf",
-            "phones": _phones(rng, place.ddd, LANDLINES),
+            "phones": _phones(rng, place["ddd"], LANDLINES),
             "address": self._address(rng, place) if rng.random() >= WITHOUT_ADDRESS else {},
         }
 
-    def _name_and_mailbox(self, rng: Random, place: Place) -> tuple[str, str]:
+    def _name_and_mailbox(self, rng: Random, place: Body) -> tuple[str, str]:
         """A full name, and the local part of an e-mail address that belongs to it."""
         is_woman = rng.random() < WOMEN
-        given, surnames = (self._female if is_woman else self._male).draw(rng), self._last[place.state]
+        given, surnames = (self._female if is_woman else self._male).draw(rng), self._last[place["state"]]
         last = surnames.draw(rng)
         if last.plain == given.plain:
             last = surnames.draw(rng)
@@ -131,10 +131,10 @@ class People:
             name = f"{name} {suffix}" if suffix else name
         return name, _mailbox(rng, given.plain, middle, last)
 
-    def _company(self, rng: Random, place: Place, at_ms: int) -> Body:
+    def _company(self, rng: Random, place: Body, at_ms: int) -> Body:
         form = self._company_forms.draw(rng)
         document = _cnpj(rng, at_ms)
-        owner = self._last[place.state].draw(rng).base
+        owner = self._last[place["state"]].draw(rng).base
         is_home, is_holding = form == "MEI", form == "S.A."
         if is_home:
             full_name, local = self._name_and_mailbox(rng, place)
@@ -155,29 +155,30 @@ class People:
             "email": f"{local}@{pick(rng, DOMAINS)}",
             "document": document,
             "document_type": "cnpj",
-            "phones": _phones(rng, place.ddd, LANDLINES if is_home else LANDLINES_OF_COMPANIES),
+            "phones": _phones(rng, place["ddd"], LANDLINES if is_home else LANDLINES_OF_COMPANIES),
             "address": self._address(rng, place, is_office=not is_home),
         }
 
-    def _address(self, rng: Random, place: Place, *, is_office: bool = False) -> dict[str, str]:
-        street, cep = pick(rng, place.streets)
+    def _address(self, rng: Random, place: Body, *, is_office: bool = False) -> dict[str, str]:
+        street, cep = pick(rng, [*place["streets"].items()])
         luck = rng.random()
         highest = HIGHEST_NUMBERS.get(street.partition(" ")[0], HIGHEST_NUMBER)
         number = str(10 + int(highest * luck * (0.3 + 0.7 * luck)))
         complements: Sequence[str] = ()
-        if place.superquadra:
+        is_superquadra = "numbering" in place
+        if is_superquadra:
             block = int(luck * 11)
             number, cep, complements = f"Bloco {'ABCDEFGHIJK'[block]}", str(int(cep) + 10 * block), SUPERQUADRA_FLATS
-        elif rng.random() < place.apartments:
+        elif rng.random() < place.get("apartments", 1.0):
             complements = FLATS
         elif rng.random() >= HOUSES_WITHOUT_COMPLEMENT:
             complements = HOUSES
-        if is_office and not place.superquadra:
+        if is_office and not is_superquadra:
             room = 11 + 10 * int(rng.random() * 15) + int(rng.random() * 4)
             complements = [f"{'Sala' if luck < 0.7 else 'Conjunto'} {room}"]
         more = {"line_2": pick(rng, complements)} if complements else {}
-        where = {"zip_code": cep, "city": place.city, "state": place.state, "country": "BR"}
-        return {"line_1": f"{number}, {street}, {place.bairro}", **more, **where}
+        where = {"zip_code": cep, "city": place["city"], "state": place["state"], "country": "BR"}
+        return {"line_1": ", ".join((number, street, place["bairro"])), **more, **where}
 
 
 # -- pools of names and complements

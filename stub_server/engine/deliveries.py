@@ -1,11 +1,10 @@
 """Which webhooks want an event, and what attempts its deliveries."""
 
-from functools import lru_cache
 from urllib.parse import urlsplit
 
 from ..domain.receivers import is_reserved
-from ..domain.webhooks import Subscriber, subscriber_of
-from ..kernel.record import Row
+from ..domain.webhooks import wants
+from ..kernel.record import Body, Row
 from ..kernel.timers import SENDING
 from ..store.memory import Store
 from .sandbox import DEFAULT, SILENT, Sandbox
@@ -17,15 +16,11 @@ ANSWERING = "webhook.answer"
 """The job of a delivery that the server itself answers."""
 
 
-def subscribers_to(store: Store, type_: str, project: str | None) -> tuple[Subscriber, ...]:
-    """The active webhooks that want an event of this type and project."""
-    webhooks = store.webhooks
-    return _wanting(tuple([webhooks.rows[key].public for key in webhooks.bucket("is_active", True)]), type_, project)
-
-
-@lru_cache(maxsize=128)
-def _wanting(webhooks: tuple[bytes, ...], type_: str, project: str | None) -> tuple[Subscriber, ...]:
-    return tuple([one for one in map(subscriber_of, webhooks) if one.wants(type_, project)])
+def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
+    """The active webhooks that want an event of this type and project, for reading alone."""
+    table = store.webhooks
+    active = [table.peek(table.rows[key].id) for key in table.bucket("is_active", True)]
+    return [webhook for webhook in active if webhook is not None and wants(webhook, type_, project)]
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
@@ -72,7 +67,7 @@ def is_kept_back(sandbox: Sandbox, serial: int, url: str) -> bool:
 def is_silent(sandbox: Sandbox) -> bool:
     """Whether nothing of a sandbox is sent, of whatever event."""
     return sandbox.held_before == SILENT and not any(
-        is_own_inbox(sandbox, subscriber_of(store.webhooks.rows[key].public).url)
+        is_own_inbox(sandbox, row.public["url"])
         for store in sandbox.stores.values()
-        for key in store.webhooks.bucket("is_active", True)
+        for row in store.webhooks.rows_of("is_active", True)
     )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from ..contract.document import Move
 from ..domain.deliveries import new_log
-from ..domain.webhooks import Subscriber
 from ..events.log import Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
@@ -152,22 +151,22 @@ class Draft:
         self._events.append(event)
         self._size += OVERHEAD_EACH
         if type_ != TEST:
-            subscribers = subscribers_to(self.store, type_, project)
-            if subscribers:
-                self.open_deliveries(subscribers, event, test=False)
+            webhooks = subscribers_to(self.store, type_, project)
+            if webhooks:
+                self.open_deliveries(webhooks, event, test=False)
         return event
 
-    def open_deliveries(self, subscribers: Sequence[Subscriber], event: Event, *, test: bool) -> list[Record]:
+    def open_deliveries(self, webhooks: Sequence[Body], event: Event, *, test: bool) -> list[Record]:
         """Add the deliveries of an event, which share its payload. They are due at once, but for a test."""
         serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
         most = None if test else len(self.sandbox.settings.schedule)
         self._size += len(payload)
         opened = []
-        for subscriber in subscribers:
+        for webhook in webhooks:
             ident = self.ids.uuid()
-            public, hidden = new_log(ident, subscriber, event.id, event.type, payload, serial, iso(self.now), most=most)
+            public, hidden = new_log(ident, webhook, event.id, event.type, payload, serial, iso(self.now), most=most)
             if not test:
-                self.at(self.now, job_for(self.sandbox, subscriber.url), ident)
+                self.at(self.now, job_for(self.sandbox, webhook["url"]), ident)
             opened.append(self.create(self.store.webhook_logs, ident, public, hidden))
         return opened
 

@@ -56,7 +56,7 @@ class Rules:
     settings: SandboxSettings
 
 
-@dataclass(slots=True, weakref_slot=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Sandbox:
     """One sandbox, with its own records, clock and credentials.
 

@@ -1,6 +1,6 @@
 """Requests to receivers: which addresses are allowed, the connections, and the exchange of one attempt.
 
-Only `sender.py` and `raw.py` import this module, when something is sent: importing httpcore2 takes 15 ms.
+Only `sender.py` imports this module, when something is sent: importing httpcore2 takes 15 ms.
 """
 
 import asyncio
@@ -154,25 +154,19 @@ class Guard(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first address that accepts. Raises Failed, httpcore2.ConnectError."""
-        addresses = await self._addresses(host, port)
+        try:
+            found = await resolve(host, port)
+        except (OSError, ValueError) as error:
+            raise Failed("dns") from error
+        addresses = [address for address in found if allowed(address, local=self._local)]
+        if not addresses:
+            raise Failed("blocked" if found else "dns")
         for address in addresses[:-1]:
             try:
                 return _Stream(await self._backend.connect_tcp(address, port))
             except httpcore2.ConnectError:
                 continue
         return _Stream(await self._backend.connect_tcp(addresses[-1], port))
-
-    async def _addresses(self, host: str, port: int) -> list[str]:
-        try:
-            found = await resolve(host, port)
-        except TimeoutError as error:
-            raise httpcore2.ConnectTimeout(str(error)) from error
-        except (OSError, ValueError, OverflowError) as error:
-            raise Failed("dns") from error
-        open_ones = [address for address in found if allowed(address, local=self._local)]
-        if not open_ones:
-            raise Failed("blocked" if found else "dns")
-        return open_ones
 
 
 # -- the exchange
@@ -247,7 +241,8 @@ def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Re
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
     fields = [(name.encode(), value.encode()) for name, value in sent]
-    return httpcore2.Request("POST", target, headers=fields, content=delivery.body)
+    body = delivery.body if delivery.pieces is None else delivery.pieces()
+    return httpcore2.Request("POST", target, headers=fields, content=body)
 
 
 def _kind(error: BaseException) -> str:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,25 +20,23 @@ Limits: TypeAlias = set[asyncio.Timeout] | None
 """The time limits of what is under way, where the caller can bring them forward."""
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
+_HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
 
 
 class Failed(Exception):
-    """Nothing was answered. `error` says why, as in a delivery: `dns`, `blocked`, `timeout`."""
-
-    def __init__(self, error: str) -> None:
-        super().__init__(error)
-        self.error = error
+    """Nothing was answered. The message says why, as in a delivery: `dns`, `blocked`, `timeout`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What is to be sent. `headers` are the merchant's own; `keys` all sign."""
+    """What is to be sent. `headers` are the merchant's own; `keys` all sign. `pieces` send the body in parts."""
 
     url: str
     event_id: str
     body: bytes
     headers: tuple[tuple[str, str], ...]
     keys: tuple[str, ...] = field(repr=False)
+    pieces: Callable[[], AsyncIterator[bytes]] | None = None
 
 
 Responder: TypeAlias = Callable[[Delivery, float, Limits], Awaitable[AttemptOutcome]]
@@ -104,7 +103,7 @@ class Sender:
             answer = await post(connections, delivery, headers, timeout, set() if limits is None else limits)
             error = error_of(answer.status)
         except Failed as failed:
-            error = failed.error
+            error = str(failed)
         finally:
             if not keep:
                 await connections.aclose()
@@ -119,6 +118,48 @@ class Sender:
             signature=signature,
             retry_after=_retry_after(answer.headers.get("retry-after"), now) if answer else None,
         )
+
+
+# -- as no client library sends: cut off half way, or several at the same moment
+
+
+class _HungUp(Exception):
+    """The connection is closed on purpose."""
+
+
+async def send_half(sender: Sender, delivery: Delivery, at: int, timeout: float) -> None:
+    """Post the head and half of the body, then close the connection. Raises Failed."""
+
+    async def half() -> AsyncIterator[bytes]:
+        yield delivery.body[: len(delivery.body) // 2]
+        raise _HungUp
+
+    with suppress(_HungUp):
+        outcome = await sender.attempt(replace(delivery, pieces=half), timeout, at=at)
+        raise Failed(outcome.error or "connection_failed")
+
+
+async def send_together(sender: Sender, delivery: Delivery, at: int, copies: int, timeout: float) -> list[int | None]:
+    """Post the same bytes over several connections at once; the status of each answer. Raises Failed."""
+    ready, is_sent = asyncio.Barrier(copies), False
+
+    async def in_step() -> AsyncIterator[bytes]:
+        nonlocal is_sent
+        yield delivery.body[:-1]
+        # The last byte is sent separately, so that the receiver gets all copies complete at the same moment.
+        await ready.wait()
+        await asyncio.sleep(_HEADSTART)
+        is_sent = True
+        yield delivery.body[-1:]
+
+    each = replace(delivery, pieces=in_step)
+    outcomes = await asyncio.gather(*(sender.attempt(each, timeout, at=at) for _ in range(copies)))
+    if not is_sent:
+        raise Failed(outcomes[0].error or "connection_failed")
+    return [outcome.status for outcome in outcomes]
+
+
+# -- headers
 
 
 def joined(headers: list[tuple[str, str]]) -> dict[str, str]:

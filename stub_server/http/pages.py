@@ -83,7 +83,7 @@ async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     if wanted.delay_ms:
         with call.server.waiting.of(call):
             await asyncio.sleep(wanted.delay_ms / 1000)
-    headers, content = {header.lower(): value for header, value in wanted.headers}, b""
+    headers, content = {header["name"].lower(): header["value"] for header in wanted.headers}, b""
     if wanted.status not in _BODILESS:
         content = orjson.dumps({"received": message.number, "verified": reason is None, "reason": reason})
         headers |= {"content-type": "application/json", "content-length": str(len(content))}

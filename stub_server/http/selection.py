@@ -140,7 +140,7 @@ class SandboxSelection:
         if is_control and call.method != "OPTIONS":
             check_control(call, path, None)
         if call.method in ("GET", "HEAD") and (not path or path in self._pages):
-            _select(call, await self._sandboxes.open_at_first_use(name), rest)
+            _select(call, await self._sandboxes.register(await self._sandboxes.pending_sandbox(name)), rest)
         else:
             only_reads = is_control and call.method in ("GET", "HEAD") and path != CREDENTIALS
             suggests = self._loopback or call.server.knows_admin(headers.get(b"x-sandbox-admin-key"))

@@ -14,12 +14,9 @@ from ..engine import resources
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden
 from ..kernel.record import Body, Record, Row, moved_from
-from ..kernel.slices import at_once
 from ..store.memory import Store
 from ..store.query import Query, select
 from ..store.table import Table
-
-FEW = 500  # orders that are added up in one go; more wait for their turn among long work
 
 
 def list_projects(call: Call, query: Body) -> Reply:
@@ -117,7 +114,7 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     else:
         touched = _touched(store, ident, call.lifecycle("Order"), since, until)
         work = _added_up(store.orders, touched, OrderFold(call.lifecycle("Order"), since, until))
-        orders = at_once(work) if len(touched) <= FEW else await call.server.sandboxes.worker.in_slices(work)
+        orders = await call.server.sandboxes.worker.in_slices(work)
     stats = {
         "projectId": ident,
         "from": None if since is None else iso(since),

@@ -105,13 +105,13 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
     """Answers after the one attempt, whatever came of it."""
     webhook = _open(call, ident)
     event_type = (body or {}).get("event_type", TEST)
-    subscriber, draft = rules.subscriber_of(webhook.record.public), call.draft
+    draft = call.draft
     if event_type == TEST:
         event = draft.raise_event(TEST, ident, nothing_happened(ident), b"", NO_EXTRAS, None)
     else:
-        event = sample(draft, event_type, call.server.document.events[event_type], subscriber.project_id)
+        event = sample(draft, event_type, call.server.document.events[event_type], webhook.public["projectId"])
     with call.server.waiting.of(call):
-        (opened,) = draft.open_deliveries((subscriber,), event, test=True)
+        (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
         call.record()
         return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), deliveries.TEST)
 

@@ -88,7 +88,7 @@ class Commits:
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
-            self.contract = factory.origin.rules.converter.contract["digest"]
+            self.contract = factory.rules.converter.contract["digest"]
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself

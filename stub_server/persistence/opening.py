@@ -28,12 +28,12 @@ class Opener:
 
     def __init__(self, factory: SandboxFactory, contract: str) -> None:
         """Records of another contract than `contract` are converted to it and validated."""
-        self._factory, self._origin, self._contract = factory, factory.origin, contract
-        self._shapes = Shapes(factory.origin.seeding.fixtures)
+        self._factory, self._contract = factory, contract
+        self._shapes = Shapes(factory.seeding.fixtures)
 
     def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
         """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-        origin, own = self._origin, self._reader(kept.name, kept.contract, self._origin.settings.history)
+        factory, own = self._factory, self._reader(kept.name, kept.contract, self._factory.settings.history)
         base, lines = store.state(session, kept.state)
         _read(own, lines)
         since = _read(own, store.steps_of(session, number, kept, base))
@@ -41,15 +41,15 @@ class Opener:
             found = admit(
                 own,
                 [self._snapshot(session, kept.name, stored) for stored in store.snapshots(session, number, kept)],
-                partial(self._factory.carried, kept.name or ""),
-                origin.secret,
-                drop_unfit=origin.settings.drop_unfit,
+                partial(factory.carried, kept.name or ""),
+                factory.secret,
+                drop_unfit=factory.settings.drop_unfit,
                 trusted=True,
             )
         except BadFile as error:
             if error.kind == "damaged":
                 raise Damage(error.reasons[0]) from None
-            advice = () if origin.settings.drop_unfit else (DROPPING,)
+            advice = () if factory.settings.drop_unfit else (DROPPING,)
             reasons = "does not fit the contract that is served:", *error.reasons, *advice
             raise StoreError("\n  ".join(reasons)) from None
         sandbox = found.sandbox
@@ -67,7 +67,7 @@ class Opener:
             kept.created_at,
             kept.last_used_at,
             kept.expires_at,
-            *self._factory.belongings(),
+            *factory.belongings(),
             kept.incarnation,
             kept.origin_events,
         )
@@ -90,8 +90,8 @@ class Opener:
         return state
 
     def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:
-        fitting = None if contract == self._contract else Fitting(self._origin.rules, self._shapes, contract)
-        return Reader(adopted(self._origin.secret, name or "", anew=False), keep, fitting)
+        fitting = None if contract == self._contract else Fitting(self._factory.rules, self._shapes, contract)
+        return Reader(adopted(self._factory.secret, name or "", anew=False), keep, fitting)
 
     def _snapshot(self, session: Session, name: str | None, stored: KeptSnapshot) -> tuple[Body, Reader]:
         reader = self._reader(name, stored.contract)

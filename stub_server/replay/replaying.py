@@ -101,7 +101,7 @@ class Session:
         self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
-        rules, secrets = self._app.server.sandboxes.origin.rules, header["secrets"]
+        rules, secrets = self._app.server.sandboxes.factory.rules, header["secrets"]
         self._fitting = Fitting(rules, shapes, digest_of(header))
         reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
         self._reader, self.name = reader, reader.state.name

@@ -1,15 +1,13 @@
-"""Names of sandboxes, what all sandboxes of a server begin with, what the server knows of each, and of their keys."""
+"""Names of sandboxes, what the server knows of each, and of their keys."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..delivery.inbox import Inbox
-from ..engine.sandbox import DEFAULT, Rules, Sandbox
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Conflict
-from ..seeding.filling import Seeding
-from ..settings import Settings
 from .snapshots import Snapshots
 
 MOST_KEYS = 100_000
@@ -44,20 +42,6 @@ def made_up(prefix: str, number: int) -> str:
     return f"{prefix}-{digits.translate(str.maketrans('0123456789', 'ghijklmnop'))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What all sandboxes of a server begin with.
-
-    `secret` signs; `control_secret` is random, whatever the seed, and makes the control keys.
-    """
-
-    rules: Rules
-    seeding: Seeding
-    settings: Settings
-    secret: bytes = field(repr=False)
-    control_secret: bytes = field(repr=False)
-
-
 @dataclass(slots=True)
 class Entry:
     """A sandbox and what the server knows of it. Times are the machine's, in ms.
@@ -89,23 +73,15 @@ class Keyring(dict[str, str]):
     still valid under their sandbox's prefix or header.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._keys: dict[str, set[str]] = {}
-
     def add(self, sandbox: str, keys: Iterable[str]) -> None:
         """Keys that a sandbox has."""
-        own = self._keys.setdefault(sandbox, set())
         for key in keys:
-            if key in self:
-                continue
-            if len(self) >= MOST_KEYS:
-                oldest = next(iter(self))
-                self._keys[self.pop(oldest)].discard(oldest)
-            self[key] = sandbox
-            own.add(key)
+            if key not in self:
+                if len(self) >= MOST_KEYS:
+                    del self[next(iter(self))]
+                self[key] = sandbox
 
     def forget(self, sandbox: str) -> None:
         """Forget the keys of a deleted sandbox."""
-        for key in self._keys.pop(sandbox, ()):
+        for key in [key for key, owner in self.items() if owner == sandbox]:
             del self[key]

@@ -7,14 +7,15 @@ from ..delivery.inbox import Inbox
 from ..engine.bounded import Budget, Log
 from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.journal import Journal
-from ..engine.sandbox import Sandbox
+from ..engine.sandbox import Rules, Sandbox
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
 from ..kernel.problem import NotFound
 from ..kernel.slices import BackgroundWorker
 from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
+from ..seeding.filling import Seeding
 from ..seeding.keys import derive_keys, mark_seeded
-from .entry import Origin
+from ..settings import Settings
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshots
 
@@ -24,8 +25,18 @@ log = logging.getLogger("stub_server")
 class SandboxFactory:
     """One per server. Its budgets are shared by the logs, journals, inboxes and snapshots of all sandboxes."""
 
-    def __init__(self, origin: Origin, worker: BackgroundWorker) -> None:
-        self.origin, self.worker = origin, worker
+    def __init__(
+        self,
+        rules: Rules,
+        seeding: Seeding,
+        settings: Settings,
+        secret: bytes,
+        control_secret: bytes,
+        worker: BackgroundWorker,
+    ) -> None:
+        """`secret` signs; `control_secret` is random, whatever the seed, and makes the control keys."""
+        self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
+        self.secret, self.control_secret = secret, control_secret
         self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
         self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
 
@@ -35,24 +46,24 @@ class SandboxFactory:
 
     def empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
-        origin, settings = self.origin, self.origin.settings
-        clock, ids = Clock(settings.now if now is None else now), Ids(seed, origin.secret, name)
+        settings = self.settings
+        clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
         log, journal = Log(settings.history, self._for_logs), Journal(settings.journal, self._for_journals)
-        return Sandbox(name, seed, scenario, origin.rules, clock, ids, log, journal=journal)
+        return Sandbox(name, seed, scenario, self.rules, clock, ids, log, journal=journal)
 
     def carried(self, name: str, scenario: str, seed: int) -> Sandbox:
         """A sandbox without records for a state that was read somewhere.
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
-        own = self.origin.settings.scenario
-        known = scenario == own or scenario in known_scenarios(self.origin.seeding.fixtures)
+        own = self.settings.scenario
+        known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
         return self.empty(name, scenario if known else own, seed, None)
 
     def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded sandbox. Raises ScenarioError."""
         sandbox = self.empty(name, scenario, seed, now)
-        self.origin.seeding.fill(sandbox, self.origin.secret)
+        self.seeding.fill(sandbox, self.secret)
         return self._own(sandbox)
 
     async def begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
@@ -62,9 +73,9 @@ class SandboxFactory:
         """
         try:
             sandbox = self.empty(name, scenario, seed, now)
-            if self.origin.seeding.copy(sandbox, self.origin.secret):  # one like it is kept: that takes no time
-                return self._own(sandbox)
-            return await self.worker.beside(lambda: self.make(name, scenario, seed, now))
+            if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
+                await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
+            return self._own(sandbox)
         except UnknownScenario as error:
             raise NotFound(str(error), code="scenario_not_found") from None
         except ScenarioError as error:
@@ -75,6 +86,6 @@ class SandboxFactory:
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A sandbox that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
-        derive_keys(sandbox, self.origin.secret)
+        derive_keys(sandbox, self.secret)
         sandbox.held_before = sandbox.events.raised
         return sandbox

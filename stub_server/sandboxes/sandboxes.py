@@ -14,7 +14,7 @@ from ..engine.scheduler import ticking
 from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
 from ..files.exports import SandboxImporter, traces_of
-from ..files.package import BadFile, read_file
+from ..files.package import read_file
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, gone
@@ -30,7 +30,7 @@ from ..seeding.keys import derive_keys
 from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, made_up, too_many
 from .making import SandboxFactory
 from .residence import Residence
-from .snapshots import Snapshots, measured
+from .snapshots import measured
 
 MOST = 1_000
 T = TypeVar("T")
@@ -49,11 +49,10 @@ class Sandboxes:
         self.default: Sandbox  # the sandbox that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self._turns = count(1)  # how often sandboxes were used
-        self.factory, self.origin, self.worker = factory, factory.origin, factory.worker
-        self.settings = self.origin.settings
+        self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self._importer = SandboxImporter(self.origin.seeding.fixtures, self.origin.secret, self.origin.rules)
+        self._importer = SandboxImporter(self.factory.seeding.fixtures, self.factory.secret, self.factory.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
         for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
@@ -67,7 +66,7 @@ class Sandboxes:
             sandbox, snapshots, left_out = self._admitted(DEFAULT, file, drop_unfit=self.settings.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
-            _check_room(self.factory.belongings()[1], snapshots)
+            self.factory.belongings()[1].check_room_instead(snapshots)
         else:
             sandbox, snapshots = self.factory.make(DEFAULT, self.scenario, self.seed, None), []
         entry = self._entry(sandbox, None)
@@ -84,13 +83,13 @@ class Sandboxes:
     @property
     def scenarios(self) -> list[str]:
         """The scenarios that a request may name, besides the one that the server was started with."""
-        return known_scenarios(self.origin.seeding.fixtures)
+        return known_scenarios(self.factory.seeding.fixtures)
 
     def control_key(self, name: str) -> str:
         """The key that opens the controls of one sandbox, until it is deleted. Raises NotFound."""
         entry = self.entry(name)
         named = f"control/{entry.sandbox.name}/{entry.created_at}".encode()
-        return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
+        return "sk_control_" + hmac.digest(self.factory.control_secret, named, "sha256").hex()[:48]
 
     def find(self, name: str) -> Sandbox | None:
         """A sandbox that exists already."""
@@ -201,12 +200,8 @@ class Sandboxes:
 
     # -- making
 
-    async def open_at_first_use(self, name: str) -> Sandbox:
-        """The sandbox of this name, created on first use where the server allows that. Raises NotFound."""
-        return await self.register(await self.pending_sandbox(name))
-
     async def pending_sandbox(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
-        """The same, but a new sandbox does not exist before `register`. Raises NotFound.
+        """The sandbox of this name, or where the server allows that a new one, for `register`. Raises NotFound.
 
         Without `creates` it must exist. With `suggests` the refusal names a similar sandbox.
         """
@@ -232,7 +227,6 @@ class Sandboxes:
         if sandbox is not None:
             return sandbox
         try:
-            await self.ensure_room()
             async with self.persistence.written(pending) as written:
                 entry = self._entry(pending, None, on_first_use=True)
                 return self.choose(pending.name) or (await self._enter(entry, written)).sandbox
@@ -272,7 +266,7 @@ class Sandboxes:
         else:
             sandbox = await self.worker.in_line(state_at(origin, step, name))
         await self.persistence.confirm(origin, undone_at)
-        derive_keys(sandbox, self.origin.secret)
+        derive_keys(sandbox, self.factory.secret)
         if deliver:
             sandbox.speak()
         return await self._admit(sandbox, origin.name, ttl)
@@ -300,9 +294,8 @@ class Sandboxes:
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
-        free = made_up(prefix, next(self._named)) if name is None else folded(name)
-        while name is None and free in self._entries:
-            free = made_up(prefix, next(self._named))
+        made = (made_up(prefix, number) for number in self._named)
+        free = next(one for one in made if one not in self._entries) if name is None else folded(name)
         has = partial(sql.has, name=free)
         if self.find(free) is not None or (name and self.residence and await self.persistence.ask(has)):
             raise duplicate_name(free)
@@ -369,7 +362,7 @@ class Sandboxes:
         """Replace the sandbox of a name, with the snapshots of the new one. Raises NotFound, BadFile."""
         async with self.persistence.written(sandbox, brought) as written:
             before = await self._present(name)
-            _check_room(before.snapshots, brought)
+            before.snapshots.check_room_instead(brought)
             inbox, snapshots = self.factory.belongings()
             entry = replace(before, sandbox=sandbox, parent=None, inbox=inbox, snapshots=snapshots)
             self._name_events(entry)
@@ -488,11 +481,3 @@ def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | Non
 def _none(name: str, error: Refusal) -> NotFound:
     """404 instead of the refusal to create a sandbox, which the request did not ask for."""
     return NotFound(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found")
-
-
-def _check_room(before: Snapshots, brought: Sequence[Snapshot]) -> None:
-    """Check that the snapshots of a file fit in the place of the present ones. Raises BadFile."""
-    try:
-        before.check_room_instead(brought)
-    except Conflict as error:
-        raise BadFile("too_large", error.message) from None

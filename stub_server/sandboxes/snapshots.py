@@ -6,6 +6,7 @@ from itertools import islice
 from ..engine.bounded import Budget
 from ..engine.sandbox import Sandbox
 from ..files.exports import MOST_SNAPSHOTS
+from ..files.package import BadFile
 from ..files.state import Snapshot
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Conflict, NotFound
@@ -43,8 +44,11 @@ class Snapshots:
         self._check_bytes(size if old is None else size - old.size)
 
     def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
-        """Check that snapshots fit in the place of all of these. Raises Conflict."""
-        self._check_bytes(_size(snapshots) - _size(self.all()))
+        """Check that the snapshots of a file fit in the place of all of these. Raises BadFile."""
+        try:
+            self._check_bytes(_size(snapshots) - _size(self.all()))
+        except Conflict as error:
+            raise BadFile("too_large", error.message) from None
 
     def _check_bytes(self, more: int) -> None:
         if _size(self.all()) + more > MOST_BYTES:

@@ -113,7 +113,8 @@ class Seeding:
             records = Records(sales, self._schemas, begun)
             records.plan()
             sales.plan()
-            script.run()
+            for step in script.run():
+                shop.after_job(step)
             records.check()
         sandbox.settings, sandbox.raises_events = settings, True
         sandbox.sample = _sample(store, merchant.offers)

@@ -1,6 +1,6 @@
 """The script of a sandbox's past: what people do and when, beside what the clock does by itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Any, TypeVar
 
@@ -8,7 +8,6 @@ from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import run
 from ..engine.step import Cause, Step
-from ..kernel.record import Record
 from ..store.memory import Store
 
 T = TypeVar("T")
@@ -19,12 +18,10 @@ class Script:
     """A queue of instants and actions that drives a sandbox's clock up to its end.
 
     `now` is the present instant, `end` the last one. An action drafts a step through the engine as a request does.
-    `on_renewal` is called with every order that the clock creates, and the subscription that waits for it.
     """
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
-        self.on_renewal: Callable[[Record, Record], None] | None = None
         self._queue: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []  # a heap
         self._added = 0
 
@@ -45,14 +42,16 @@ class Script:
         draft.record()
         return made
 
-    def run(self) -> None:
-        """Do everything in the order of time; at one instant, jobs of the clock come first."""
+    def run(self) -> Iterator[Step]:
+        """Do everything in the order of time; at one instant, jobs of the clock come first. Yields their steps."""
         queue, timers = self._queue, self.sandbox.timers
         while True:
             timer = timers.next(queue[0][0] if queue else self.end)
             if timer is not None:
                 self.now = max(self.now, timer.due)
-                self._report_renewals(run(self.sandbox, timer, self.now))
+                step = run(self.sandbox, timer, self.now)
+                if step is not None:
+                    yield step
             elif queue:
                 self.now, _, action, args = heappop(queue)
                 action(*args)
@@ -65,13 +64,3 @@ class Script:
         """Release the actors, who refer to the script: a cycle would keep the whole sandbox in memory."""
         self._queue.clear()
         self.sandbox.declining.clear()
-        self.on_renewal = None
-
-    def _report_renewals(self, step: Step | None) -> None:
-        order = None
-        for table, record, before in step.puts if step else ():
-            if table == "orders" and before is None:
-                order = record
-            elif table == "subscriptions" and before is not None and order is not None and self.on_renewal:
-                self.on_renewal(order, record)
-                order = None

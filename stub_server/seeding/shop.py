@@ -27,7 +27,6 @@ class Shop:
     def __init__(self, script: Script, luck: Random) -> None:
         self.script, self.store, self.luck = script, script.store, luck
         self.members: dict[str, Fate] = {}
-        script.on_renewal = self.billed
 
     # -- orders
 
@@ -149,8 +148,12 @@ class Shop:
         else:  # what is owed is paid first
             self.script.add(self.script.now + 3 * DAY, self.script.step, self.leave, ident)
 
-    def billed(self, record: Record, subscription: Record) -> None:
-        """After the clock has created a renewal order: plan whether its payment is in time, late or never."""
+    def after_job(self, step: Step) -> None:
+        """If the clock has created a renewal order: plan whether its payment is in time, late or never."""
+        record = next((new for table, new, before in step.puts if table == "orders" and before is None), None)
+        if record is None:
+            return
+        subscription = next(changed for table, changed, _ in step.puts if table == "subscriptions")
         public = self.store.subscriptions.parse(subscription).public
         if public["paymentMethod"] == CHARGED:
             self._charged(record, subscription.id, public["cycle"])

@@ -17,6 +17,7 @@ from stub_server.events.sender import Sender
 from stub_server.store import tables
 
 from ..support.live import FROZEN
+from ..support.worlds import first_used
 from .inside import Answer, Inside
 
 Start = Callable[[int], Inside]
@@ -48,7 +49,7 @@ def create(inside: Inside, number: int, sandbox: str = "default", size: int = 0,
 
 def world_of(inside: Inside, sandbox: str) -> Sandbox:
     """A world by its name, made at its first mention."""
-    return asyncio.run(inside.app.sandboxes.open_at_first_use(sandbox))
+    return first_used(inside.app.sandboxes, sandbox)
 
 
 def budget_of(inside: Inside) -> Budget:

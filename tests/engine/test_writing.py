@@ -1,6 +1,7 @@
 """A world and its steps as lines: whoever reads them has the same world, the same steps and the same future."""
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -22,7 +23,6 @@ from stub_server.kernel.slices import BackgroundWorker
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
 from stub_server.sandboxes.entry import Entry
-from stub_server.sandboxes.making import SandboxFactory
 from stub_server.sandboxes.snapshots import Snapshots
 
 from .inside import Inside
@@ -43,7 +43,7 @@ def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
     world = inside.app.sandboxes.factory.empty(NAME, reader.state.scenario, reader.state.seed, None)
-    build(world, reader.state, inside.app.sandboxes.origin.secret)
+    build(world, reader.state, inside.app.sandboxes.factory.secret)
     world.log.refill(reader.steps)
     return world, list(reader.steps)
 
@@ -92,11 +92,11 @@ def look_at(inside: Inside, shop: Shop) -> None:
     read_back, _ = read(inside, state_lines(capture(world)))
     same(expected, state(read_back))
     assert {} == stale(read_back)
-    secret, history = inside.app.sandboxes.origin.secret, 1 << 30
+    secret, history = inside.app.sandboxes.factory.secret, 1 << 30
     file = BytesIO()
-    rules = inside.app.sandboxes.origin.rules
+    rules = inside.app.sandboxes.factory.rules
     write_sandbox(file, capture(world), kept, rules.converter.contract)
-    customs = SandboxImporter(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
+    customs = SandboxImporter(inside.app.sandboxes.factory.seeding.fixtures, secret, rules)
     admitted, *_ = customs.admit(
         file.getvalue(), NAME, history, partial(inside.app.sandboxes.factory.empty, NAME, now=None)
     )
@@ -119,8 +119,9 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     """Read a world from its directory, written step by step: with all its steps, and with the newest alone."""
     sandboxes = inside.app.sandboxes
     for history in (10_000, 7, 0):
-        short = replace(sandboxes.origin, settings=replace(sandboxes.settings, history=history))
-        persistence = Persistence(SqliteStore(path, always=False), SandboxFactory(short, BackgroundWorker()))
+        short = copy(sandboxes.factory)
+        short.settings, short.worker = replace(sandboxes.settings, history=history), BackgroundWorker()
+        persistence = Persistence(SqliteStore(path, always=False), short)
         try:
             (entry,) = persistence.read(10)
             same(expected, state(entry.sandbox))

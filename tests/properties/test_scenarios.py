@@ -25,7 +25,7 @@ from stub_server.settings import Settings
 from tests.journeys.hooks import advance as advance_by_http
 from tests.journeys.hooks import clients
 from tests.support.live import NOW, running
-from tests.support.worlds import FIXTURES, SECRET, digest, drafted, world
+from tests.support.worlds import FIXTURES, SECRET, digest, drafted, first_used, world
 
 pytestmark = pytest.mark.check
 
@@ -300,7 +300,7 @@ def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
     from stub_server.settings import Settings
 
     worlds = create_app(Settings(now=parse_iso(NOW))).sandboxes
-    first, second = (asyncio.run(worlds.open_at_first_use(name)) for name in ("one", "two"))
+    first, second = (first_used(worlds, name) for name in ("one", "two"))
     assert digest(first, keys=False) == digest(second, keys=False)
     row = next(first.store.customers.all_rows())
     draft = drafted(first)

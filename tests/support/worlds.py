@@ -1,5 +1,6 @@
 """Seeded worlds without a server: what a scenario pours into a sandbox."""
 
+import asyncio
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import parse_iso
+from stub_server.sandboxes.sandboxes import Sandboxes
 from stub_server.settings import Settings
 
 from .live import NOW
@@ -21,6 +23,15 @@ def world(scenario: str, seed: int = 42, now: str = NOW) -> Sandbox:
     """A sandbox filled with a scenario, by name or path."""
     app = create_app(Settings(scenario=scenario, seed=seed, now=parse_iso(now), secret=SECRET))
     return app.sandboxes.default
+
+
+def first_used(sandboxes: Sandboxes, name: str) -> Sandbox:
+    """The sandbox of this name, as the first request to it creates it."""
+
+    async def use() -> Sandbox:
+        return await sandboxes.register(await sandboxes.pending_sandbox(name))
+
+    return asyncio.run(use())
 
 
 def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:

@@ -2,7 +2,15 @@
 
 import pytest
 
-from stub_server.domain.customers import from_flat
+from stub_server.domain.customers import from_buyer
+
+ANA = {"name": "Ana", "email": "a@example.com", "document": "AB123", "document_type": "passport", "type": "individual"}
+
+
+def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[object, object, tuple[str, ...]]:
+    """What a customer gets of an order's telephones and address, and the warnings."""
+    customer, left_out = from_buyer(ANA | {"phones": phones, "address": address})
+    return customer["phones"], customer["address"], left_out
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from stub_server.sandboxes import sandboxes
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS
-from ..support.worlds import drafted
+from ..support.worlds import drafted, first_used
 
 pytestmark = pytest.mark.check
 
@@ -45,7 +45,7 @@ def unreachable(name: str) -> set[str]:
 @pytest.mark.parametrize("end", ["reset", "forget"])
 def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None:
     worlds = create_app(FROZEN).sandboxes
-    world = asyncio.run(worlds.open_at_first_use("short"))
+    world = first_used(worlds, "short")
     row = next(world.store.customers.all_rows())
     draft = drafted(world)
     draft.emit_change(world.store.customers, draft.update(world.store.customers, row, row.public), "updated")

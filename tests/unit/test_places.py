@@ -16,10 +16,9 @@ PAULISTA = {
     "state": "SP",
     "country": "BR",
 }
-TEXTS = st.text() | st.sampled_from(["SP", "01310-100", "BR", "+5511987654321", "11", "55", "²" * 8, "\u0660" * 8])
-CONTACTS = st.dictionaries(
-    st.sampled_from(["country", "state", "zip_code", "mobile_phone", "area_code", "country_code"]), TEXTS
-)
+TEXTS = st.text() | st.sampled_from(["SP", "01310-100", "BR", "11", "55", "²" * 8, "\u0660" * 8])
+ADDRESSES = st.dictionaries(st.sampled_from(["country", "state", "zip_code"]), TEXTS)
+PHONES = st.dictionaries(TEXTS, st.fixed_dictionaries({"country_code": TEXTS}, optional={"area_code": TEXTS}))
 
 WARNINGS = (
     "ddd_unknown",
@@ -52,7 +51,7 @@ def test_the_postal_regions_cover_every_state_and_only_sao_paulo_twice() -> None
     assert states == sorted([*places.DDDS, "SP"])
 
 
-@pytest.mark.parametrize("phones", [MOBILE, {"mobile_phone": "+5511987654321"}, {"home": "(011) 3456-7890"}, {}])
+@pytest.mark.parametrize("phones", [MOBILE, {}])
 @pytest.mark.parametrize("address", [PAULISTA, {**PAULISTA, "zip_code": "01310-100", "state": " sp "}, {}])
 def test_a_coherent_or_absent_contact_deserves_no_warning(phones: dict[str, Any], address: dict[str, Any]) -> None:
     assert places.warnings_for(phones, address) == ()
@@ -73,7 +72,6 @@ def test_a_coherent_or_absent_contact_deserves_no_warning(phones: dict[str, Any]
         ({"zip_code": "22010000", "state": ""}, ("cep_ddd_mismatch",)),
         ({"zip_code": "22010000", "state": "XX"}, ("uf_unknown", "cep_ddd_mismatch")),
         ({"zip_code": "94103", "state": "CA", "country": "US"}, ()),
-        ({"zip_code": "0131010", "country": "br"}, ("cep_malformed",)),
     ],
 )
 def test_a_doubtful_address_is_named(change: dict[str, str], warnings: tuple[str, ...]) -> None:
@@ -84,20 +82,13 @@ def test_a_doubtful_address_is_named(change: dict[str, str], warnings: tuple[str
     ("phone", "warnings"),
     [
         ({"country_code": "55", "area_code": "20", "number": "987654321"}, ("ddd_unknown",)),
-        ({"country_code": "+55", "area_code": "00", "number": "987654321"}, ("ddd_unknown",)),
+        ({"country_code": "55", "area_code": "00", "number": "987654321"}, ("ddd_unknown",)),
         ({"country_code": "1", "area_code": "20", "number": "987654321"}, ()),
         ({"country_code": "55", "area_code": "21", "number": "987654321"}, ("ddd_state_mismatch",)),
-        ("+5520987654321", ("ddd_unknown",)),
-        ("5521987654321", ("ddd_state_mismatch",)),
-        ("21 98765-4321", ("ddd_state_mismatch",)),
-        ("55 98765-4321", ("ddd_state_mismatch",)),
-        ("+1 415 555 2671", ()),
-        ("98765-4321", ()),
-        ("", ()),
-        ("call me", ()),
+        ({"country_code": "1", "number": "4155552671"}, ()),
     ],
 )
-def test_a_doubtful_phone_is_named_as_object_and_as_text(phone: object, warnings: tuple[str, ...]) -> None:
+def test_a_doubtful_phone_is_named(phone: dict[str, str], warnings: tuple[str, ...]) -> None:
     assert places.warnings_for({"mobile_phone": phone}, PAULISTA) == warnings
 
 
@@ -106,7 +97,7 @@ def test_a_doubtful_phone_is_named_as_object_and_as_text(phone: object, warnings
     [("61", {"DF", "GO"}), ("42", {"PR", "SC"}), ("47", {"PR", "SC"}), ("11", {"SP"}), ("68", {"AC"}), ("97", {"AM"})],
 )
 def test_only_a_code_shared_across_a_border_fits_two_states(ddd: str, states: set[str]) -> None:
-    phones = {"mobile_phone": f"+55{ddd}987654321"}
+    phones = {"mobile_phone": MOBILE["mobile_phone"] | {"area_code": ddd}}
     assert {state for state in places.DDDS if not places.warnings_for(phones, {"state": state})} == states
 
 
@@ -119,11 +110,14 @@ GO 62 742, MT 65 780, MS 67 790, PR 41 802, PR 43 860, SC 48 880, SC 47 892, RS 
 def test_the_codes_of_a_real_city_agree(city: str) -> None:
     state, ddd, cep = city.split()
     address = {"state": state, "zip_code": f"{cep}00-000", "country": "BR"}
-    assert places.warnings_for({"mobile_phone": f"+55{ddd}987654321"}, address) == ()
-    assert places.warnings_for({"mobile_phone": f"+55{ddd}987654321"}, {"zip_code": f"{cep}00000"}) == ()
+    phones = {"mobile_phone": MOBILE["mobile_phone"] | {"area_code": ddd}}
+    assert places.warnings_for(phones, address) == ()
+    assert places.warnings_for(phones, {"zip_code": f"{cep}00000"}) == ()
 
 
-@given(CONTACTS, CONTACTS)
-def test_any_texts_are_answered_with_known_codes_in_order(phones: dict[str, str], address: dict[str, str]) -> None:
+@given(PHONES, ADDRESSES)
+def test_any_texts_are_answered_with_known_codes_in_order(
+    phones: dict[str, dict[str, str]], address: dict[str, str]
+) -> None:
     found = places.warnings_for(phones, address)
     assert found == tuple(code for code in WARNINGS if code in found)

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from stub_server.events.raw import send_half, send_together
-from stub_server.events.sender import Delivery, Failed, Sender
+from stub_server.events.sender import Delivery, Failed, Sender, send_half, send_together
 
 from ..support.receiver import receiving
 
@@ -27,12 +26,12 @@ def to(url: str) -> Delivery:
 
 def together(url: str, sender: Sender = HERE, timeout: float = 4.0) -> list[int | None]:
     """The answers to three copies."""
-    return asyncio.run(send_together(sender, to(url), int(time.time()), 3, timeout))
+    return asyncio.run(send_together(sender, to(url), int(time.time() * 1000), 3, timeout))
 
 
 def half(url: str, sender: Sender = HERE, timeout: float = 4.0) -> None:
     """Half of a delivery."""
-    asyncio.run(send_half(sender, to(url), int(time.time()), timeout))
+    asyncio.run(send_half(sender, to(url), int(time.time() * 1000), timeout))
 
 
 @contextmanager
@@ -104,7 +103,7 @@ def test_what_a_delivery_may_not_reach_these_do_not_reach_either(send: object) -
 @pytest.mark.parametrize("send", [half, together])
 def test_why_nothing_could_be_sent_is_said(send: object) -> None:
     assert callable(send)
-    for url, error in (("http://127.0.0.1:9/", "connection_failed"), ("http://nowhere.invalid/", "dns")):
+    for url, error in (("http://127.0.0.1:9/", "connection_refused"), ("http://nowhere.invalid/", "dns")):
         with pytest.raises(Failed, match=error):
             send(url)
 

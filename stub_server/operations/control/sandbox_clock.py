@@ -101,7 +101,13 @@ def _due_first(timers: list[TimerData], start: int, stop: int) -> Generator[None
 
 async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> tuple[list[Fired], bool]:
     check_not_advancing(call.sandbox)
-    _check(call, to)
+    if to < call.now:
+        message = f"The clock shows {call.now_text} and moves forward only."
+        raise Conflict.at("to", message, "clock_moves_forward_only", advice="POST /_sandbox/reset begins again.")
+    farthest = min(call.now + FARTHEST, LATEST_START)
+    if to > farthest:
+        message = f"The farthest time is {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
+        raise Conflict.at("to", message, "clock_too_far")
     seconds = body.get("wait_seconds", PATIENCE)
     with call.server.waiting.of(call):
         passed = await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
@@ -113,16 +119,6 @@ def _set(call: Call, clock: ClockState) -> None:
     draft = Draft(call.sandbox, call.sandbox.store, call.cause)
     draft.clock = clock
     draft.record()
-
-
-def _check(call: Call, to: int) -> None:
-    if to < call.now:
-        message = f"The clock shows {call.now_text} and moves forward only."
-        raise Conflict.at("to", message, "clock_moves_forward_only", advice="POST /_sandbox/reset begins again.")
-    farthest = min(call.now + FARTHEST, LATEST_START)
-    if to > farthest:
-        message = f"The farthest time is {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
-        raise Conflict.at("to", message, "clock_too_far")
 
 
 def _clock(call: Call) -> Body:

@@ -13,7 +13,7 @@ from ...calls.reply import Reply
 from ...contract.schema import Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
-from ...events.log import PAGE_BYTES, Event
+from ...events.log import Event
 from ...kernel.problem import Conflict
 from ...kernel.record import Body, Record
 from ...sandboxes.entry import Entry
@@ -28,10 +28,7 @@ async def list_events(call: Call, query: Body) -> Reply:
     total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
     first = (page - 1) * limit
     chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
-    if sum([event.size for event in chosen]) <= PAGE_BYTES:
-        shown = [event.payload() for event in chosen]
-    else:
-        shown = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
+    shown = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
     head = b'{"events":['
     ends = orjson.dumps(reply.pagination(page, limit, total))
     return Reply(200, (head, b",".join(shown), b'],"pagination":', ends, b"}"), head)

@@ -41,10 +41,9 @@ def clear_inbox(call: Call, name: str) -> Reply:
 
 
 def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
-    headers = tuple((header["name"], header["value"]) for header in body.get("headers", ()))
-    answer = Answer(body.get("status", 200), body.get("delay_ms", 0), headers, body.get("times"))
+    answer = Answer(**body)
     _inbox(call).set_answer(name, answer)
-    return reply.value({"answer": _answer(answer)})
+    return reply.value({"answer": answer._asdict()})
 
 
 # -- shared
@@ -61,16 +60,7 @@ def _summary(call: Call, name: str, box: Box, kept: int) -> Body:
         "received": box.received,
         "messages": kept,
         "last_received_at": None if box.last_at is None else iso(box.last_at),
-        "answer": _answer(box.answer),
-    }
-
-
-def _answer(answer: Answer) -> Body:
-    return {
-        "status": answer.status,
-        "delay_ms": answer.delay_ms,
-        "headers": [{"name": name, "value": value} for name, value in answer.headers],
-        "times": answer.times,
+        "answer": box.answer._asdict(),
     }
 
 

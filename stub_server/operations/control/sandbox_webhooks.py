@@ -3,7 +3,7 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...delivery.advancing import count_kept_back, counts, drained, resume
+from ...delivery.advancing import count_kept_back, counts, drained
 from ...engine.scheduler import caught_up
 from ...kernel.clock import iso
 from ...kernel.problem import Unavailable
@@ -35,5 +35,6 @@ async def resume_webhooks(call: Call) -> Reply:
     except Unavailable:
         sandbox.held_before = held
         raise
-    resume(call.server.courier, sandbox)
+    sandbox.timers.unhold()
+    call.server.courier.ring(sandbox)
     return reply.value({"resumed": resumed})
