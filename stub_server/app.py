@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .calls.call import CONTROL
-from .calls.credentials import Gate, Tokens
+from .calls.credentials import Tokens
 from .calls.server import Server, Waiting
 from .console.contract_files import Viewers, contract_pages
 from .console.pages import Console, console_pages
@@ -30,12 +30,12 @@ from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
 from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
 from .http.context import RequestContext
-from .http.dispatch import Dispatch, Idempotency
+from .http.dispatch import Dispatch, Endpoint, Idempotency
 from .http.fault_injection import BodyFaults, FaultInjection
 from .http.forwarding import Forwarding
 from .http.pages import Pages
 from .http.peers import Hops
-from .http.routing import Application, Endpoint, Routing, Security
+from .http.routing import Application, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.problem import Unavailable
@@ -123,7 +123,6 @@ def _served(
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
-    gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     control_schemas = Schemas(control.raw, known)
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
@@ -137,6 +136,7 @@ def _served(
         courier,
         Explainer(mender, control, control_schemas, rehearsal).explain,
         loopback=settings.loopback,
+        lenient=settings.lenient_auth,
         behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
@@ -149,7 +149,7 @@ def _served(
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
-    files = contract_pages(document.raw, control.raw, CONTROL, Viewers(gate, origins), fill)
+    files = contract_pages(document.raw, control.raw, CONTROL, Viewers(origins), fill)
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
     contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
     sessions = Sessions()
@@ -172,7 +172,7 @@ def _served(
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             partial(FaultInjection, document=document),
-            partial(Security, gate=gate),
+            Security,
             Validation,
             BodyFaults,
             TimeTravel,

@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 from ..calls.call import CONTROL, Answer, Call
-from ..calls.credentials import Gate
+from ..calls.credentials import sees_everything
 from ..contract.source import Json
 from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
 from ..kernel.problem import Refusal
@@ -34,9 +34,9 @@ Fill: TypeAlias = Callable[..., Awaitable[None]]
 class Viewers:
     """Who sees a sandbox's own records in the contract's examples; everybody else sees those of the contract."""
 
-    def __init__(self, gate: Gate, origins: Origins) -> None:
+    def __init__(self, origins: Origins) -> None:
         """`origins` are the pages that may read the API."""
-        self._gate, self._origins = gate, origins
+        self._origins = origins
 
     def see_records(self, call: Call) -> bool:
         """Whether a request is of a program here or of a page of this server, or has a credential that may read all.
@@ -59,7 +59,7 @@ class Viewers:
             except Refusal:
                 return False
             return True
-        return self._gate.sees_everything(call)
+        return sees_everything(call)
 
 
 class Served(NamedTuple):

@@ -121,12 +121,10 @@ class SandboxSelection:
 
     def _sandbox_of(self, authorization: bytes) -> str | None:
         """The sandbox that a credential belongs to. Security verifies the credential later."""
-        known = self._tokens.known.get(authorization)
-        named = self._tokens.sandbox_named(authorization) if known is None else known.sandbox
-        if named is not None:
-            return named
-        key = _key_in(authorization)
-        return None if key is None else self._sandboxes.keyring.get(key)
+        named = self._tokens.sandbox_named(authorization)
+        if named is None and (key := _key_in(authorization)) is not None:
+            return self._sandboxes.keyring.get(key)
+        return named
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the first request to a sandbox. Raises NotFound for one that only reads the control surface."""

@@ -24,7 +24,7 @@ FEW = 500  # orders that are added up in one go; more wait for their turn among 
 
 def list_projects(call: Call, query: Body) -> Reply:
     table = call.store.projects
-    return reply.nested_list(call, table, query_of(call, table, query), "Projects retrieved.", "projects")
+    return reply.listed(call, table, query_of(call, table, query), "Projects retrieved.", "projects", in_data=True)
 
 
 def create_project(call: Call, body: Body) -> Reply:
@@ -178,4 +178,4 @@ def _move(call: Call, ident: str, to: str, body: Body | None) -> Reply:
 
 
 def _reply(call: Call, record: Record, message: str) -> Reply:
-    return reply.nested(message, "project", call.store.shown(call.store.projects, record))
+    return reply.enveloped(message, "project", call.store.shown(call.store.projects, record), in_data=True)
