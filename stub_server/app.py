@@ -32,9 +32,8 @@ from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
 from .http.context import RequestContext
 from .http.dispatch import Dispatch, Endpoint, Idempotency
 from .http.fault_injection import BodyFaults, FaultInjection
-from .http.forwarding import Forwarding
+from .http.forwarding import Forwarding, Hops
 from .http.pages import Pages
-from .http.peers import Hops
 from .http.routing import Application, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation

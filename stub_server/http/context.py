@@ -16,7 +16,7 @@ from ..persistence.commits import again, unwritten
 from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
-from .peers import HOP, Hops, Word
+from .forwarding import HOP, Hops, Word
 from .selection import ABOUT_THE_SERVER, AS_OF, undo_creation
 
 _OURS = b"x-sandbox"

@@ -96,7 +96,7 @@ class SandboxSelection:
                 return await self.app(scope, receive, send)
             except NotThere as error:
                 residence.forget(wanted, asked)
-                if call.is_hop or asked - began > PATIENCE:
+                if call.is_hop or error.receive is None or asked - began > PATIENCE:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True

@@ -24,9 +24,8 @@ from .correcting import Candidate, Candidates
 from .exchange import Answer, Exchange, Headers
 from .findings import GROUPS, Finding, Report, contract_of
 from .har import archive
-from .http1 import JUDGED
 from .merging import merged
-from .proxy import OWN, Passed
+from .proxy import JUDGED, OWN, Passed
 from .showing import Showing
 from .where import Where
 
