@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.schema import ContractViolation, Schemas
-from .contract.source import METHODS, ContractError, read
+from .contract.source import ContractError, read
 from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
@@ -85,14 +85,9 @@ def contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | 
 
     Without overlays the last one is None, and nothing is checked.
     """
-    folder = data_dir("openapi")
+    document, control, shipped = map(Document, bundle.contracts(data_dir("openapi"), overlays))
     if not overlays:
-        document, control = map(Document, bundle.contracts(folder))
         return document, control, None
-    read_once = cache(read)  # the contracts share files
-    document = Document(bundle.load(folder / "openapi.yaml", overlays, read_once))
-    control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
-    shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
     with bundle.naming(overlays, shipped.raw):
         checks.check(document)
         compatibility.check(document, shipped)
@@ -187,7 +182,7 @@ def _served(
         (CONTROL, control, control_schemas, f"{OPERATIONS}.control"),
     ):
         of_part = partial(endpoint, document=part, schemas=compiled)
-        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
+        app.add_api(thin(part), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
     return app
 
 
@@ -242,31 +237,26 @@ def _console(document: Document, control: Document, settings: Settings, sessions
     )
 
 
-def thin(raw: Body) -> Body:
+def thin(document: Document) -> Body:
     """The contract as Connexion needs it: paths, methods, ids, tags and security.
 
     Our compiled validators check parameters and bodies. Connexion would parse the whole contract for each middleware
     at every start.
     """
-    paths = {
-        path: {
-            method: {
-                "operationId": operation["operationId"],
-                "tags": operation["tags"],
-                **({"security": operation["security"]} if "security" in operation else {}),
-                "responses": {"default": {"description": "See the contract."}},
-            }
-            for method, operation in item.items()
-            if method in METHODS
+    raw = document.raw
+    paths: dict[str, Body] = {path: {} for path in raw["paths"]}
+    for operation in document.operations.values():
+        paths[operation.path][operation.method.lower()] = {
+            "operationId": operation.id,
+            "tags": [operation.tag],
+            "security": [] if operation.scheme is None else [{operation.scheme: []}],
+            "responses": {"default": {"description": "See the contract."}},
         }
-        for path, item in raw["paths"].items()
-    }
-    schemes = raw["components"].get("securitySchemes", {})
     return {
         "openapi": raw["openapi"],
         "info": raw["info"],
         "servers": raw.get("servers", [{"url": "/"}]),
-        "components": {"securitySchemes": schemes},
+        "components": {"securitySchemes": raw["components"].get("securitySchemes", {})},
         "paths": paths,
     }
 

@@ -1,6 +1,7 @@
 """Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -32,6 +33,7 @@ def pagination(page: int, limit: int, total: int) -> Body:
     }
 
 
+@dataclass(slots=True, eq=False)
 class Reply:
     """A status, a body in parts, and headers.
 
@@ -39,17 +41,11 @@ class Reply:
     records when they are written. A body without a shape is checked every time.
     """
 
-    __slots__ = ("headers", "media", "parts", "shape", "status")
-
-    def __init__(
-        self,
-        status: int,
-        parts: Sequence[bytes],
-        shape: object = None,
-        headers: tuple[tuple[bytes, bytes], ...] = (),
-        media: bytes = b"application/json",
-    ) -> None:
-        self.status, self.parts, self.shape, self.headers, self.media = status, parts, shape, headers, media
+    status: int
+    parts: Sequence[bytes]
+    shape: object = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    media: bytes = b"application/json"
 
     def created(self, call: Call, path: str) -> "Reply":
         """Make it a 201 with a Location: `path` has no prefix of the sandbox. Returns the reply itself."""

@@ -203,7 +203,7 @@ class Passage:
             raise NotThere(body.again())
         if call.method == "HEAD":
             answer.ends = True  # the parser does not know the request
-        if not answer.ends and answer.left is None:
+        if self.word is None and not answer.ends and answer.left is None:
             self._take_place()
 
     async def _send_body(self, receive: Receive, *, waits: bool) -> None:
