@@ -195,7 +195,9 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
         for contract in (shipped or document, document):  # rules rely on those that overlays take away
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
-        layout=Layout(tables, {spec.schema: schemas.record_check(spec.schema) for spec in tables.values()}, running),
+        layout=Layout(
+            tables, {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()}, running
+        ),
         lifecycles=document.lifecycles,
         changes=_changes(document, shipped),
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
