@@ -10,7 +10,7 @@ from typing import Any
 from .calls.call import CONTROL
 from .calls.credentials import Tokens
 from .calls.server import Server, Waiting
-from .console.contract_files import Viewers, contract_pages
+from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
 from .contract import bundle, checks, compatibility
@@ -143,7 +143,7 @@ def _served(
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
-    files = contract_pages(document.raw, control.raw, CONTROL, Viewers(origins), fill)
+    files = contract_pages(document.raw, control.raw, CONTROL, origins, fill)
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
     contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
     sessions = Sessions()

@@ -185,7 +185,7 @@ class Passage:
         self._upload = asyncio.create_task(self._send_body(body, waits=b"expect" in call.headers))
         await asyncio.sleep(0)  # what has arrived of the body is sent with the head
         self._write(b"")
-        answer = self._answer = await self._read(lambda: self._side.answer(self._go_on))
+        answer = self._answer = await self._read(lambda: self._side.answer(call.method, self._go_on))
         if answer is None:
             if self._has_left:
                 return
@@ -201,8 +201,6 @@ class Passage:
         if self.word is Word.ELSEWHERE:
             self._upload.cancel()
             raise NotThere(body.again())
-        if call.method == "HEAD":
-            answer.ends = True  # the parser does not know the request
         if self.word is None and not answer.ends and answer.left is None:
             self._take_place()
 

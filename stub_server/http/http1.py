@@ -106,7 +106,7 @@ class Side:
         except asyncio.LimitOverrunError:
             raise Broken(f"the head of a message has more than {HEAD:,} bytes") from None
 
-    async def answer(self, inform: Callable[[bytes], Awaitable[None]]) -> Head:
+    async def answer(self, method: str, inform: Callable[[bytes], Awaitable[None]]) -> Head:
         """The head of an answer; `inform` is called with each one of a status below 200 before it. Raises Broken."""
         while data := await self.head():
             try:
@@ -114,6 +114,7 @@ class Side:
             except HttpParserError as error:
                 raise Broken(f"its answer is not HTTP, {error}") from None
             if head.status >= 200:
+                head.ends = head.ends or method == "HEAD"  # the parser does not know the request
                 return head
             await inform(data)
         raise Broken("it hung up")

@@ -236,9 +236,8 @@ class Passage:
             return
 
     async def _pass_back(self, target: Side, upload: asyncio.Task[None]) -> None:
-        answer = self._answer = await target.answer(self._to_client)
+        answer = self._answer = await target.answer(self._asked.method, self._to_client)
         headers = _passed_on(answer)
-        is_empty = self._asked.method == "HEAD" or answer.ends
         ends = not answer.stays or not self._asked.stays or self._asked.is_old
         # After an answer that comes before the whole request, the connection cannot be used again.
         if ends or not (upload.done() or self._is_bodiless):
@@ -246,8 +245,7 @@ class Passage:
             headers.append((b"Connection", b"close"))
         await self._to_client(joined(answer.first, headers))
         try:
-            if not is_empty:
-                await self._pass_body(answer, target, self._client, self._said)
+            await self._pass_body(answer, target, self._client, self._said)
         except OSError:
             self._has_client = False
             raise

@@ -57,8 +57,8 @@ def asked(proxied: Proxied, data: bytes) -> Answer:
 
 
 def test_a_message_is_passed_on_as_it_is_in_both_directions() -> None:
-    """Names in their case, repeated fields, chunks with extensions, trailers; without what is of the connection."""
-    body = b"4;x=1\r\nabcd\r\n0\r\nX-Sum: 9\r\nX-Sum: 10\r\n\r\n"
+    """Names in their case, repeated fields, chunks with extensions or blanks, trailers; no fields of the connection."""
+    body = b"4;x=1\r\nabcd\r\n2  \r\nef\r\n0\r\nX-Sum: 9\r\nX-Sum: 10\r\n\r\n"
     answer = b"HTTP/1.1 201 Made So\r\nSET-Cookie: a=1\r\nSET-Cookie: b=2\r\n"
     answer += b"Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
     seen: list[bytes] = []
