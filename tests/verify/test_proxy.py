@@ -208,6 +208,26 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) ->
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
 
+def test_an_answer_may_end_with_its_connection() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(OK + b"\r\n" + PAGE)
+
+    with playing(play) as target, proxying(target) as proxied:
+        assert PAGE == asked(proxied, ASKED).body
+    assert [] == proxied.watching.report().divergences
+
+
+def test_a_client_that_wants_to_end_its_connection_is_heard() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(PAGE))
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(b"GET /v2/customers HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n")
+        assert rest_of(client).endswith(b"Connection: close\r\n\r\n" + PAGE)
+
+
 def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
     def play(connection: socket.socket) -> None:
         received(connection, b"}")
