@@ -154,6 +154,8 @@ async def connected(host: str, port: int, within: float, tls: ssl.SSLContext | N
             return Side(*await asyncio.open_connection(host, port, ssl=tls, limit=HEAD))
     except TimeoutError:
         raise OSError(f"no connection within {within:.0f} s") from None
+    except UnicodeError:
+        raise OSError(f"{host[:80]} is not a host name") from None
 
 
 def joined(first: bytes, headers: Raw) -> bytes:

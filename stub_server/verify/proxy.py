@@ -10,6 +10,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from time import monotonic, perf_counter, time
 from typing import NamedTuple
@@ -60,10 +61,10 @@ class Proxy:
     ) -> None:
         """`passed` is called with each exchange; `own` answers requests below `OWN`, by path and query."""
         parts = urlsplit(target)
-        self._host, self._base = str(parts.hostname), base_of(parts.path)
-        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._base = base_of(parts.path)
+        tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._connect = partial(connected, str(parts.hostname), parts.port or (443 if tls else 80), CONNECT, tls)
         self._netloc = parts.netloc.rpartition("@")[2].encode()
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._passed, self._own = passed, own
         self._connections: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
@@ -87,13 +88,6 @@ class Proxy:
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
         await asyncio.sleep(0)  # lets the loop end the transports that were closed
-
-    async def _connect(self) -> Side:
-        """A connection to the target. Raises OSError."""
-        try:
-            return await connected(self._host, self._port, CONNECT, self._tls)
-        except UnicodeError:
-            raise OSError(f"{self._host[:80]} is not a host name") from None
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -189,15 +183,13 @@ class Passage:
                 target.abort()
             target = await connect()
             return await self._pass(target)
-        except (Broken, OSError) as error:
+        except BaseException as error:
             if target is not None:
                 target.abort()
+            if not isinstance(error, Broken | OSError):
+                raise
             await self._fail(error)
             return None
-        except asyncio.CancelledError:
-            if target is not None:
-                target.abort()
-            raise
         finally:
             self._took = perf_counter() - self._began
 
