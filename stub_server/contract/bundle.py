@@ -58,25 +58,23 @@ def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract, list[Emittin
     They come from the cache in `file` if it was made of the same files by the same code. Otherwise it is written,
     unless Python writes no byte code or the place is not writable.
     """
-    sources = _digest(folder)
+    sources, head, cached = _digest(folder), b"", b""
     with suppress(OSError):
         head, _, cached = file.read_bytes().partition(b"\n")
-        if head == _head(sources, cached):
-            api, control, emitters = orjson.loads(cached)
-            return api, control, emitters
-    read_once = cache(read)  # the two share files
-    control = bundled(folder / "sandbox.yaml", read_once)
-    emitters = [*emitting(control["paths"].values())]
-    api = bundled(folder / "openapi.yaml", read_once)
-    names = Names(api)
-    generate(api, names, emitters)
-    _take_names(control, names, emitters)
-    generate(control, names, [])
-    made = orjson.dumps([api, control, emitters])
-    if not sys.dont_write_bytecode and _digest(folder) == sources:  # else a file has changed meanwhile
-        with suppress(OSError):
-            file.write_bytes(_head(sources, made) + b"\n" + made)
-    api, control, emitters = orjson.loads(made)  # as from the cache: no list is in two places
+    if head != _head(sources, cached):
+        read_once = cache(read)  # the two share files
+        control = bundled(folder / "sandbox.yaml", read_once)
+        emitters = [*emitting(control["paths"].values())]
+        api = bundled(folder / "openapi.yaml", read_once)
+        names = Names(api)
+        generate(api, names, emitters)
+        _take_names(control, names, emitters)
+        generate(control, names, [])
+        cached = orjson.dumps([api, control, emitters])
+        if not sys.dont_write_bytecode and _digest(folder) == sources:  # else a file has changed meanwhile
+            with suppress(OSError):
+                file.write_bytes(_head(sources, cached) + b"\n" + cached)
+    api, control, emitters = orjson.loads(cached)  # no list is in two places, where an overlay would change both
     return api, control, emitters
 
 

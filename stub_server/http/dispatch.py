@@ -2,6 +2,7 @@
 
 Idempotency executes a request that is repeated with its Idempotency-Key once, and answers with the saved reply.
 Dispatch calls the handler, checks its response against the contract, and records change and saved reply in one step.
+An Endpoint is an operation with its handler and what is compiled of it.
 """
 
 import hashlib
