@@ -73,7 +73,9 @@ class Head:
         try:
             self._parser.feed_data(data)
         except HttpParserError as error:
-            raise Broken(f"a body is not HTTP, {error}") from None
+            if self.method or not self.ends:
+                raise Broken(f"a body is not HTTP, {error}") from None
+            self.stays = False  # an answer to no question came with it
         if self.left is not None:
             self.left -= len(data)
         pieces, self._pieces = self._pieces, []
@@ -125,9 +127,12 @@ class Side:
         Raises Broken.
         """
         try:
-            data = await self.reader.read(PIECE if head.left is None else min(head.left, PIECE))
+            # Of a client's bytes no more than are of this request: the next one may come behind it.
+            data = await self.reader.read(min(head.left, PIECE) if head.left is not None and head.method else PIECE)
         except OSError as error:
             raise Broken(reason_of(error)) from None
+        if head.left is not None and len(data) > head.left:
+            data, head.stays = data[: head.left], False
         if not data and not head.is_open:
             where = "in the middle of its chunks" if head.left is None else f"{head.left:,} bytes too early"
             raise Broken(f"a body ends {where}")

@@ -241,7 +241,7 @@ class Passage:
         except OSError:
             self._has_client = False
             raise
-        self.may_stay = not ends
+        self.may_stay = answer.stays and not ends
 
     async def _pass_body(self, head: Head, source: Side, sink: Side, body: "Body") -> None:
         """Pass a body on as it comes. Raises Broken for the source, OSError for the sink."""
