@@ -3,14 +3,14 @@
 import logging
 import secrets
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .calls.call import CONTROL
-from .calls.credentials import Gate, Tokens
+from .calls.credentials import Tokens
 from .calls.server import Server, Waiting
-from .console.contract_files import Viewers, contract_pages
+from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
 from .contract import bundle, checks, compatibility
@@ -18,7 +18,7 @@ from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.schema import ContractViolation, Schemas
-from .contract.source import METHODS, ContractError, read
+from .contract.source import ContractError, read
 from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
@@ -30,12 +30,11 @@ from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
 from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
 from .http.context import RequestContext
-from .http.dispatch import Dispatch, Idempotency
+from .http.dispatch import Dispatch, Endpoint, Idempotency
 from .http.fault_injection import BodyFaults, FaultInjection
-from .http.forwarding import Forwarding
+from .http.forwarding import Forwarding, Hops
 from .http.pages import Pages
-from .http.peers import Hops
-from .http.routing import Application, Endpoint, Routing, Security
+from .http.routing import Application, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.problem import Unavailable
@@ -85,14 +84,9 @@ def contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | 
 
     Without overlays the last one is None, and nothing is checked.
     """
-    folder = data_dir("openapi")
+    document, control, shipped = map(Document, bundle.contracts(data_dir("openapi"), overlays))
     if not overlays:
-        document, control = map(Document, bundle.contracts(folder))
         return document, control, None
-    read_once = cache(read)  # the contracts share files
-    document = Document(bundle.load(folder / "openapi.yaml", overlays, read_once))
-    control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
-    shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
     with bundle.naming(overlays, shipped.raw):
         checks.check(document)
         compatibility.check(document, shipped)
@@ -122,7 +116,6 @@ def _served(
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
-    gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     control_schemas = Schemas(control.raw, known)
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
@@ -136,6 +129,7 @@ def _served(
         courier,
         Explainer(mender, control, control_schemas, rehearsal).explain,
         loopback=settings.loopback,
+        lenient=settings.lenient_auth,
         behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
@@ -148,7 +142,7 @@ def _served(
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
-    files = contract_pages(document.raw, control.raw, CONTROL, Viewers(gate, origins), fill)
+    files = contract_pages(document.raw, control.raw, CONTROL, origins, fill)
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
     contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
     sessions = Sessions()
@@ -171,7 +165,7 @@ def _served(
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             partial(FaultInjection, document=document),
-            partial(Security, gate=gate),
+            Security,
             Validation,
             BodyFaults,
             TimeTravel,
@@ -187,7 +181,7 @@ def _served(
         (CONTROL, control, control_schemas, f"{OPERATIONS}.control"),
     ):
         of_part = partial(endpoint, document=part, schemas=compiled)
-        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
+        app.add_api(thin(part), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
     return app
 
 
@@ -200,7 +194,9 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
         for contract in (shipped or document, document):  # rules rely on those that overlays take away
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
-        layout=Layout(tables, {spec.schema: schemas.record_check(spec.schema) for spec in tables.values()}, running),
+        layout=Layout(
+            tables, {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()}, running
+        ),
         lifecycles=document.lifecycles,
         changes=_changes(document, shipped),
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
@@ -242,31 +238,26 @@ def _console(document: Document, control: Document, settings: Settings, sessions
     )
 
 
-def thin(raw: Body) -> Body:
+def thin(document: Document) -> Body:
     """The contract as Connexion needs it: paths, methods, ids, tags and security.
 
     Our compiled validators check parameters and bodies. Connexion would parse the whole contract for each middleware
     at every start.
     """
-    paths = {
-        path: {
-            method: {
-                "operationId": operation["operationId"],
-                "tags": operation["tags"],
-                **({"security": operation["security"]} if "security" in operation else {}),
-                "responses": {"default": {"description": "See the contract."}},
-            }
-            for method, operation in item.items()
-            if method in METHODS
+    raw = document.raw
+    paths: dict[str, Body] = {path: {} for path in raw["paths"]}
+    for operation in document.operations.values():
+        paths[operation.path][operation.method.lower()] = {
+            "operationId": operation.id,
+            "tags": [operation.tag],
+            "security": [] if operation.scheme is None else [{operation.scheme: []}],
+            "responses": {"default": {"description": "See the contract."}},
         }
-        for path, item in raw["paths"].items()
-    }
-    schemes = raw["components"].get("securitySchemes", {})
     return {
         "openapi": raw["openapi"],
         "info": raw["info"],
         "servers": raw.get("servers", [{"url": "/"}]),
-        "components": {"securitySchemes": schemes},
+        "components": {"securitySchemes": raw["components"].get("securitySchemes", {})},
         "paths": paths,
     }
 

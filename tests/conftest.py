@@ -13,11 +13,9 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, settings
 
-from stub_server import app
 from stub_server.settings import Settings
 
 from .support import make
-from .support.contract import read_once
 from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
@@ -101,7 +99,6 @@ def pytest_configure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and config.get_verbosity() == 0:
         config.pluginmanager.register(Progress(reporter))
-    vars(app)["read"] = read_once  # hundreds of servers are made of the same files
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

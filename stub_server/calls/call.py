@@ -112,7 +112,7 @@ class Call:
     # Security
     caller: Caller | None = None
     operation: Operation | None = None
-    endpoint: Any  # what the layers have compiled of the operation: an `http.routing.Endpoint`
+    endpoint: Any  # what the layers have compiled of the operation: an `http.dispatch.Endpoint`
     # Validation
     body_bytes = b""
     upload: bytes | bytearray = b""  # the file in its body, while it is processed

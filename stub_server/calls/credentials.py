@@ -106,7 +106,9 @@ class Tokens:
             return None
 
     def verified(self, authorization: bytes) -> Verified:
-        """The token in an Authorization header that is not `known`, expired or not. Raises Unauthenticated."""
+        """The token in an Authorization header, expired or not. Raises Unauthenticated."""
+        if (known := self.known.get(authorization)) is not None:
+            return known
         from joserfc import jwt
         from joserfc.errors import JoseError
 
@@ -133,137 +135,130 @@ class Tokens:
         return verified
 
 
-class Gate:
-    """Turns an Authorization header into a Caller."""
+def admit(call: Call, operation: Operation) -> None:
+    """Set `call.caller` and `call.store`. Raises Unauthenticated (401) or Forbidden (403).
 
-    def __init__(self, tokens: Tokens, *, lenient: bool, loopback: bool) -> None:
-        """`lenient` accepts any bearer token as the seeded merchant's.
-
-        With `loopback` X-Sandbox-Client-IP is accepted from every caller, otherwise only with the admin key.
-        """
-        self.tokens, self.lenient, self._loopback = tokens, lenient, loopback
-
-    def admit(self, call: Call, operation: Operation) -> None:
-        """Set `call.caller` and `call.store`. Raises Unauthenticated (401) or Forbidden (403).
-
-        Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
-        """
-        header = call.headers.get(b"authorization")
-        if header is None:
-            raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in call.headers else "")
-        caller = call.caller = call.trace.caller = self._caller(call, header, operation.scheme)
-        store = call.sandbox.stores.get(caller.merchant_id)
-        if store is None:
-            raise bad_credentials(
-                "The merchant of the token does not exist in this sandbox, or no longer exists.",
-                advice="POST /_sandbox/tokens creates one with a token.",
-            )
-        call.store = store
-        if caller.key_id is not None:
-            if caller.networks:
-                self._check_address(call, caller)
-            store.use_key(caller.key_id, call.now_text)
-        if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
-            scope = min(lacking)
-            raise Forbidden(
-                f"This credential lacks the scope {scope}.",
-                details=[detail("scope", "required", scope, "header")],
-                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
-            )
-
-    def sees_everything(self, call: Call) -> bool:
-        """Whether a request has a credential that may read all records of the sandbox's merchant."""
-        header = call.headers.get(b"authorization")
-        if header is None:
-            return False
-        try:
-            caller = self._caller(call, header, "bearer")
-            if caller.networks:
-                self._check_address(call, caller)
-        except Refusal:
-            return False
-        scopes = call.server.document.scopes
-        reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
-        return (
-            caller.projects is None
-            and caller.merchant_id == call.sandbox.store.merchant.id
-            and all(map(caller.may, reads))
+    Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
+    """
+    header = call.headers.get(b"authorization")
+    if header is None:
+        raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in call.headers else "")
+    caller = call.caller = call.trace.caller = _caller(call, header, operation.scheme)
+    store = call.sandbox.stores.get(caller.merchant_id)
+    if store is None:
+        raise bad_credentials(
+            "The merchant of the token does not exist in this sandbox, or no longer exists.",
+            advice="POST /_sandbox/tokens creates one with a token.",
+        )
+    call.store = store
+    if caller.key_id is not None:
+        if caller.networks:
+            _check_address(call, caller)
+        store.use_key(caller.key_id, call.now_text)
+    if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
+        scope = min(lacking)
+        raise Forbidden(
+            f"This credential lacks the scope {scope}.",
+            details=[detail("scope", "required", scope, "header")],
+            headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
         )
 
-    def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
-        if header[:9].lower() == b"bearer ey" and not self.lenient:
-            return self._token_caller(call, header)
-        kind, _, token = header.decode("latin-1").strip().partition(" ")
-        token = token.strip()
-        if kind.lower() != "bearer" or not token:
-            wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
-            raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
-        if token.startswith(_KEYS):
-            return self._key_caller(call, token, scheme)
-        try:
-            return self._token_caller(call, b"Bearer " + token.encode("latin-1"))
-        except Unauthenticated:
-            if self.lenient:
-                return _seeded_merchant(call.sandbox)
-            raise
 
-    def _token_caller(self, call: Call, authorization: bytes) -> Caller:
-        found = self.tokens.known.get(authorization) or self.tokens.verified(authorization)
-        call.trace.caller = found.caller  # also of a token that is refused
-        if found.expires_at <= call.trace.received / 1000:
-            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-        if found.sandbox != call.sandbox.name:
-            raise bad_credentials(
-                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
-            )
-        return found.caller
+def sees_everything(call: Call) -> bool:
+    """Whether a request has a credential that may read all records of the sandbox's merchant."""
+    header = call.headers.get(b"authorization")
+    if header is None:
+        return False
+    try:
+        caller = _caller(call, header, "bearer")
+        if caller.networks:
+            _check_address(call, caller)
+    except Refusal:
+        return False
+    scopes = call.server.document.scopes
+    reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
+    return (
+        caller.projects is None and caller.merchant_id == call.sandbox.store.merchant.id and all(map(caller.may, reads))
+    )
 
-    def _key_caller(self, call: Call, token: str, scheme: str | None) -> Caller:
-        sandbox, is_public = call.sandbox, token.startswith("pk_")
-        key = _key_in(sandbox, token)
-        if key is not None:
-            call.trace.caller = key.caller  # also of a key that is refused
-        if is_public and scheme != "publicBearer" and not self.lenient:
-            raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
-        if key is not None and scheme == "jwt" and not is_public:
-            raise Forbidden(
-                "API keys are managed with a JWT, never with an API key.",
-                advice="POST /_sandbox/tokens issues one.",
-                code="jwt_required",
-                details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
-            )
-        if key is None and self.lenient:
-            return _seeded_merchant(sandbox)
-        if key is None:
-            other = call.server.sandboxes.seeded_owner(*_unique(token))
-            if other is None or other == sandbox.name:
-                raise bad_credentials("No API key of this sandbox has this value.")
-            raise bad_credentials(
-                f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
-                advice="GET /_sandbox/credentials shows its own.",
-            )
-        if key.expires_at is not None and key.expires_at <= call.now_text:
-            raise bad_credentials("This API key has expired.", "api_key_expired")
-        if not key.is_active:
-            raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
-        return key.caller
 
-    def _check_address(self, call: Call, caller: Caller) -> None:
-        claimed = call.headers.get(b"x-sandbox-client-ip")
-        if not self._loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
-            claimed = None
-        text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
-        try:
-            address = unmapped(ip_address(text))
-        except ValueError:
-            address = None
-        if address is None or not any(address in network for network in caller.networks):
-            raise Forbidden(
-                f"This API key may not be used from {_shown(text)} (allowed_ips). To try another address, send it as "
-                f"X-Sandbox-Client-IP{'' if self._loopback else ' with the admin key'}.",
-                code="ip_not_allowed",
-                details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
-            )
+def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
+    if header[:9].lower() == b"bearer ey" and not call.server.lenient:
+        return _token_caller(call, header)
+    kind, _, token = header.decode("latin-1").strip().partition(" ")
+    token = token.strip()
+    if kind.lower() != "bearer" or not token:
+        wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
+        raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
+    if token.startswith(_KEYS):
+        return _key_caller(call, token, scheme)
+    try:
+        return _token_caller(call, b"Bearer " + token.encode("latin-1"))
+    except Unauthenticated:
+        if call.server.lenient:
+            return _seeded_merchant(call.sandbox)
+        raise
+
+
+def _token_caller(call: Call, authorization: bytes) -> Caller:
+    found = call.server.tokens.verified(authorization)
+    call.trace.caller = found.caller  # also of a token that is refused
+    if found.expires_at <= call.trace.received / 1000:
+        raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
+    if found.sandbox != call.sandbox.name:
+        raise bad_credentials(
+            "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
+        )
+    return found.caller
+
+
+def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
+    sandbox, is_public = call.sandbox, token.startswith("pk_")
+    key = _key_in(sandbox, token)
+    if key is not None:
+        call.trace.caller = key.caller  # also of a key that is refused
+    if is_public and scheme != "publicBearer" and not call.server.lenient:
+        raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
+    if key is not None and scheme == "jwt" and not is_public:
+        raise Forbidden(
+            "API keys are managed with a JWT, never with an API key.",
+            advice="POST /_sandbox/tokens issues one.",
+            code="jwt_required",
+            details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
+        )
+    if key is None and call.server.lenient:
+        return _seeded_merchant(sandbox)
+    if key is None:
+        other = call.server.sandboxes.seeded_owner(*_unique(token))
+        if other is None or other == sandbox.name:
+            raise bad_credentials("No API key of this sandbox has this value.")
+        raise bad_credentials(
+            f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
+            advice="GET /_sandbox/credentials shows its own.",
+        )
+    if key.expires_at is not None and key.expires_at <= call.now_text:
+        raise bad_credentials("This API key has expired.", "api_key_expired")
+    if not key.is_active:
+        raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+    return key.caller
+
+
+def _check_address(call: Call, caller: Caller) -> None:
+    claimed = call.headers.get(b"x-sandbox-client-ip")
+    if not call.server.loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
+        claimed = None
+    text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
+    try:
+        address = unmapped(ip_address(text))
+    except ValueError:
+        address = None
+    if address is None or not any(address in network for network in caller.networks):
+        raise Forbidden(
+            f"This API key may not be used from {_shown(text)} (allowed_ips). To try another address, send it as "
+            f"X-Sandbox-Client-IP{'' if call.server.loopback else ' with the admin key'}.",
+            code="ip_not_allowed",
+            details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
+        )
 
 
 def network_of(text: str) -> IPv4Network | IPv6Network:

@@ -1,6 +1,7 @@
 """Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -32,6 +33,7 @@ def pagination(page: int, limit: int, total: int) -> Body:
     }
 
 
+@dataclass(slots=True, eq=False)
 class Reply:
     """A status, a body in parts, and headers.
 
@@ -39,17 +41,11 @@ class Reply:
     records when they are written. A body without a shape is checked every time.
     """
 
-    __slots__ = ("headers", "media", "parts", "shape", "status")
-
-    def __init__(
-        self,
-        status: int,
-        parts: Sequence[bytes],
-        shape: object = None,
-        headers: tuple[tuple[bytes, bytes], ...] = (),
-        media: bytes = b"application/json",
-    ) -> None:
-        self.status, self.parts, self.shape, self.headers, self.media = status, parts, shape, headers, media
+    status: int
+    parts: Sequence[bytes]
+    shape: object = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    media: bytes = b"application/json"
 
     def created(self, call: Call, path: str) -> "Reply":
         """Make it a 201 with a Location: `path` has no prefix of the sandbox. Returns the reply itself."""
@@ -70,25 +66,18 @@ class Streamed(Reply):
 
 
 @lru_cache(maxsize=512)
-def _head(message: str, member: str) -> bytes:
-    return orjson.dumps({"error": False, "message": message})[:-1] + b',"' + member.encode() + b'":'
+def _around(message: str, member: str, in_data: bool) -> tuple[bytes, bytes]:
+    """The JSON before and after the value of a member."""
+    text, name = orjson.dumps(message), orjson.dumps(member)
+    if in_data:
+        return b'{"error":false,"data":{' + name + b":", b'},"message":' + text + b"}"
+    return b'{"error":false,"message":' + text + b"," + name + b":", b"}"
 
 
-@lru_cache(maxsize=512)
-def _tail(message: str) -> bytes:
-    return b',"message":' + orjson.dumps(message) + b"}"
-
-
-def enveloped(message: str, member: str, record: bytes) -> Reply:
-    """`{error, message, <member>: record}`."""
-    head = _head(message, member)
-    return Reply(200, (head, record, b"}"), head)
-
-
-def nested(message: str, member: str, record: bytes) -> Reply:
-    """`{error, data: {<member>: record}, message}`: the envelope of the Projects group."""
-    tail = _tail(message)
-    return Reply(200, (b'{"error":false,"data":{"', member.encode(), b'":', record, b"}", tail), tail)
+def enveloped(message: str, member: str, record: bytes, *, in_data: bool = False) -> Reply:
+    """`{error, message, <member>: record}`; `in_data`, for Projects, `{error, data: {<member>: record}, message}`."""
+    before, after = around = _around(message, member, in_data)
+    return Reply(200, (before, record, after), around)
 
 
 def bare(record: bytes) -> Reply:
@@ -96,19 +85,11 @@ def bare(record: bytes) -> Reply:
     return Reply(200, (record,), "bare")
 
 
-def listed(call: Call, table: Table, query: Query, message: str, member: str) -> Reply:
-    """`{error, message, <member>: [...], pagination}`."""
-    head = _head(message, member)
+def listed(call: Call, table: Table, query: Query, message: str, member: str, *, in_data: bool = False) -> Reply:
+    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in `enveloped`."""
+    before, after = around = _around(message, member, in_data)
     rows, page = _page_of(call, table, query)
-    return Reply(200, (head, b"[", *rows, b'],"pagination":', page, b"}"), head if rows else None)
-
-
-def nested_list(call: Call, table: Table, query: Query, message: str, member: str) -> Reply:
-    """`{error, data: {<member>: [...], pagination}, message}`."""
-    tail = _tail(message)
-    rows, page = _page_of(call, table, query)
-    head = b'{"error":false,"data":{"' + member.encode() + b'":['
-    return Reply(200, (head, *rows, b'],"pagination":', page, b"}", tail), tail if rows else None)
+    return Reply(200, (before, b"[", *rows, b'],"pagination":', page, after), around if rows else None)
 
 
 def value(body: Any, status: int = 200) -> Reply:

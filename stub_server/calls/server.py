@@ -88,7 +88,7 @@ class Server:
     """One per application. `rate_limit` is a number of requests and of seconds.
 
     `courier` sends deliveries that are due; `explain` explains refusals; `behaviour` has the settings that shape
-    answers. Unless it `waits`, no answer is delayed.
+    answers. Unless it `waits`, no answer is delayed. If it is `lenient`, any bearer token is the seeded merchant's.
     """
 
     version: str
@@ -101,6 +101,7 @@ class Server:
     courier: Courier
     explain: Explain
     loopback: bool
+    lenient: bool
     behaviour: Mapping[str, Any]
     rate_limit: tuple[int, int] | None = None
     waits: bool = True

@@ -72,7 +72,7 @@ def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
     from ..contract.source import ContractError
 
     try:
-        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).scope_patterns
+        known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
     except ContractError as error:
         raise Unusable(str(error)) from None
     unknown = next((scope for scope in scopes if scope not in known), None)
@@ -180,7 +180,7 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
     from ..contract.source import ContractError
 
     try:
-        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
+        document = Document(bundle.contracts(data_dir("openapi"), overlays)[0])
         found = assumptions_of(document)
     except ContractError as error:
         raise Unusable(str(error)) from None

@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 from ..calls.call import CONTROL, Answer, Call
-from ..calls.credentials import Gate
+from ..calls.credentials import sees_everything
 from ..contract.source import Json
 from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
 from ..kernel.problem import Refusal
@@ -31,35 +31,31 @@ Fill: TypeAlias = Callable[..., Awaitable[None]]
 """Puts the records of a sandbox into the examples of a contract: see `explain/live_examples.py`."""
 
 
-class Viewers:
-    """Who sees a sandbox's own records in the contract's examples; everybody else sees those of the contract."""
+def _sees_records(call: Call, origins: Origins) -> bool:
+    """Whether a request gets a sandbox's own records in the contract's examples; others get those of the contract.
 
-    def __init__(self, gate: Gate, origins: Origins) -> None:
-        """`origins` are the pages that may read the API."""
-        self._gate, self._origins = gate, origins
+    It is of a program here or of a page of this server, or has a credential that may read all. `origins` are the pages
+    that may read the API.
 
-    def see_records(self, call: Call) -> bool:
-        """Whether a request is of a program here or of a page of this server, or has a credential that may read all.
-
-        A credential is no help to a page that may not read the API: on loopback every page could know it.
-        """
-        headers, origin, server = call.headers, call.head.origin, call.server
-        host = headers.get(b"host")
-        if origin is None:
-            is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")
-        else:
-            is_same = origin.partition(b"://")[2] == host
-        if is_same and server.loopback and is_local_host(host):
-            return True
-        if not is_same and not (origin is not None and self._origins.may_read(origin)):
+    A credential is no help to a page that may not read the API: on loopback every page could know it.
+    """
+    headers, origin, server = call.headers, call.head.origin, call.server
+    host = headers.get(b"host")
+    if origin is None:
+        is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")
+    else:
+        is_same = origin.partition(b"://")[2] == host
+    if is_same and server.loopback and is_local_host(host):
+        return True
+    if not is_same and not (origin is not None and origins.may_read(origin)):
+        return False
+    if CONTROL_KEY in headers or b"x-sandbox-admin-key" in headers:
+        try:
+            check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
+        except Refusal:
             return False
-        if CONTROL_KEY in headers or b"x-sandbox-admin-key" in headers:
-            try:
-                check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
-            except Refusal:
-                return False
-            return True
-        return self._gate.sees_everything(call)
+        return True
+    return sees_everything(call)
 
 
 class Served(NamedTuple):
@@ -104,7 +100,7 @@ class File:
         data: Json,
         media: bytes,
         named: Mapping[str, list[str]],
-        viewers: Viewers,
+        origins: Origins,
         shelf: Shelf,
         fill: Fill,
         *,
@@ -112,13 +108,13 @@ class File:
     ) -> None:
         """`named` are the values of examples by kind of record; `absolute` shows the server's URL with its host."""
         self._data, self._media, self._named, self._absolute = data, media, named, absolute
-        self._viewers, self._shelf, self._fill = viewers, shelf, fill
+        self._origins, self._shelf, self._fill = origins, shelf, fill
         self._whole: bytes | None = None
 
     async def served(self, call: Call) -> Served:
         """The file as a request may see it."""
         log, key = call.sandbox.log, (id(self), call.prefix)
-        if not self._viewers.see_records(call):
+        if not _sees_records(call, self._origins):
             return await self._shelf.take(key, partial(self._fixed, call))
         state = weakref.ref(log), log.number
         return await self._shelf.take((*key, *state), partial(self._live, call))
@@ -193,12 +189,12 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def contract_pages(api: Json, control: Json, base: str, viewers: Viewers, fill: Fill) -> dict[str, File]:
+def contract_pages(api: Json, control: Json, base: str, origins: Origins, fill: Fill) -> dict[str, File]:
     """`/openapi.json` and `/openapi.yaml`, and those of the control surface below its base path."""
     named, shelf = api.get(NAMED, {}), Shelf()
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
             # Clients generated from the control contract take the host from it; users of the API choose the host.
-            pages[f"{stem}.{ending}"] = File(raw, media, named, viewers, shelf, fill, absolute=raw is control)
+            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf, fill, absolute=raw is control)
     return pages

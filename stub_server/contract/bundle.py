@@ -5,7 +5,7 @@ The shipped contract is bundled once and cached: that takes 160 ms, reading the 
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
@@ -16,35 +16,66 @@ from typing import Any
 import orjson
 
 from .checks import check_shapes
-from .generated import Emitting, Names, emitting, generate
+from .generated import Emitting, Names, emitting, generate, parts
 from .overlay import apply, last_touch
 from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
 
+Contract = dict[str, Json]
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
 """Among the byte code of this package, which Python caches in the same way, or is asked not to."""
 
 
-def contracts(folder: Path, file: Path = CACHE) -> tuple[dict[str, Json], dict[str, Json]]:
-    """The API contract and the control contract of a folder, without overlays, as `load` returns them.
+def contracts(folder: Path, overlays: Sequence[Path] = (), file: Path = CACHE) -> tuple[Contract, Contract, Contract]:
+    """The API contract of a folder with overlays, the control contract, and the API contract without overlays.
+
+    All have the names of events, scopes, operations and states of the first. Raises ContractError, with file and line
+    or JSONPath, for a file that cannot be read, a reference without a target, or an overlay that does not fit.
+    """
+    api, control, emitters = _shipped(folder, file)
+    if not overlays:
+        return api, control, api
+    document, known = api, Names(api)
+    for overlay in overlays:
+        before = document
+        document = apply(document, overlay)
+        with naming((overlay,), before):
+            check_shapes(document)
+            generate(document, Names(document), emitters, parts(before, Names(before), emitters))
+    with naming(overlays, api):
+        _check_references(document)
+    _merge_parameters(document)
+    names = Names(document)
+    generate(api, names, emitters, parts(api, known, emitters))
+    _take_names(control, names, emitters)
+    generate(control, names, [], parts(control, known, []))
+    return document, control, api
+
+
+def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract, list[Emitting]]:
+    """Both contracts without overlays, and the operations of the control contract with the events that they name.
 
     They come from the cache in `file` if it was made of the same files by the same code. Otherwise it is written,
-    unless Python writes no byte code or the place is not writable. Raises ContractError, as `load`.
+    unless Python writes no byte code or the place is not writable.
     """
-    sources = _digest(folder)
+    sources, head, cached = _digest(folder), b"", b""
     with suppress(OSError):
         head, _, cached = file.read_bytes().partition(b"\n")
-        if head == _head(sources, cached):
-            api, control = orjson.loads(cached)
-            return api, control
-    read_once = cache(read)  # the two share files
-    api = load(folder / "openapi.yaml", (), read_once)
-    control = load(folder / "sandbox.yaml", (), read_once, api)
-    if not sys.dont_write_bytecode and _digest(folder) == sources:  # else a file has changed meanwhile
-        made = orjson.dumps([api, control])
-        with suppress(OSError):
-            file.write_bytes(_head(sources, made) + b"\n" + made)
-    return api, control
+    if head != _head(sources, cached):
+        read_once = cache(read)  # the two share files
+        control = bundled(folder / "sandbox.yaml", read_once)
+        emitters = [*emitting(control["paths"].values())]
+        api = bundled(folder / "openapi.yaml", read_once)
+        names = Names(api)
+        generate(api, names, emitters)
+        _take_names(control, names, emitters)
+        generate(control, names, [])
+        cached = orjson.dumps([api, control, emitters])
+        if not sys.dont_write_bytecode and _digest(folder) == sources:  # else a file has changed meanwhile
+            with suppress(OSError):
+                file.write_bytes(_head(sources, cached) + b"\n" + cached)
+    api, control, emitters = orjson.loads(cached)  # no list is in two places, where an overlay would change both
+    return api, control, emitters
 
 
 def _head(sources: bytes, cached: bytes) -> bytes:
@@ -65,43 +96,8 @@ def _digest(folder: Path) -> bytes:
     return digest.digest()
 
 
-def load(
-    entry: Path,
-    overlays: Sequence[Path] = (),
-    reader: Callable[[Path], Json] = read,
-    names_of: Mapping[str, Json] | None = None,
-) -> dict[str, Json]:
-    """The contract of an entry file as one OpenAPI document, which shares no data with what `reader` returns.
-
-    Names of events, scopes and operations are taken from the bundled document `names_of`; without it, from the file in
-    `x-names-from`, or else from this document. Raises ContractError, with file and line or JSONPath, for a file that
-    cannot be read, a reference without a target, or an overlay that does not fit.
-    """
-    document = _Bundler(entry, reader).document()
-    controls = document.pop("x-controls-from", None)
-    emitters = [] if controls is None else _Bundler(entry.parent / str(controls), reader).emitting()
-    if names_of is None:
-        named = document.get("x-names-from")
-        names_of = document if named is None else load(entry.parent / str(named), (), reader)
-    names = Names(dict(names_of))
-    if "x-names-from" in document:
-        _take_names(document, names)
-    generate(document, names, emitters)
-    shipped = document
-    for overlay in overlays:
-        before = document
-        document = apply(document, overlay)
-        with naming((overlay,), before):
-            check_shapes(document)
-            generate(document, Names(document), emitters, before)
-    with naming(overlays, shipped):
-        _check_references(document)
-    _merge_parameters(document)
-    return document
-
-
 @contextmanager
-def naming(overlays: Sequence[Path], shipped: dict[str, Json] | None) -> Iterator[None]:
+def naming(overlays: Sequence[Path], shipped: Contract | None) -> Iterator[None]:
     """Have an error name the overlays."""
     try:
         yield
@@ -109,7 +105,7 @@ def naming(overlays: Sequence[Path], shipped: dict[str, Json] | None) -> Iterato
         raise name_overlays(overlays, error, shipped) from None
 
 
-def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: dict[str, Json] | None) -> ContractError:
+def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: Contract | None) -> ContractError:
     """The error with the overlay files in front, as the contract has no such fault without them.
 
     With `shipped`, the document before the overlays, it is the line of the action that brought it, where one did.
@@ -120,49 +116,47 @@ def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: dict[
     return ContractError(f"{where or ', '.join(map(str, overlays))}: {error}")
 
 
-def _take_names(document: dict[str, Json], names: Names) -> None:
+def _take_names(document: Contract, names: Names, emitters: Sequence[Emitting]) -> None:
     """Take lifecycles, and the events that operations emit, from `names`, the document that describes them."""
     for name, schema in document["components"]["schemas"].items():
         if name in names.lifecycles:
             schema["x-lifecycle"] = names.lifecycles[name]
+    named = dict(emitters)
     for item in document["paths"].values():
         for method in METHODS:
             operation = item.get(method, {})
             if "x-emits" in operation:
-                operation["x-emits"] = names.emitted(operation["operationId"], operation["x-emits"])
+                operation["x-emits"] = names.emitted(operation["operationId"], named[operation["operationId"]])
+
+
+def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
+    """The files of a contract as one document, which shares no data with what `read_once` returns."""
+    bundler = _Bundler(entry.resolve(), read_once)
+    data = read_once(bundler.entry)
+    if not isinstance(data, dict) or "paths" not in data:
+        raise ContractError(f"{bundler.entry}: not an OpenAPI document (no paths)")
+    document: Contract = bundler.walk(data, bundler.entry)
+    components = document.setdefault("components", {})
+    for kind in KINDS:
+        if kind in bundler.components:
+            components[kind] = dict(sorted(bundler.components[kind].items()))
+    _merge_parameters(document)
+    return document
 
 
 class _Bundler:
-    """Bundles one document: reads each file once and collects the components that it refers to."""
+    """Bundles one document, and collects the components that it refers to."""
 
     def __init__(self, entry: Path, reader: Callable[[Path], Json]) -> None:
-        self.entry = entry.resolve()
-        self.read = cache(reader)
+        self.entry, self.read = entry, reader
         self.components: dict[str, dict[str, Json]] = {}
 
-    def document(self) -> dict[str, Json]:
-        entry = self.read(self.entry)
-        if not isinstance(entry, dict) or "paths" not in entry:
-            raise ContractError(f"{self.entry}: not an OpenAPI document (no paths)")
-        bundled: dict[str, Json] = self._walk(entry, self.entry)
-        components = bundled.setdefault("components", {})
-        for kind in KINDS:
-            if kind in self.components:
-                components[kind] = dict(sorted(self.components[kind].items()))
-        _merge_parameters(bundled)
-        return bundled
-
-    def emitting(self) -> list[Emitting]:
-        """The operations behind the entry file with the events that they name, without bundling the rest."""
-        items = self.read(self.entry)["paths"].values()
-        return [*emitting(self._pointed(item, self.entry)[0] for item in items)]
-
-    def _walk(self, node: Json, file: Path) -> Json:
+    def walk(self, node: Json, file: Path) -> Json:
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 return self._follow(node, file)
-            return {key: self._walk(value, file) for key, value in node.items()}
-        return [self._walk(value, file) for value in node] if isinstance(node, list) else node
+            return {key: self.walk(value, file) for key, value in node.items()}
+        return [self.walk(value, file) for value in node] if isinstance(node, list) else node
 
     def _follow(self, node: dict[str, Json], file: Path) -> Json:
         if node["$ref"].startswith("#/components/securitySchemes/"):
@@ -170,11 +164,11 @@ class _Bundler:
         value, target = self._pointed(node, file)
         parts = target.relative_to(self.entry.parent).parts
         if len(parts) != 3 or parts[0] != "components" or parts[1] not in KINDS or value is not self.read(target):
-            return self._walk(value, target)
+            return self.walk(value, target)
         known = self.components.setdefault(parts[1], {})
         if target.stem not in known:
             known[target.stem] = {}  # placeholder while a recursive schema refers to itself
-            known[target.stem] = self._walk(value, target)
+            known[target.stem] = self.walk(value, target)
         return {"$ref": f"#/components/{parts[1]}/{target.stem}"}
 
     def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path]:
@@ -188,7 +182,7 @@ class _Bundler:
         raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
 
 
-def _merge_parameters(document: dict[str, Json]) -> None:
+def _merge_parameters(document: Contract) -> None:
     """Move the parameters of paths into their operations, so that each has all of its own."""
     for item in document["paths"].values():
         common = item.pop("parameters", [])
@@ -198,13 +192,13 @@ def _merge_parameters(document: dict[str, Json]) -> None:
             operation["parameters"] = [each for each in common if _parameter_key(each, document) not in named] + own
 
 
-def _parameter_key(parameter: dict[str, Json], document: dict[str, Json]) -> tuple[Any, Any]:
+def _parameter_key(parameter: dict[str, Json], document: Contract) -> tuple[Any, Any]:
     if "$ref" in parameter:
         parameter = value_at(document, unescaped(parameter["$ref"]))
     return parameter.get("in"), parameter.get("name")
 
 
-def _check_references(document: dict[str, Json]) -> None:
+def _check_references(document: Contract) -> None:
     """Check that every reference of the document has a target; an overlay can break one."""
     good: set[str] = set()
     for at, node in nodes(document):

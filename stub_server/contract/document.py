@@ -127,7 +127,7 @@ class Document:
     """One bundled contract."""
 
     def __init__(self, raw: Json) -> None:
-        """`raw` is the result of `bundle.load`."""
+        """`raw` is one of the results of `bundle.contracts`."""
         self.raw = raw
 
     def resolve(self, node: Json) -> Json:

@@ -10,7 +10,7 @@
 The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .source import Json, error_at, nodes
@@ -82,7 +82,8 @@ class Names:
         is_known = isinstance(source, str) and (source in self._lists or source.partition(":")[2] in self._stateless)
         if not is_known:
             raise error_at([*at, mark], f"there is no list of names {source!r}")
-        return self._lists.get(source)
+        found = self._lists.get(source)
+        return None if found is None else [*found]  # an overlay may change it in one place only
 
     def emitted(self, operation: str, named: list[str]) -> list[str]:
         """The events of an operation: those of `named` that exist, then those whose `x-emitted-by` lists it."""
@@ -93,7 +94,7 @@ class Names:
         return known + [name for name, by in emitted_by if operation in by and name not in known]
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """An object of the document, its generated members, and the names for which it has a member with a count."""
 
     at: At
@@ -103,50 +104,50 @@ class _Part(NamedTuple):
 
 
 def generate(
-    document: dict[str, Json], names: Names, controls: list[Emitting], before: dict[str, Json] | None = None
+    document: dict[str, Json], names: Names, controls: Sequence[Emitting], before: Iterable[Part] = ()
 ) -> None:
     """Generate all parts. `controls` are operations of the control contract. Raises ContractError.
 
-    With `before`, the document before an overlay, what the overlay has changed stays.
+    Of parts that the document had `before`, what an overlay has changed stays.
     """
     raising = [ident for ident, events in _operations(document, controls) if events]
     for move in _moves(document):
         if EMITTING in move.get("by", ()):
             move["by"] = [*raising, *(name for name in move["by"] if name != EMITTING)]
-    earlier = {} if before is None else {part.at: part for part in _parts(before, Names(before), controls)}
-    for part in [*_parts(document, names, controls)]:
-        known = earlier.get(part.at) or _Part(part.at, {}, {}, [])
+    earlier = {part.at: part for part in before}
+    for part in [*parts(document, names, controls)]:
+        known = earlier.get(part.at) or Part(part.at, {}, {}, [])
         keys = known.members.keys() | part.members.keys()
         if {key: part.node[key] for key in keys if key in part.node} == known.members:
             _write(part.node, keys, part.members)
         _count(part.node, [name for name in part.counted if name not in known.counted])
 
 
-def _parts(document: dict[str, Json], names: Names, controls: list[Emitting]) -> Iterator[_Part]:
+def parts(document: dict[str, Json], names: Names, controls: Sequence[Emitting]) -> Iterator[Part]:
     operations, moves = _operations(document, controls), _moves(document)
     for event, item in document.get("x-webhooks", {}).items():
         raising = [move for move in moves if event in (move.get("event"), *move.get("also", ()))]
         automatic = {name for move in raising for name in move.get("by", ())}
         by = [ident for ident, events in operations if event in events or ALL in events]
         by += [name for name in AUTOMATIC if name in automatic]
-        yield _Part(("x-webhooks", event), item["post"], {"x-emitted-by": by}, [])
+        yield Part(("x-webhooks", event), item["post"], {"x-emitted-by": by}, [])
     for at, schema in marked_schemas(document):
         found = {mark: names.of(at, mark, schema[mark]) for mark in (COUNTS, SOURCE) if mark in schema}
         enum = found.get(SOURCE)
         # A payload without events has no enum: an empty one is not valid.
         members = {} if enum is None or (not enum and schema[SOURCE] == "payload_events") else {"enum": enum}
         if SOURCE not in found or enum is not None:
-            yield _Part(at, schema, members, found.get(COUNTS) or [])
+            yield Part(at, schema, members, found.get(COUNTS) or [])
     mapping = names.payloads
     one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
     # Without any payload there are none, as an empty choice accepts nothing.
     payload = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
     for name, schema in document["components"].get("schemas", {}).items() if "x-webhooks" in document else ():
         if PAYLOADS in schema:
-            yield _Part(("components", "schemas", name), schema, payload, [])
+            yield Part(("components", "schemas", name), schema, payload, [])
 
 
-def _operations(document: dict[str, Json], controls: list[Emitting]) -> list[Emitting]:
+def _operations(document: dict[str, Json], controls: Sequence[Emitting]) -> list[Emitting]:
     return [*emitting(document["paths"].values()), *controls]
 
 

@@ -91,18 +91,12 @@ class Schemas:
             self._components[name, request] = self.compile(schema, request=request)
         return self._components[name, request]
 
-    def record_check(self, name: str) -> Callable[[Any], None]:
-        """A check of records against a named component, compiled for the first of them. It raises ContractViolation."""
-        compiled: list[Validator] = []
-
-        def check(public: Any) -> None:
-            if not compiled:
-                compiled.append(self.component(name))
-            if not compiled[0].is_valid(public):
-                reason = compiled[0].reason(public)
-                raise ContractViolation(f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}")
-
-        return check
+    def check_record(self, name: str, public: Any) -> None:
+        """Check a record against a named component. Raises ContractViolation."""
+        validator = self.component(name)
+        if not validator.is_valid(public):
+            reason = validator.reason(public)
+            raise ContractViolation(f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}")
 
 
 class Validator:

@@ -39,7 +39,6 @@ _MOST_MEMBERS = 50  # of a query that is searched
 # What every secret in a body has, in lower case: a name, the look of a value, or letters written as escapes.
 _STEMS = ("_key", "-key", "authorization", "cookie", "password", "token", "jwt")
 _VALUES = ("sk_", "whsec_", "eyj")
-_RARE = "\\jzkw"  # of letters that most texts have not, those that most signs have
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([a-z0-9._:-]+)")
 _LIKE_ASCII = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"))
 _SHOWN = 12  # characters of a secret that identify it: refusals repeat values cut short
@@ -75,19 +74,17 @@ class Secrets:
         return frozenset(ident for document in self._documents for ident in _carriers(document))
 
     @cached_property
-    def _signs(self) -> tuple[tuple[str, str], ...]:
-        """What a body has, in lower case, that names a secret or looks like one; before it, the rarest letter of it."""
+    def _signs(self) -> tuple[str, ...]:
+        """What a body has, in lower case, that names a secret or looks like one."""
         # An escape may stand for a part of the admin key.
         own = ("\\", self._own.lower()) if self._own else ("\\u00",)
-        names = (name for name in self.names if not any(stem in name for stem in _STEMS))
-        signs = (*own, *_VALUES, *_STEMS, *names)
-        return tuple((next((letter for letter in _RARE if letter in sign), sign), sign) for sign in signs)
+        return (*own, *_VALUES, *_STEMS, *(name for name in self.names if not any(stem in name for stem in _STEMS)))
 
     def suspects(self, path: str, query: bytes, body: bytes) -> bool:
         """Whether a request may have a secret besides its headers: fast, and too often rather than too seldom."""
         return (
             len(body) > LARGEST_SEARCHED
-            or self._may_be_in_text(path)
+            or self.may_be_in(path)
             or (query != b"" and (b"%" in query or self._has_sign(query)))
             or (body != b"" and self._has_sign(body))
         )
@@ -97,11 +94,8 @@ class Secrets:
         declared = _CHARSET.search(media.lower())
         return body != b"" and declared is not None and declared[1] not in _LIKE_ASCII
 
-    def may_be_in(self, headers: bytes) -> bool:
-        """Whether headers may have a secret: true too often rather than too seldom."""
-        return self._may_be_in_text(headers.decode("latin-1"))
-
-    def _may_be_in_text(self, text: str) -> bool:
+    def may_be_in(self, text: str) -> bool:
+        """Whether headers or a path may have a secret: true too often rather than too seldom."""
         is_usual = "?" not in text and "%" not in text and "sk_" not in text and "whsec_" not in text
         return not is_usual or "eyJ" in text or (self._own != "" and self._own in text)
 
@@ -115,8 +109,7 @@ class Secrets:
         return not is_decoded or hides(text, lambda reading: self._shows_one(reading.lower()))
 
     def _shows_one(self, text: str) -> bool:
-        # To look for one letter takes a tenth of the time.
-        return any(letter in text and sign in text for letter, sign in self._signs)
+        return any(sign in text for sign in self._signs)
 
     def _plain(self, text: str) -> str:
         return shapeless(text.replace(self._own, REDACTED) if self._own else text)

@@ -10,7 +10,7 @@ from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import valid_keys
 from ..events.sender import Delivery
 from ..events.signing import new_key, signatures, signed_headers
-from ..faults.fault_rules import Disturbance, Sending
+from ..faults.fault_rules import Disturbance
 from ..kernel.clock import parse_iso
 from ..kernel.ids import luck
 from ..kernel.record import Body, Row
@@ -95,8 +95,8 @@ def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Disturbance | None:
     """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
         return None
-    sending = Sending(log.public["event_type"], webhook.public["url"], log.hidden["request_body"].decode())
-    return sandbox.faults.by_delivery(sending, sandbox.clock.now)
+    texts = {"event": log.public["event_type"], "url": webhook.public["url"]}
+    return sandbox.faults.by_delivery(texts, log.hidden["request_body"], sandbox.clock.now)
 
 
 def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:

@@ -43,23 +43,8 @@ _is_path = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
 
 Step = str | int | None
 """A member's name, a place in a list, or None for every place."""
-
-
-class Request(NamedTuple):
-    """What the `match` of a rule about requests is compared with, besides the body. Header names are in lower case."""
-
-    operation: str
-    method: str
-    path: str
-    headers: Mapping[bytes, bytes]
-
-
-class Sending(NamedTuple):
-    """What the `match` of a rule about deliveries is compared with."""
-
-    event: str
-    url: str
-    payload: str
+Texts = Mapping[str, str]
+"""What a request or a delivery has for the members of a `match` that are texts."""
 
 
 class Effect(NamedTuple):
@@ -115,7 +100,8 @@ class Fault:
         self.then: Body = asked["then"]
         self.is_for_deliveries = any(name in asked.get(part, {}) for part, names in _OF_DELIVERIES for name in names)
         self.seen = self.hits = 0
-        match = self._match = asked.get("match", {})
+        match = asked.get("match", {})
+        self._texts = {name: wanted for name, wanted in match.items() if name not in ("header", "body")}
         self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
         self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
 
@@ -134,27 +120,15 @@ class Fault:
         """Whether there are conditions on the body."""
         return bool(self._body)
 
-    def fits(self, request: Request) -> bool:
-        """Whether a request meets all conditions but those on the body."""
-        match = self._match
-        if match.get("operationId", request.operation) != request.operation:
-            return False
-        if match.get("method", request.method) != request.method:
-            return False
-        if "path" in match and not glob(match["path"], request.path):
-            return False
-        for name, wanted in self._headers:
-            value = request.headers.get(name)
-            if value is None or not glob(wanted, value.decode("latin-1")):
-                return False
-        return True
+    def fits(self, texts: Texts, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether a request or a delivery meets all conditions but those on the body.
 
-    def fits_delivery(self, sending: Sending) -> bool:
-        """Whether a delivery meets all conditions."""
-        for name, value in (("event", sending.event), ("url", sending.url)):
-            if name in self._match and not glob(self._match[name], value):
-                return False
-        return not self._body or self.fits_body(orjson.loads(sending.payload))
+        `headers` are those of a request, with names in lower case.
+        """
+        sent = [(wanted, headers.get(name)) for name, wanted in self._headers]
+        return all(glob(wanted, texts[name]) for name, wanted in self._texts.items()) and all(
+            value is not None and glob(wanted, value.decode("latin-1")) for wanted, value in sent
+        )
 
     def fits_body(self, body: Any) -> bool:
         """Whether a body meets the conditions on it."""
@@ -257,31 +231,22 @@ class Faults:
         twin.rules = {ident: copy(fault) for ident, fault in self.rules.items()}
         return twin
 
-    def by_request(self, request: Request, now: int) -> Iterator[Effect]:
-        """The effects on a request of the rules that do not read its body, in their order."""
-        for fault in self._of_requests():
-            if not fault.reads_body and fault.fits(request) and fault.fires(now, self._random):
+    def by_request(
+        self, texts: Texts, headers: Mapping[bytes, bytes], now: int, body: Any = None, *, reads_body: bool = False
+    ) -> Iterator[Effect]:
+        """The effects on a request, in the order of the rules: of those that read its body, or of the others."""
+        for fault in self.rules.values():
+            is_concerned = fault.enabled and not fault.is_for_deliveries and fault.reads_body is reads_body
+            if is_concerned and fault.fits(texts, headers) and fault.fits_body(body) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
-    def by_body(self, request: Request, body: Any, now: int) -> Iterator[Effect]:
-        """The effects on a request of the rules that read its body."""
-        for fault in self._of_requests():
-            if fault.reads_body and fault.fits(request) and fault.fits_body(body) and fault.fires(now, self._random):
-                yield fault.effect(self._random)
-
-    @property
-    def read_bodies(self) -> bool:
-        """Whether an enabled rule reads the body of requests."""
-        return any(fault.reads_body for fault in self._of_requests())
-
-    def _of_requests(self) -> list[Fault]:
-        return [fault for fault in self.rules.values() if fault.enabled and not fault.is_for_deliveries]
-
-    def by_delivery(self, sending: Sending, now: int) -> Disturbance | None:
+    def by_delivery(self, texts: Texts, payload: bytes, now: int) -> Disturbance | None:
         """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search."""
         found: list[Disturbance] = []
         for fault in self.rules.values():
-            is_concerned = fault.enabled and fault.is_for_deliveries and fault.fits_delivery(sending)
+            is_concerned = fault.enabled and fault.is_for_deliveries and fault.fits(texts, {})
+            if is_concerned and fault.reads_body:
+                is_concerned = fault.fits_body(orjson.loads(payload))
             if is_concerned and fault.fires(now, self._random):
                 found.append(fault.disturbance(self._random))
                 if any(found[-1][2:]):

@@ -16,7 +16,7 @@ from ..persistence.commits import again, unwritten
 from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
-from .peers import HOP, Hops, Word
+from .forwarding import HOP, Hops, Word
 from .selection import ABOUT_THE_SERVER, AS_OF, undo_creation
 
 _OURS = b"x-sandbox"
@@ -310,7 +310,7 @@ class HeaderReader:
             is_foreign=origin is not None and not is_local_origin(origin),
             needs_no_checks=self._hosts.needs_no_checks(sent, by_name),
             is_special=not _SPECIAL.isdisjoint(by_name),
-            is_suspect=self._secrets.may_be_in(packed),
+            is_suspect=self._secrets.may_be_in(packed.decode("latin-1")),
             packed=packed,
         )
         # The bytes that were sent count: a header that is sent a thousand times is one by name.

@@ -2,32 +2,35 @@
 
 Idempotency executes a request that is repeated with its Idempotency-Key once, and answers with the saved reply.
 Dispatch calls the handler, checks its response against the contract, and records change and saved reply in one step.
+An Endpoint is an operation with its handler and what is compiled of it.
 """
 
 import hashlib
 import inspect
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
+from connexion.operations import AbstractOperation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
 from ..contract.compatibility import success_of
-from ..contract.document import JSON
-from ..contract.schema import ContractViolation
+from ..contract.document import JSON, Document, Operation
+from ..contract.schema import ContractViolation, Schemas
 from ..domain.lifecycle import duplicate
 from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt, detail
+from ..resolver import not_built
 from ..store.tables import UniqueViolation
 from .answers import render
-
-if TYPE_CHECKING:
-    from .routing import Endpoint
+from .validation import OperationRequests
 
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
@@ -110,43 +113,71 @@ def _conflict(code: str, message: str) -> Conflict:
     return Conflict(message, code=code, details=[detail("Idempotency-Key", code, message, "header")])
 
 
-class OperationHandler:
-    """One operation with its handler and its response schemas."""
+@dataclass(eq=False)
+class Endpoint:
+    """An operation as Connexion has `parsed` it. Its handler is found, and compiled, with its first request."""
 
-    _success: int | None = None  # the status of its successes, where an overlay has another one than the handler
-    _unsent: frozenset[bytes] = frozenset()  # the headers of its successes that overlays have taken away
+    parsed: AbstractOperation
+    base: str  # the path below which the operations of the document are: empty for the API
+    document: Document
+    schemas: Schemas  # of the document
+    shipped: Document | None  # the API's contract without overlays, if any
+    ignore_unknown: bool  # whether members that a body of the API must not have are dropped
 
-    def __init__(self, endpoint: "Endpoint") -> None:
-        self.operation, self.function, self._schemas = endpoint.operation, endpoint.handler, endpoint.schemas
-        self.is_async = inspect.iscoroutinefunction(self.function)
+    def __post_init__(self) -> None:
+        self.operation, self.security = self.document.operations[self.parsed.operation_id], self.parsed.security
         self._proved: set[tuple[int, Any]] = set()
-        if (made_for := endpoint.made_for) is not None:
-            status = success_of(self.operation, made_for)
-            self._success = None if status in made_for.responses else status
-            had, has = made_for.responses[made_for.successes[0]].headers, self.operation.responses[status].headers
-            self._unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
+
+    @property
+    def made_for(self) -> Operation | None:
+        """The operation that the handler was written for, where overlays may have changed it."""
+        return None if self.shipped is None or self.base else self.shipped.operations.get(self.operation.id)
+
+    @cached_property
+    def handler(self) -> Callable[..., Any]:
+        """The function of the operation, whose module is imported now."""
+        return self.parsed.function() or not_built
+
+    @cached_property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.handler)
+
+    @cached_property
+    def requests(self) -> OperationRequests:
+        return OperationRequests(self)
+
+    @cached_property
+    def _overlaid(self) -> tuple[int | None, frozenset[bytes]]:
+        """The status of its successes, if the handler has another, and the headers of them that overlays took away."""
+        if (made_for := self.made_for) is None:
+            return None, frozenset()
+        status = success_of(self.operation, made_for)
+        had, has = made_for.responses[made_for.successes[0]].headers, self.operation.responses[status].headers
+        unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
+        return None if status in made_for.responses else status, unsent
 
     @cached_property
     def _validators(self) -> dict[int, Any]:
         return {
-            status: self._schemas.compile(response.media[JSON], request=False)
+            status: self.schemas.compile(response.media[JSON], request=False)
             for status, response in self.operation.responses.items()
             if JSON in response.media
         }
 
     def checked(self, call: Call, reply: Reply) -> Reply:
         call.trace.respond_at = perf_counter_ns()
-        if self._success is not None:
-            reply.status = self._success
-            if reply.status == 204:
+        success, unsent = self._overlaid
+        if success is not None:
+            reply.status = success
+            if success == 204:
                 reply.parts = ()
-        if self._unsent:
-            reply.headers = tuple(header for header in reply.headers if header[0] not in self._unsent)
+        if unsent:
+            reply.headers = tuple(header for header in reply.headers if header[0] not in unsent)
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
-            self.check(reply)
+            self._check(reply)
         return reply
 
-    def check(self, reply: Reply) -> None:
+    def _check(self, reply: Reply) -> None:
         """Raises ContractViolation for a status, header or body that the contract does not have.
 
         Stored records were checked when they were written; the shape around them is checked when it first occurs, and
@@ -180,14 +211,14 @@ class Dispatch:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        handler: OperationHandler = call.endpoint.responses
+        endpoint: Endpoint = call.endpoint
         call.trace.rule_at = perf_counter_ns()
         try:
-            reply = handler.function(call, *call.values, **call.arguments)
-            if handler.is_async:
+            reply = endpoint.handler(call, *call.values, **call.arguments)
+            if endpoint.is_async:
                 reply = await reply
             assert isinstance(reply, Reply)
-            reply = handler.checked(call, reply)
+            reply = endpoint.checked(call, reply)
             if isinstance(reply, Streamed):
                 call.stream = reply
                 return
@@ -201,12 +232,12 @@ class Dispatch:
             _locate(conflict, call)
             raise
         except (ContractViolation, UniqueViolation) as error:
-            is_api = not call.endpoint.base  # a control creates records only where it fills a sandbox
+            is_api = not endpoint.base  # a control creates records only where it fills a sandbox
             if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and is_api:
                 refusal = duplicate(error.schema, error.key, error.value)
                 _locate(refusal, call)
                 raise refusal from None
-            if call.endpoint.shipped is None:
+            if endpoint.shipped is None:
                 raise
             raise NotBuilt(f"The overlays allow this request, but not its result: {error}") from None
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
 from ..calls.credentials import REALM
 from ..contract.document import JSON, Document, Operation
-from ..faults.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect, Request
+from ..faults.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
 from ..kernel.problem import BadRequest, Refusal, detail
 from ..kernel.text import nearest, warning_of
 from .answers import Headers, has_left
@@ -54,16 +54,16 @@ class FaultInjection:
     async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
         call.trace.operation = operation_id
-        injection = call.faults = Injection(partial(self._refusal, operation_id))
-        request = Request(operation_id, call.method, call.trace.path, call.headers)
-        rules, now = call.sandbox.faults, call.sandbox.clock.now
+        texts = {"operationId": operation_id, "method": call.method, "path": call.trace.path}
+        effects_of = partial(call.sandbox.faults.by_request, texts, call.headers, call.now)
         wishes = list(self._asked(scope["headers"], call, operation_id))
         # On a server that others can reach, only authenticated callers may cause a delay.
         late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
-        if late or rules.read_bodies:
-            injection.of_body = lambda body: chain(late, rules.by_body(request, body, now))
-        effects = chain([wish for wish in wishes if wish not in late], rules.by_request(request, now))
-        await injection(self.app, effects, scope, receive, send)
+        call.faults = Injection(
+            partial(self._refusal, operation_id), lambda body: chain(late, effects_of(body, reads_body=True))
+        )
+        effects = chain([wish for wish in wishes if wish not in late], effects_of())
+        await call.faults(self.app, effects, scope, receive, send)
 
     def _refusal(self, operation_id: str, effect: Effect) -> Refusal:
         operation = self._operations[operation_id]
@@ -112,7 +112,7 @@ class BodyFaults:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         injection: Injection | None = call.faults
-        if injection is None or injection.of_body is None or injection.effect is not None:
+        if injection is None or injection.effect is not None:
             return self.app(scope, receive, send)
         return injection(self.app, injection.of_body(call.arguments.get("body")), scope, receive, send)
 
@@ -120,12 +120,11 @@ class BodyFaults:
 class Injection:
     """The faults of one request."""
 
-    of_body: Callable[[Any], Iterable[Effect]] | None = None  # the effects that depend on its body, if any do
     effect: Effect | None = None  # the first effect that does more than wait
 
-    def __init__(self, refusal: Callable[[Effect], Refusal]) -> None:
-        """`refusal` makes the answer that an effect asks for."""
-        self._refusal, self._labels = refusal, list[str]()
+    def __init__(self, refusal: Callable[[Effect], Refusal], of_body: Callable[[Any], Iterable[Effect]]) -> None:
+        """`refusal` makes the answer that an effect asks for; `of_body` has the effects that depend on the body."""
+        self.of_body, self._refusal, self._labels = of_body, refusal, list[str]()
 
     async def __call__(
         self, app: ASGIApp, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send

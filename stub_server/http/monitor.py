@@ -50,19 +50,13 @@ class Limits:
         return min(1.0, min(self.head, self.body, self.keep_alive, self.unread, self.end) / 4)
 
 
-@dataclass(slots=True)
-class _Seen:
-    wait: Wait | None = None
-    mark: object = None
-    lasted: float = 0.0
-
-
 class ConnectionMonitor:
     """The connections of one server."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._open: dict[HttpProtocol, _Seen] = {}
+        # What each connection waited for at the last sweep, its mark, and how long it has done so.
+        self._open: dict[HttpProtocol, tuple[Wait | None, object, float]] = {}
         self._sweeping = False
         self._swept = 0.0
 
@@ -75,7 +69,7 @@ class ConnectionMonitor:
             if not self._make_room():
                 connection.turn_away()
                 break
-        self._open[connection] = _Seen()
+        self._open[connection] = None, None, 0.0
         if not self._sweeping:
             self._sweeping, self._swept = True, loop.time()
             loop.call_later(self.limits.sweep, self._sweep, loop)
@@ -87,15 +81,13 @@ class ConnectionMonitor:
         # Time in which the loop was blocked does not count: data that arrived meanwhile is still unread.
         passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
         self._swept = loop.time()
-        for connection, seen in list(self._open.items()):
+        for connection, (waited, seen, lasted) in list(self._open.items()):
             wait, mark = connection.waits_for()
             # Marks of READER are sizes and compared by value, the others by identity: two requests may be equal.
-            same = mark == seen.mark if wait is Wait.READER else mark is seen.mark
-            if wait is not seen.wait or not same:
-                seen.wait, seen.mark, seen.lasted = wait, mark, 0.0
-                continue
-            seen.lasted += passed
-            if seen.lasted >= self.limits.allowed(wait):
+            same = mark == seen if wait is Wait.READER else mark is seen
+            lasted = lasted + passed if wait is waited and same else 0.0
+            self._open[connection] = wait, mark, lasted
+            if lasted >= self.limits.allowed(wait):
                 connection.give_up(wait)
         self._sweeping = bool(self._open)
         if self._sweeping:

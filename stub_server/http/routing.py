@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
@@ -15,19 +13,15 @@ from connexion.operations import AbstractOperation
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..calls import credentials
 from ..calls.call import CALL, CONTROL, Call
-from ..calls.credentials import Gate
 from ..calls.server import Server
-from ..contract.document import Document, Operation
-from ..contract.schema import Schemas
 from ..contract.source import METHODS
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
-from ..resolver import not_built
 from ..sandboxes.sandboxes import Sandboxes
 from .answers import not_allowed, options
-from .dispatch import OperationHandler
-from .validation import OperationRequests
+from .dispatch import Endpoint
 
 DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
@@ -190,39 +184,6 @@ def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, 
     return found
 
 
-@dataclass(eq=False)
-class Endpoint:
-    """An operation as Connexion has `parsed` it. Its handler is found, and compiled, with its first request."""
-
-    parsed: AbstractOperation
-    base: str  # the path below which the operations of the document are: empty for the API
-    document: Document
-    schemas: Schemas  # of the document
-    shipped: Document | None  # the API's contract without overlays, if any
-    ignore_unknown: bool  # whether members that a body of the API must not have are dropped
-
-    def __post_init__(self) -> None:
-        self.operation, self.security = self.document.operations[self.parsed.operation_id], self.parsed.security
-
-    @property
-    def made_for(self) -> Operation | None:
-        """The operation that the handler was written for, where overlays may have changed it."""
-        return None if self.shipped is None or self.base else self.shipped.operations.get(self.operation.id)
-
-    @cached_property
-    def handler(self) -> Callable[..., Any]:
-        """The function of the operation, whose module is imported now."""
-        return self.parsed.function() or not_built
-
-    @cached_property
-    def requests(self) -> OperationRequests:
-        return OperationRequests(self)
-
-    @cached_property
-    def responses(self) -> OperationHandler:
-        return OperationHandler(self)
-
-
 class _API(SecurityAPI):
     def __init__(self, *args: Any, endpoint: Callable[..., Endpoint], **kwargs: Any) -> None:
         self._endpoint = endpoint
@@ -233,13 +194,9 @@ class _API(SecurityAPI):
 
 
 class Security(SecurityMiddleware):
-    """Connexion's security middleware, with our Gate, which needs no request object."""
+    """Connexion's security middleware, with our check of credentials, which needs no request object."""
 
     api_cls = _API
-
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
-        super().__init__(app)
-        self._gate = gate
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -249,5 +206,5 @@ class Security(SecurityMiddleware):
         trace.operation = operation.id
         if endpoint.security:
             trace.auth_at = perf_counter_ns()
-            self._gate.admit(call, operation)
+            credentials.admit(call, operation)
         return self.app(scope, receive, send)

@@ -96,7 +96,7 @@ class SandboxSelection:
                 return await self.app(scope, receive, send)
             except NotThere as error:
                 residence.forget(wanted, asked)
-                if call.is_hop or asked - began > PATIENCE:
+                if call.is_hop or error.receive is None or asked - began > PATIENCE:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True
@@ -121,12 +121,10 @@ class SandboxSelection:
 
     def _sandbox_of(self, authorization: bytes) -> str | None:
         """The sandbox that a credential belongs to. Security verifies the credential later."""
-        known = self._tokens.known.get(authorization)
-        named = self._tokens.sandbox_named(authorization) if known is None else known.sandbox
-        if named is not None:
-            return named
-        key = _key_in(authorization)
-        return None if key is None else self._sandboxes.keyring.get(key)
+        named = self._tokens.sandbox_named(authorization)
+        if named is None and (key := _key_in(authorization)) is not None:
+            return self._sandboxes.keyring.get(key)
+        return named
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the first request to a sandbox. Raises NotFound for one that only reads the control surface."""
@@ -181,34 +179,31 @@ class DueJobs:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        sandbox, trace = call.sandbox, call.trace
+        sandbox = call.sandbox
         if self._persistence.unknown and call.path not in SERVED_WHEN_BROKEN:
             self._persistence.check(sandbox)
         if not sandbox.is_broken:
             is_due = not sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
             if is_due and (until := tick(sandbox)) is not None:
                 return self._later(until, scope, receive, send)
-            trace.at, trace.before = sandbox.clock.now, sandbox.log.number
-        if sandbox.is_broken:
-            _refuse_broken(call)
-        return self.app(scope, receive, send)
+        return self._go_on(scope, receive, send)
 
     async def _later(self, until: int, scope: Scope, receive: Receive, send: Send) -> None:
         """Run what takes longer: this request waits, and those to other sandboxes do not."""
         call: Call = scope[CALL]
-        sandbox, trace = call.sandbox, call.trace
-        with self._waiting.take(sandbox.name):
-            await pass_on(sandbox, self._sandboxes.worker, until)
-        trace.at, trace.before, trace.began = sandbox.clock.now, sandbox.log.number, perf_counter_ns()
-        if sandbox.is_broken:
-            _refuse_broken(call)
-        await self.app(scope, receive, send)
+        with self._waiting.take(call.sandbox.name):
+            await pass_on(call.sandbox, self._sandboxes.worker, until)
+        call.trace.began = perf_counter_ns()
+        await self._go_on(scope, receive, send)
 
-
-def _refuse_broken(call: Call) -> None:
-    """Raises Unavailable, except for requests that end that state."""
-    if call.path not in SERVED_WHEN_BROKEN:
-        raise broken(call.sandbox.name)
+    def _go_on(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        """Raises Unavailable where the sandbox is broken, except for requests that end that state."""
+        call: Call = scope[CALL]
+        sandbox = call.sandbox
+        call.trace.at, call.trace.before = sandbox.clock.now, sandbox.log.number
+        if sandbox.is_broken and call.path not in SERVED_WHEN_BROKEN:
+            raise broken(sandbox.name)
+        return self.app(scope, receive, send)
 
 
 class TimeTravel:

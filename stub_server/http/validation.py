@@ -29,7 +29,7 @@ from ..resolver import takes_of
 from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
 
 if TYPE_CHECKING:
-    from .routing import Endpoint
+    from .dispatch import Endpoint
 
 # Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."

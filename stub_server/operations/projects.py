@@ -21,7 +21,7 @@ from ..store.table import Table
 
 def list_projects(call: Call, query: Body) -> Reply:
     table = call.store.projects
-    return reply.nested_list(call, table, query_of(call, table, query), "Projects retrieved.", "projects")
+    return reply.listed(call, table, query_of(call, table, query), "Projects retrieved.", "projects", in_data=True)
 
 
 def create_project(call: Call, body: Body) -> Reply:
@@ -175,4 +175,4 @@ def _move(call: Call, ident: str, to: str, body: Body | None) -> Reply:
 
 
 def _reply(call: Call, record: Record, message: str) -> Reply:
-    return reply.nested(message, "project", call.store.shown(call.store.projects, record))
+    return reply.enveloped(message, "project", call.store.shown(call.store.projects, record), in_data=True)

@@ -7,5 +7,5 @@ It may import every room below; `commands/verify.py` alone uses it. Begin with `
 - what departs: `judging.py`, by the contract (`conformity.py`) and by the twins' values (`comparing.py`)
 - what is reported: `findings.py`, `merging.py`, `where.py`, `showing.py`, `outcome.py`, `forms.py`
 - what corrects the contract: `correcting.py`
-- traffic of others: `observed.py`, recorded (`har.py`) or through a proxy (`proxy.py`, `http1.py`)
+- traffic of others: `observed.py`, recorded (`har.py`) or through a proxy (`proxy.py`)
 """

@@ -24,9 +24,8 @@ from .correcting import Candidate, Candidates
 from .exchange import Answer, Exchange, Headers
 from .findings import GROUPS, Finding, Report, contract_of
 from .har import archive
-from .http1 import JUDGED
 from .merging import merged
-from .proxy import OWN, Passed
+from .proxy import JUDGED, OWN, Passed
 from .showing import Showing
 from .where import Where
 
@@ -105,7 +104,7 @@ class Observed:
             return
 
         async def ask(_: list[Candidate], file: Path) -> Collection[Finding]:
-            document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", (*self._overlays, file)))
+            document = Document(bundle.contracts(data_dir("openapi"), (*self._overlays, file))[0])
             again = Observed(document, self._target, self._mode)
             return [finding for exchange in self._examples.values() for finding in again.judge(exchange)]
 

@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 def contract_with(overlays: tuple[Path, ...]) -> Document:
     """The contract. Raises Unusable."""
     try:
-        return Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
+        return Document(bundle.contracts(data_dir("openapi"), overlays)[0])
     except ContractError as error:
         raise Unusable(str(error)) from None
 

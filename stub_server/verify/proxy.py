@@ -10,20 +10,31 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
 from time import monotonic, perf_counter, time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from httptools import HttpParserError, HttpResponseParser
+import orjson
+from httptools import HttpParserError, HttpRequestParser
 
+from ..http.http1 import HEAD, PIECE, Broken, Head, Raw, Side, connected, joined, reason_of
 from ..kernel.text import is_local
-from .exchange import Answer, Exchange, Request, base_of
-from .http1 import CONNECT, HEAD, JUDGED, Body, Broken, Framing, Head, Side, joined, reason_of
+from .exchange import Answer, Exchange, Headers, Request, base_of
 
+CONNECT = 10.0  # seconds
+JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 MOST_CONNECTIONS = 256
 OWN = "/_proxy/"
 """Paths below it are answered by the proxy itself."""
 _FAREWELL = 2.0  # seconds that requests have to end
+_RESTS = 2.0  # seconds for which a connection to the target is kept
+_LINGERS = 1.0  # seconds in which a client may read an answer that came before its request was whole
+_HOP_BY_HOP = frozenset(
+    (b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization", b"upgrade")
+)
+_KEPT = frozenset((b"te", b"trailer", b"transfer-encoding"))
 _REPEATABLE = frozenset(("GET", "HEAD", "OPTIONS", "PUT", "DELETE"))
 
 
@@ -50,10 +61,10 @@ class Proxy:
     ) -> None:
         """`passed` is called with each exchange; `own` answers requests below `OWN`, by path and query."""
         parts = urlsplit(target)
-        self._host, self._base = str(parts.hostname), base_of(parts.path)
-        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._base = base_of(parts.path)
+        tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._connect = partial(connected, str(parts.hostname), parts.port or (443 if tls else 80), CONNECT, tls)
         self._netloc = parts.netloc.rpartition("@")[2].encode()
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._passed, self._own = passed, own
         self._connections: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
@@ -77,14 +88,6 @@ class Proxy:
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
         await asyncio.sleep(0)  # lets the loop end the transports that were closed
-
-    async def _connect(self) -> Side:
-        """A connection to the target. Raises OSError."""
-        try:
-            async with asyncio.timeout(CONNECT):
-                return Side(*await asyncio.open_connection(self._host, self._port, ssl=self._tls, limit=HEAD))
-        except UnicodeError:
-            raise OSError(f"{self._host[:80]} is not a host name") from None
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -121,7 +124,7 @@ class Proxy:
                 if not passage.may_stay or self._server is None or not self._server.is_serving():
                     return
         except HttpParserError as error:
-            await client.refuse(400, f"This is not an HTTP request: {error}.")
+            await _refuse(client, 400, f"This is not an HTTP request: {error}.")
         finally:
             if target is not None:
                 target.close()
@@ -131,7 +134,8 @@ class Proxy:
         assert task is not None
         self._idle.add(task)
         try:
-            return await client.request()
+            data = (await client.head()).lstrip(b"\r\n")
+            return Head(HttpRequestParser, data) if data else None
         finally:
             self._idle.discard(task)
 
@@ -141,11 +145,11 @@ class Proxy:
         host = asked.named(b"host").decode("latin-1")
         name = urlsplit(f"//{host}").hostname
         if not is_local(address) or not is_local(name) or asked.named(b"origin"):
-            await client.refuse(403, "Only programs on this machine may ask this. Use the address 127.0.0.1.")
+            await _refuse(client, 403, "Only programs on this machine may ask this. Use the address 127.0.0.1.")
             return
         path, _, query = asked.target.partition("?")
         status, body = await self._own(path, query)
-        await client.answer(status, body)
+        await _answer(client, status, body)
 
 
 class Passage:
@@ -158,7 +162,7 @@ class Passage:
     def __init__(self, asked: Head, client: Side, base: str, netloc: bytes) -> None:
         self._asked, self._client = asked, client
         self._base, self._netloc = base, netloc
-        self._sent, self._said = Body(), Body()
+        self._sent, self._said, self._is_bodiless = Body(), Body(), asked.ends
         self._answer: Head | None = None
         self._failure = ""
         self._has_client = True
@@ -168,26 +172,24 @@ class Passage:
         """Pass both on. `kept` is a connection to the target that may have ended. Returns one for the next request."""
         target = kept
         try:
-            if target is not None and target.may_be_used:
+            if target is not None and target.may_be_used(_RESTS):
                 try:
                     return await self._pass(target)
                 except Broken:
-                    is_over = self._answer is not None or self._sent.size > 0
+                    is_over = self._answer is not None or self._asked.is_begun
                     if is_over or self._asked.method not in _REPEATABLE or not self._has_client:
                         raise
             if target is not None:
                 target.abort()
             target = await connect()
             return await self._pass(target)
-        except (Broken, OSError) as error:
+        except BaseException as error:
             if target is not None:
                 target.abort()
+            if not isinstance(error, Broken | OSError):
+                raise
             await self._fail(error)
             return None
-        except asyncio.CancelledError:
-            if target is not None:
-                target.abort()
-            raise
         finally:
             self._took = perf_counter() - self._began
 
@@ -201,7 +203,7 @@ class Passage:
             with suppress(asyncio.CancelledError):
                 await upload
         if self._is_early:
-            await self._client.linger()
+            await _linger(self._client)
         target.rested = monotonic()
         return target
 
@@ -214,11 +216,11 @@ class Passage:
         if not where.startswith(("/", "*")):  # the absolute form, which clients send to proxies
             parts = urlsplit(where)
             where = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        headers = [(n, self._netloc if n.lower() == b"host" else v) for n, v in asked.passed_on()]
+        headers = [(n, self._netloc if n.lower() == b"host" else v) for n, v in _passed_on(asked)]
         line = b"%b %b %b" % (method, (self._base + where).encode("latin-1"), version)
         try:
             await target.send(joined(line, headers))
-            await self._client.pass_body(asked.framing, target, self._sent)
+            await self._pass_body(asked, self._client, target, self._sent)
         except Broken:
             self._has_client = False
             target.abort()
@@ -226,33 +228,29 @@ class Passage:
             return
 
     async def _pass_back(self, target: Side, upload: asyncio.Task[None]) -> None:
-        while True:
-            data = await target.head()
-            if not data:
-                raise Broken("it hung up")
-            try:
-                answer = Head(HttpResponseParser, data)
-            except HttpParserError as error:
-                raise Broken(f"its answer is not HTTP, {error}") from None
-            if answer.status >= 200:
-                break
-            await self._to_client(data)
-        self._answer = answer
-        headers = answer.passed_on()
-        is_empty = self._asked.method == "HEAD" or answer.status in (204, 304)
-        framing: Framing = 0 if is_empty else answer.framing
-        ends = framing == "close" or not answer.stays or not self._asked.stays or self._asked.is_old
+        answer = self._answer = await target.answer(self._asked.method, self._to_client)
+        headers = _passed_on(answer)
+        ends = not answer.stays or not self._asked.stays or self._asked.is_old
         # After an answer that comes before the whole request, the connection cannot be used again.
-        if ends or not (upload.done() or self._asked.framing == 0):
+        if ends or not (upload.done() or self._is_bodiless):
             ends = True
             headers.append((b"Connection", b"close"))
         await self._to_client(joined(answer.first, headers))
         try:
-            await target.pass_body(framing, self._client, self._said)
+            await self._pass_body(answer, target, self._client, self._said)
         except OSError:
             self._has_client = False
             raise
-        self.may_stay = not ends
+        self.may_stay = answer.stays and not ends
+
+    async def _pass_body(self, head: Head, source: Side, sink: Side, body: "Body") -> None:
+        """Pass a body on as it comes. Raises Broken for the source, OSError for the sink."""
+        while not head.ends:
+            data, content = await source.body(head)
+            if not data:  # the end of the connection ends it
+                return
+            body.add(content)
+            await sink.send(data)
 
     async def _to_client(self, data: bytes) -> None:
         try:
@@ -270,9 +268,9 @@ class Passage:
             self._client.abort()
             return
         message = f"The backend did not answer: {self._failure}. Is it running, and is the address right?"
-        await self._client.refuse(502, message, "target_unreachable")
+        await _refuse(self._client, 502, message, "target_unreachable")
         if self._is_early:
-            await self._client.linger()
+            await _linger(self._client)
 
     def done(self) -> Passed | None:
         """The exchange; None if the client has left."""
@@ -280,12 +278,68 @@ class Passage:
         if not self._has_client:
             return None
         path, _, query = asked.target.partition("?")
-        request = Request(asked.method, path, query, asked.pairs(), bytes(self._sent))
+        request = Request(asked.method, path, query, _pairs(asked.headers), bytes(self._sent))
         if answer is None or self._failure:
             return Passed(Exchange(request, Answer(0, (), self._failure.encode(), self._took)), self._at)
         unread = (
             f"a body of more than {JUDGED // 1024 // 1024} MB" if max(said.size, self._sent.size) > JUDGED else None
         )
         return Passed(
-            Exchange(request, Answer(answer.status, answer.pairs(), bytes(said), self._took)), self._at, unread
+            Exchange(request, Answer(answer.status, _pairs(answer.headers), bytes(said), self._took)), self._at, unread
         )
+
+
+class Body:
+    """A body that passes: its beginning, and its size."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, piece: bytes) -> None:
+        """Count a piece, and keep it while there is room."""
+        if self.size <= JUDGED:
+            self.pieces.append(piece[: JUDGED - self.size])
+        self.size += len(piece)
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+def _passed_on(head: Head) -> Raw:
+    """The headers without those of the connection."""
+    listed = {
+        each.strip().lower()
+        for key, value in head.headers
+        if key.lower() == b"connection"
+        for each in value.split(b",")
+    }
+    left_out = (_HOP_BY_HOP | listed) - _KEPT
+    return [(name, value) for name, value in head.headers if name.lower() not in left_out]
+
+
+def _pairs(headers: Raw) -> Headers:
+    """Headers as text."""
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+
+
+async def _answer(client: Side, status: int, body: bytes) -> None:
+    """Answer a request of the proxy's own, as the last one of the connection."""
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
+    await client.send(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
+
+
+async def _refuse(client: Side, status: int, message: str, code: str = "malformed_request") -> None:
+    """Answer with an error in the contract's shape."""
+    body = {"error": True, "message": message, "code": code, "status": status, "request_id": "", "details": []}
+    await _answer(client, status, orjson.dumps(body))
+
+
+async def _linger(client: Side) -> None:
+    """Read on for a moment: closing with unread data would reset the connection before the answer is read."""
+    with suppress(OSError):
+        if client.writer.can_write_eof():
+            client.writer.write_eof()
+        async with asyncio.timeout(_LINGERS):
+            while await client.reader.read(PIECE):
+                pass

@@ -2,13 +2,14 @@
 
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
-from stub_server.contract.source import ContractError
+from stub_server.contract.source import ContractError, read
 
 from ..support.contract import OPENAPI
 
@@ -83,7 +84,7 @@ def test_a_broken_file_stops_with_file_line_and_reason(folder: Path, what: str) 
     name, break_it, reason = BREAKS[what]
     line = break_it(folder / name)
     with pytest.raises(ContractError, match=reason) as caught:
-        bundle.load(folder / "openapi.yaml")
+        bundle.bundled(folder / "openapi.yaml", cache(read))
     place = str(caught.value).partition(": ")[0]
     file, _, told = place.rpartition(":")
     assert file == str(folder / name)
@@ -93,19 +94,19 @@ def test_a_broken_file_stops_with_file_line_and_reason(folder: Path, what: str) 
 
 def test_a_missing_entry_says_which_file(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match=r"openapi\.yaml: no such file"):
-        bundle.load(tmp_path / "openapi.yaml")
+        bundle.bundled(tmp_path / "openapi.yaml", cache(read))
 
 
 def test_an_entry_without_paths_is_no_contract(tmp_path: Path) -> None:
     (tmp_path / "openapi.yaml").write_text("openapi: 3.0.3\n")
     with pytest.raises(ContractError, match=r"not an OpenAPI document"):
-        bundle.load(tmp_path / "openapi.yaml")
+        bundle.bundled(tmp_path / "openapi.yaml", cache(read))
 
 
 def test_bytes_that_are_no_text_say_which_file(folder: Path) -> None:
     (folder / "components/schemas/Phone.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ContractError, match=r"Phone\.yaml:1: is not UTF-8"):
-        bundle.load(folder / "openapi.yaml")
+        bundle.bundled(folder / "openapi.yaml", cache(read))
 
 
 def small(tmp_path: Path, **files: str) -> Path:
@@ -131,14 +132,14 @@ def test_a_schema_may_contain_itself(tmp_path: Path) -> None:
         ),
         components__schemas__Tree=tree,
     )
-    folded = bundle.load(entry)
+    folded = bundle.bundled(entry, cache(read))
     items = folded["components"]["schemas"]["Tree"]["properties"]["children"]["items"]
     assert items == {"$ref": "#/components/schemas/Tree"}
 
 
 def test_a_date_without_quotes_stays_text(tmp_path: Path) -> None:
     entry = small(tmp_path, openapi=HEAD + "paths: {}\nx-day: 2026-11-20\nx-no: no\nx-on: on\nx-yes: true\n")
-    folded = bundle.load(entry)
+    folded = bundle.bundled(entry, cache(read))
     assert (folded["x-day"], folded["x-no"], folded["x-on"], folded["x-yes"]) == ("2026-11-20", "no", "on", True)
 
 
@@ -152,7 +153,7 @@ def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -
     get = f"get: {{ operationId: a, tags: [T], parameters: [{own}], responses: {{}} }}\n"
     put = "put: { operationId: b, tags: [T], responses: {} }\n"
     entry = small(tmp_path, openapi=HEAD + "paths: { '/t/{id}': { $ref: t.yaml } }\n", t=shared + get + put)
-    operations = Document(bundle.load(entry)).operations
+    operations = Document(bundle.bundled(entry, cache(read))).operations
     assert [(p.name, p.schema["type"]) for p in operations["a"].parameters] == [("id", "string"), ("q", "integer")]
     assert [(p.name, p.schema["type"]) for p in operations["b"].parameters] == [("id", "string"), ("q", "string")]
 
@@ -175,4 +176,4 @@ def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -
 def test_an_operation_needs_a_name_of_its_own(tmp_path: Path, operations: str, reason: str) -> None:
     entry = small(tmp_path, openapi=HEAD + "paths: { /t: { $ref: t.yaml } }\n", t=operations + "\n")
     with pytest.raises(ContractError, match=rf"\$\.paths\['/t'\]\.\w+: .*{reason}"):
-        _ = Document(bundle.load(entry)).operations
+        _ = Document(bundle.bundled(entry, cache(read))).operations

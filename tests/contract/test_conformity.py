@@ -12,7 +12,7 @@ from stub_server.contract import bundle, checks, compatibility
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
-from ..support.contract import OPENAPI, document, read_once
+from ..support.contract import OPENAPI, document
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, UNEMITTED, copied, overlay, removed, updated
 from ..support.short import some
 
@@ -229,7 +229,7 @@ UNFIT = {
 
 def judge(*files: Path, by: Callable[[Document], None] = checks.check_tables) -> None:
     """What the start does with overlays, once they have left valid OpenAPI."""
-    contract = Document(bundle.load(OPENAPI / "openapi.yaml", files, read_once))
+    contract = Document(bundle.contracts(OPENAPI, files)[0])
     with bundle.naming(files, document().raw):
         by(contract)
         compatibility.check(contract, document())
@@ -363,7 +363,7 @@ def test_a_law_that_an_overlay_breaks_is_found(tmp_path: Path, what: str) -> Non
     """With file, line, JSONPath and reason."""
     actions, expected = BROKEN[what]
     file = overlay(tmp_path, actions)
-    contract = Document(bundle.load(OPENAPI / "openapi.yaml", [file], read_once))
+    contract = Document(bundle.contracts(OPENAPI, [file])[0])
     found = checks.faults(contract, document("sandbox.yaml"))
     told = [str(bundle.name_overlays([file], fault, document().raw)) for fault in found]
     assert any(text.startswith(f"{file}:4: {expected}") for text in told), told

@@ -11,7 +11,8 @@ import pytest
 from stub_server.contract.bundle import contracts
 from tests.support.contract import OPENAPI, document
 
-SHIPPED = (document("openapi.yaml").raw, document("sandbox.yaml").raw)
+API = document("openapi.yaml").raw
+SHIPPED = (API, document("sandbox.yaml").raw, API)
 LONG_AGO = 1_000_000_000
 
 
@@ -24,7 +25,7 @@ def byte_code_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
 def file(tmp_path: Path) -> Path:
     """A kept contract, written long ago."""
     file = tmp_path / "contract.json"
-    contracts(OPENAPI, file)
+    contracts(OPENAPI, file=file)
     os.utime(file, (LONG_AGO, LONG_AGO))
     return file
 
@@ -42,7 +43,7 @@ def order(node: Any) -> Any:
 
 
 def test_a_kept_contract_is_the_bundled_one(file: Path) -> None:
-    kept = contracts(OPENAPI, file)
+    kept = contracts(OPENAPI, file=file)
     assert was_used(file)
     assert kept == SHIPPED
     assert order([*kept]) == order([*SHIPPED])
@@ -52,7 +53,7 @@ def test_a_kept_contract_is_the_bundled_one(file: Path) -> None:
 def test_another_contract_is_bundled_again(file: Path, tmp_path: Path, changed: str) -> None:
     folder = tmp_path / "openapi"
     shutil.copytree(OPENAPI, folder)
-    contracts(folder, file)
+    contracts(folder, file=file)
     os.utime(file, (LONG_AGO, LONG_AGO))
     entry = folder / "openapi.yaml"
     if changed == "content":
@@ -61,7 +62,7 @@ def test_another_contract_is_bundled_again(file: Path, tmp_path: Path, changed: 
         )
     else:
         (folder / ".#openapi.yaml").symlink_to("gone")  # as an editor leaves one beside a file that is open
-    api, _ = contracts(folder, file)
+    api, *_ = contracts(folder, file=file)
     assert api["info"]["title"].startswith("New ") is (changed == "content")
     assert not was_used(file)
 
@@ -72,15 +73,15 @@ def test_another_contract_is_bundled_again(file: Path, tmp_path: Path, changed: 
 def test_a_damaged_file_is_not_served(file: Path, damage: Any) -> None:
     file.write_bytes(damage(file.read_bytes()))
     os.utime(file, (LONG_AGO, LONG_AGO))
-    assert contracts(OPENAPI, file) == SHIPPED
+    assert contracts(OPENAPI, file=file) == SHIPPED
     assert not was_used(file)
 
 
 def test_nothing_is_kept_where_nothing_can_be_written(tmp_path: Path) -> None:
-    assert contracts(OPENAPI, tmp_path / "no folder" / "contract.json") == SHIPPED
+    assert contracts(OPENAPI, file=tmp_path / "no folder" / "contract.json") == SHIPPED
 
 
 def test_nothing_is_kept_where_python_writes_no_byte_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    assert contracts(OPENAPI, tmp_path / "contract.json") == SHIPPED
+    assert contracts(OPENAPI, file=tmp_path / "contract.json") == SHIPPED
     assert [*tmp_path.iterdir()] == []

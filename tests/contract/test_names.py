@@ -10,7 +10,7 @@ from stub_server.contract import bundle
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, read
 
-from ..support.contract import OPENAPI, component, document, read_once, violations
+from ..support.contract import OPENAPI, component, document, violations
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
 
 API = document()
@@ -201,16 +201,11 @@ def test_what_cannot_be_folded_stops_with_file_path_and_reason(tmp_path: Path, a
 
 def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contract(tmp_path: Path) -> None:
     file = overlay(tmp_path, SETTLED + NO_ANALYTICS)
-    api = bundle.load(OPENAPI / "openapi.yaml", [file], read_once)
-    control = Document(bundle.load(OPENAPI / "sandbox.yaml", names_of=api))
-    assert Document(api).schema("EventType")["enum"] == enum_of(control, "EventType")
+    api, control, _ = map(Document, bundle.contracts(OPENAPI, [file]))
+    assert api.schema("EventType")["enum"] == enum_of(control, "EventType")
     assert {"analytics:read", "analytics:*"}.isdisjoint(enum_of(control, "SandboxScope"))
     emits = control.operations["payOrder"].emits
     assert ("order.settled", "order.paid") == (emits[-1], document("sandbox.yaml").operations["payOrder"].emits[0])
-
-
-def test_the_control_surface_alone_is_that_of_the_contract_as_shipped() -> None:
-    assert bundle.load(OPENAPI / "sandbox.yaml", names_of=API.raw) == document("sandbox.yaml").raw
 
 
 def test_the_moves_of_an_overlay_are_found_by_name(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from stub_server.settings import Settings
 
 from ..conftest import Serve
 from ..journeys.steps import refused
-from ..support.contract import OPENAPI, document, read_once
+from ..support.contract import OPENAPI, document
 from ..support.make import customer_body, make_plan, make_project, order_body
 from ..support.overlays import overlay, removed, updated
 from .test_followed import merchant_of
@@ -102,7 +102,7 @@ UNFIT = {
 
 def judge(file: Path) -> None:
     """What the start does with an overlay that has left valid OpenAPI."""
-    contract = Document(bundle.load(OPENAPI / "openapi.yaml", (file,), read_once))
+    contract = Document(bundle.contracts(OPENAPI, (file,))[0])
     with bundle.naming((file,), document().raw):
         checks.check_tables(contract)
         compatibility.check(contract, document())

@@ -10,7 +10,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.events.log import Event, EventLog
 from stub_server.http import dispatch
-from stub_server.http.dispatch import OperationHandler
+from stub_server.http.dispatch import Endpoint
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.timers import Timers
@@ -42,7 +42,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Event, "payload"): Planted,
     Place(Event, "__new__"): Planted,
     Place(EventLog, "outgoing"): Planted,
-    Place(OperationHandler, "checked", True): ContractViolation,
+    Place(Endpoint, "checked", True): ContractViolation,
     Place(dispatch, "saved_reply"): Planted,
     Place(Step, "__new__"): Planted,
     Place(Sandbox, "take"): Planted,

@@ -13,7 +13,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
 from stub_server.events.sender import Sender
-from stub_server.http.dispatch import OperationHandler
+from stub_server.http.dispatch import Endpoint
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.problem import Unavailable
@@ -154,7 +154,7 @@ def test_a_draft_that_spans_another_step_is_void(shop: Shop) -> None:
 def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, checked = shop.world, OperationHandler.checked
+    world, checked = shop.world, Endpoint.checked
     twin = world.fork(world.name)
 
     def meddle(somewhere: Sandbox) -> None:
@@ -168,7 +168,7 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
         return reply
 
     with monkeypatch.context() as patched:
-        patched.setattr(OperationHandler, "checked", meddled)
+        patched.setattr(Endpoint, "checked", meddled)
         is_a_defect(create(shop, "once"))
     meddle(twin)
     same(state(twin), state(world))

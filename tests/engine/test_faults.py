@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from stub_server.http.dispatch import OperationHandler
+from stub_server.http.dispatch import Endpoint
 
 from ..support.short import some
 from .faults import NEVER, Fault, Place
@@ -64,7 +64,7 @@ class TestPlanted:
     ) -> None:
         """The answer is 500; the same request again is done, once."""
         expected = self.outcome(base, request_name)
-        is_recorded = place.owner is OperationHandler and request_name in SETTING  # by its handler, before it answers
+        is_recorded = place.owner is Endpoint and request_name in SETTING  # by its handler, before it answers
         for turn in range(MOST):
             trial = Trial(base, request_name)
             with Fault(place, turn, DECIDING[place]) as fault:

@@ -12,7 +12,7 @@ from stub_server.kernel.clock import SECOND
 
 from .writing import code, codes, json_block, line, page, table
 
-API, CONTROL = map(Document, bundle.contracts(data_dir("openapi")))
+API, CONTROL, _ = map(Document, bundle.contracts(data_dir("openapi")))
 _PRESET = re.compile(r"`(\w+)` (.+?)(?=, `|\.$)", re.DOTALL)
 _BY_HAND = "triggerEvent"
 _DONE = {"order.pay": "paid", "order.refund": "refunded"}

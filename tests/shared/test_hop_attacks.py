@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from stub_server.http import peers
-from stub_server.http.peers import Hops
+from stub_server.http import forwarding
+from stub_server.http.forwarding import Hops
 from stub_server.persistence.postgres import PostgresStore
 
 from ..support.processes import free_port
@@ -92,10 +92,10 @@ def test_a_header_for_something_else_is_refused(pair: Pair, secret: bytes, throu
     assert 400 == ask(port, pair.token, [told], after=["X-Note: it is not the last one"]).status
 
 
-@pytest.mark.parametrize("seconds", [-peers.VALID - 5, peers.VALID + 5])
+@pytest.mark.parametrize("seconds", [-forwarding.VALID - 5, forwarding.VALID + 5])
 def test_an_old_header_is_refused(pair: Pair, secret: bytes, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
-    monkeypatch.setattr(peers, "time", lambda: now + seconds)
+    monkeypatch.setattr(forwarding, "time", lambda: now + seconds)
     told = signed(secret)
     for process in (pair.holder, pair.other):
         assert 400 == ask(process.port, pair.token, [told]).status

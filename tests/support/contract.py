@@ -8,18 +8,16 @@ from stub_server.contract import bundle
 from stub_server.contract.document import Document
 from stub_server.contract.formats import formats
 from stub_server.contract.schema import Schemas
-from stub_server.contract.source import read
 from stub_server.domain.documents import is_document
 
 OPENAPI = Path(__file__).parents[2] / "openapi"
-read_once = cache(read)
-"""Reads each of its files once: a bundle shares no data with what is read of them."""
 
 
 @cache
 def document(entry: str = "openapi.yaml") -> Document:
     """The folded contract behind an entry file."""
-    return Document(bundle.load(OPENAPI / entry, (), read_once))
+    api, control, _ = bundle.contracts(OPENAPI)
+    return Document(api if entry == "openapi.yaml" else control)
 
 
 @cache

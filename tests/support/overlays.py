@@ -5,7 +5,7 @@ from pathlib import Path
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
 
-from .contract import OPENAPI, read_once
+from .contract import OPENAPI
 
 HEAD = 'overlay: 1.0.0\ninfo: { title: A correction, version: "1" }\nactions:\n'
 
@@ -20,7 +20,7 @@ def overlay(folder: Path, actions: str, name: str = "overlay.yaml") -> Path:
 def corrected(folder: Path, *actions: str) -> Document:
     """The contract with one overlay per text."""
     files = [overlay(folder, text, f"{number}.yaml") for number, text in enumerate(actions)]
-    return Document(bundle.load(OPENAPI / "openapi.yaml", files, read_once))
+    return Document(bundle.contracts(OPENAPI, files)[0])
 
 
 def removed(*targets: str) -> str:

@@ -15,7 +15,6 @@ from connexion.middleware.abstract import ROUTING_CONTEXT
 
 from stub_server.app import create_app
 from stub_server.calls.call import CALL, Call, Caller
-from stub_server.calls.credentials import Gate
 from stub_server.calls.reply import Streamed
 from stub_server.contract.secrets import Secrets
 from stub_server.engine.draft import Draft
@@ -74,7 +73,7 @@ class Alone:
         assert layers or name == "Dispatch"
         self._stack = ConnexionMiddleware(app.app if name == "Dispatch" else following, middlewares=layers)
         self._stack.apis = app.apis
-        self._security = Security(following, Gate(app.server.tokens, lenient=False, loopback=True))
+        self._security = Security(following)
         for api in app.apis:
             self._security.add_api(api.specification, base_path=api.base_path, **api.kwargs)
 

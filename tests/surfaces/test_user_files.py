@@ -113,7 +113,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     for path in (fifo, Path("/dev/zero")):
         with pytest.raises(ContractError, match=f"{path}: is not a regular file"):
-            bundle.load(OPENAPI / "openapi.yaml", [path])
+            bundle.contracts(OPENAPI, [path])
 
 
 def test_many_actions_read_their_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +130,6 @@ def test_many_actions_read_their_file_once(tmp_path: Path, monkeypatch: pytest.M
         return compose(text, loader)
 
     monkeypatch.setattr(yaml, "compose", counted)
-    found = bundle.load(OPENAPI / "openapi.yaml", [file])
+    found = bundle.contracts(OPENAPI, [file])[0]
     assert "Told anew." == found["paths"]["/v2/customers"]["get"]["description"]
     assert 1 == len(read)

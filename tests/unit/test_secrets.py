@@ -195,14 +195,14 @@ def test_members_are_known_in_any_case_and_written_as_escapes() -> None:
 )
 def test_every_part_of_a_request_is_searched(request_: tuple[str, bytes, bytes, bytes]) -> None:
     secrets, (path, query, headers, body) = Secrets(contract()), request_
-    assert secrets.may_be_in(headers) or secrets.suspects(path, query, body)
+    assert secrets.may_be_in(headers.decode("latin-1")) or secrets.suspects(path, query, body)
 
 
 def test_an_ordinary_request_is_not_looked_through() -> None:
     headers = b"host\nauthorization\naccept\nlocalhost:4600\n[redacted]\n*/*"
     body = b'{"name": "Ana", "metadata": {"crm_id": "100%", "a": "S\xc3\xa3o", "url": "/?q=a%20b%C3%A3"}}'
     secrets = Secrets(contract(), admin_key=b"hunter22")
-    assert not secrets.may_be_in(headers)
+    assert not secrets.may_be_in(headers.decode("latin-1"))
     assert not secrets.suspects("/v2/customers/x_y", b"limit=1", body)
 
 
@@ -210,7 +210,7 @@ def test_the_admin_key_is_left_out_everywhere() -> None:
     secrets = Secrets(contract(), admin_key=b"hunter2")
     assert secrets.suspects("/hunter2", b"", b"")
     assert secrets.suspects("/", b"a=hunter2", b"")
-    assert secrets.may_be_in(b"x\nhunter2")
+    assert secrets.may_be_in("x\nhunter2")
     assert secrets.suspects("/", b"", b"[hunter2]")
     assert secrets.suspects("/", b"", b'{"%68unter2": 1}')
     assert f"/a/{REDACTED}?b={REDACTED}".encode() == secrets.line(b"/a/hunter2?b=hunter2")

@@ -57,8 +57,8 @@ def asked(proxied: Proxied, data: bytes) -> Answer:
 
 
 def test_a_message_is_passed_on_as_it_is_in_both_directions() -> None:
-    """Names in their case, repeated fields, chunks with extensions, trailers; without what is of the connection."""
-    body = b"4;x=1\r\nabcd\r\n0\r\nX-Sum: 9\r\nX-Sum: 10\r\n\r\n"
+    """Names in their case, repeated fields, chunks with extensions or blanks, trailers; no fields of the connection."""
+    body = b"4;x=1\r\nabcd\r\n2  \r\nef\r\n0\r\nX-Sum: 9\r\nX-Sum: 10\r\n\r\n"
     answer = b"HTTP/1.1 201 Made So\r\nSET-Cookie: a=1\r\nSET-Cookie: b=2\r\n"
     answer += b"Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
     seen: list[bytes] = []
@@ -206,6 +206,26 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) ->
     with playing(play) as target, proxying(target) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
         asked(proxied, ASKED)
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
+
+
+def test_an_answer_may_end_with_its_connection() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(OK + b"\r\n" + PAGE)
+
+    with playing(play) as target, proxying(target) as proxied:
+        assert PAGE == asked(proxied, ASKED).body
+    assert [] == proxied.watching.report().divergences
+
+
+def test_a_client_that_wants_to_end_its_connection_is_heard() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(PAGE))
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(b"GET /v2/customers HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n")
+        assert rest_of(client).endswith(b"Connection: close\r\n\r\n" + PAGE)
 
 
 def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:

@@ -76,7 +76,7 @@ def test_what_an_overlay_changed_is_a_line_of_the_overlay(tmp_path: Path) -> Non
         "overlay: 1.0.0\ninfo: { title: t, version: '1' }\nactions:\n"
         "  - target: $.components.schemas.CustomerCreate.properties.name\n    update: { maxLength: 60 }\n"
     )
-    overlaid = Where(OPENAPI, Document(bundle.load(OPENAPI / "openapi.yaml", [file])), [file])
+    overlaid = Where(OPENAPI, Document(bundle.contracts(OPENAPI, [file])[0]), [file])
     line = overlaid.line("#/components/schemas/CustomerCreate/properties/name/maxLength")
     assert (str(file), 4) == (line.file, line.number)
     assert (
