@@ -84,9 +84,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bin_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The commands of an environment with the wheel, pytest and pytest-xdist."""
     folder = tmp_path_factory.mktemp("installed")
-    run([sys.executable, "-m", "venv", str(folder)], folder, ENV)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "--constraint", str(ROOT / "constraints.txt"), str(wheel), "pytest", "pytest-xdist"], folder, ENV)
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder, ENV)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "--disable-pip-version-check"]
+    # Without byte code of what is never imported.
+    pip += ["install", "--quiet", "--no-compile", "--constraint", str(ROOT / "constraints.txt")]
+    run([*pip, str(wheel), "pytest", "pytest-xdist"], folder, ENV)
     return folder / "bin"
 
 
