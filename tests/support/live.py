@@ -5,7 +5,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,13 @@ from stub_server.kernel.clock import parse_iso
 from stub_server.serving import uvicorn_config, with_port
 from stub_server.settings import Settings
 
+from .remembered import remembering
 from .stores import stored
 
 NOW = "2026-11-20T14:32:05.123Z"
 FROZEN = Settings(now=parse_iso(NOW))
 _PATIENCE = 60.0
+_free: list[int] = []
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For `verify` of clients: these servers speak plain HTTP, and a trust store per client costs a tenth of a second."""
 
@@ -78,8 +80,18 @@ def serving(app: Callable[..., Any], limits: Limits, listener: socket.socket | N
 @contextmanager
 def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
     """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
-    with stored(settings) as settings, socket.create_server(("127.0.0.1", 0)) as listener:
+    with stored(settings) as settings, _listener() as listener:
         settings = with_port(settings, listener)
-        app = create_app(settings)
+        with remembering():
+            app = create_app(settings)
         with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
             yield Live(app, settings, port)
+    _free.append(port)
+
+
+def _listener() -> socket.socket:
+    """A socket that listens where a server did that has ended, or else on a free port: addresses stand in worlds."""
+    while _free:
+        with suppress(OSError):
+            return socket.create_server(("127.0.0.1", _free.pop()))
+    return socket.create_server(("127.0.0.1", 0))

@@ -18,6 +18,7 @@ from ..support.live import NO_TLS, Live
 from ..support.make import Maker
 from ..support.processes import ROOT, free_port
 from ..support.refusal import says
+from ..support.remembered import remembering
 
 pytestmark = pytest.mark.check
 
@@ -30,7 +31,8 @@ def to(live: Live, sandbox_name: str) -> list[str]:
 
 def run(*args: str, given: bytes | None = None) -> Result:
     """What the command says and how it exits."""
-    return CliRunner().invoke(main, list(args), input=given)
+    with remembering():
+        return CliRunner().invoke(main, list(args), input=given)
 
 
 def test_what_was_recorded_is_replayed_without_a_server(
