@@ -19,7 +19,7 @@ CUT = (
 
 @pytest.fixture
 def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make_order: Maker) -> list[str]:
-    """Every page, of a sandbox in which something has happened."""
+    """Every page, of a sandbox in which something has happened; of requests one for each method and status."""
     make_customer(name=HOSTILE)
     order = make_order()
     control.post(f"/orders/{order['id']}/pay")
@@ -36,7 +36,7 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     message = control.get("/inbox/shop", params={"verified": "true"}).json()["messages"][0]
     log = api.get("/v2/webhooks/logs", params={"event_id": message["event_id"], "webhookId": hook}).json()["logs"][0]
     judged = control.post(f"/webhooks/{hook}/certify", timeout=60)
-    kept = control.get("/requests").json()["requests"]
+    kept = {(each["method"], each["status"]): each for each in control.get("/requests").json()["requests"]}
     subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()["subscriptions"][0]
     return [
         "/",
@@ -71,7 +71,7 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/keys",
         "/console/keys?q=nothing+like+it",
         *(f"/pay/{each}" for each in (order["id"], pending["id"], "x")),
-    ] + [f"/console/requests/{each['id']}" for each in kept]
+    ] + [f"/console/requests/{each['id']}" for each in kept.values()]
 
 
 @pytest.mark.parametrize("looks", [1, pytest.param(2, marks=pytest.mark.night)])
