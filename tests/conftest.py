@@ -20,7 +20,7 @@ from .support import make
 from .support.contract import read_once
 from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
-from .support.live import FROZEN, NO_TLS, Live, running
+from .support.live import FROZEN, NO_TLS, Live, running, running_small
 from .support.postgres import Postgres
 from .support.progress import Progress
 from .support.receiver import receiving
@@ -129,6 +129,12 @@ def shared() -> Iterator[Shared]:
 def live(shared: Shared) -> Live:
     """The server that most tests share."""
     return shared.live
+
+
+@pytest.fixture(scope="module")
+def small(shared: Shared) -> Live:
+    """A server whose worlds have all that those of others have, and less of it: for whole worlds in every request."""
+    return shared.once("small", running_small)
 
 
 @pytest.fixture(scope="module")

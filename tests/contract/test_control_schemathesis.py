@@ -19,6 +19,12 @@ BASE, SETTINGS = CONTRACTS["control"]
 
 
 @pytest.fixture(scope="module")
+def live(small: Live) -> Live:
+    """Forks, files and resets of small worlds."""
+    return small
+
+
+@pytest.fixture(scope="module")
 def contract(live: Live) -> Any:
     return httpx2.get(f"{live.url}{BASE}/openapi.json", timeout=30).raise_for_status().json()
 

@@ -1,22 +1,17 @@
 """Fixtures of journeys that have webhooks in them."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 import pytest
 
 from ..support.estate import emptied
-from ..support.live import FROZEN, NO_TLS, Live, running
+from ..support.live import NO_TLS, Live
 from ..support.make import Json
 from ..support.receiver import Receiver, receiving
 from ..support.shared import Shared
 from ..support.stores import Choice, on
-from ..support.worlds import FIXTURES
 from .hooks import WEBHOOKS, Hook, Restricted
 from .stage import Stage, staged
 
@@ -28,22 +23,6 @@ def store(request: pytest.FixtureRequest, shared: Shared) -> Iterator[None]:
     assert isinstance(choice, Choice)
     with on(choice.of(request.path), lambda: shared.postgres):
         yield
-
-
-@contextmanager
-def _running_small() -> Iterator[Live]:
-    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "small.yaml")
-        file.write_text(f"scale: 0.15\n{text}", encoding="utf-8")
-        with running(replace(FROZEN, scenario=str(file))) as live:
-            yield live
-
-
-@pytest.fixture(scope="module")
-def small(shared: Shared) -> Live:
-    """A server whose worlds have all that those of others have, and less of it: for whole worlds in every request."""
-    return shared.once("small", _running_small)
 
 
 @pytest.fixture

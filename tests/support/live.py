@@ -6,13 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 import uvicorn
 
-from stub_server.app import create_app
+from stub_server.app import create_app, data_dir
 from stub_server.engine.sandbox import DEFAULT
 from stub_server.http.monitor import Limits
 from stub_server.http.routing import Application
@@ -80,18 +82,33 @@ def serving(app: Callable[..., Any], limits: Limits, listener: socket.socket | N
 @contextmanager
 def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
     """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
-    with stored(settings) as settings, _listener() as listener:
+    with stored(settings) as settings, _listener(settings) as listener:
         settings = with_port(settings, listener)
         with remembering():
             app = create_app(settings)
         with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
             yield Live(app, settings, port)
-    _free.append(port)
+    if not settings.overlays:
+        _free.append(port)
 
 
-def _listener() -> socket.socket:
-    """A socket that listens where a server did that has ended, or else on a free port: addresses stand in worlds."""
-    while _free:
+@contextmanager
+def running_small() -> Iterator[Live]:
+    """Serve the default world at a sixth of its size."""
+    text = (data_dir("fixtures") / "scenarios" / "default.yaml").read_text(encoding="utf-8")
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "small.yaml")
+        file.write_text(f"scale: 0.15\n{text}", encoding="utf-8")
+        with running(replace(FROZEN, scenario=str(file))) as live:
+            yield live
+
+
+def _listener(settings: Settings) -> socket.socket:
+    """A socket that listens where a server did that has ended, or else on a free port: addresses stand in worlds.
+
+    No address serves first one contract and then another: the ledger asks for it once.
+    """
+    while _free and not settings.overlays:
         with suppress(OSError):
             return socket.create_server(("127.0.0.1", _free.pop()))
     return socket.create_server(("127.0.0.1", 0))
