@@ -13,6 +13,7 @@ import json
 import os
 import pkgutil
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -103,6 +104,7 @@ def _forks(channel: socket.socket) -> list[str] | None:
         os.waitpid(between, 0)  # then the child is that of who asked
         channel.send(os.read(number, 20))
         os.close(number)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for fd in (channel.detach(), number, written):
         os.close(fd)
     for standard, fd in enumerate(files):
@@ -121,6 +123,7 @@ def main() -> None:
         if not each.name.endswith("__main__"):
             import_module(each.name)
     gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asked, whose end is the end of this
     if (command := _forks(socket.socket(fileno=int(sys.argv[1])))) is not None:
         sys.argv = command
         runpy.run_module(command[0], run_name="__main__", alter_sys=True)

@@ -28,11 +28,9 @@ def is_forked(process: "subprocess.Popen[str]") -> bool:
 @pytest.mark.parametrize(
     ("args", "env"),
     [
-        (["--version"], {}),
-        (["--help"], {"COLUMNS": "60"}),
+        (["token", "--help"], {"COLUMNS": "60"}),
         (["srve"], {}),
         (["health"], {"STUB_HEALTH_SERVER": "http://127.0.0.1:9"}),
-        (["token", "--seed", "7", "--now", "2026-11-20T14:32:05Z"], {}),
         (["serve", "--ready-file", "nowhere/ready.json"], {"STUB_PORT": "0"}),
     ],
     ids=lambda each: " ".join(each),
@@ -45,7 +43,7 @@ def test_a_forked_command_says_and_answers_what_a_started_one_does(
     assert (begun.returncode, begun.stdout, begun.stderr) == (forked.returncode, forked.stdout, forked.stderr)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_it_ends_by_a_signal_as_a_started_one_does(number: signal.Signals) -> None:
     ends = []
     for begin in (Popen, subprocess.Popen):
