@@ -92,15 +92,18 @@ def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
         _free.append(port)
 
 
+def small_scenario(folder: Path) -> str:
+    """The default world at a sixth of its size, as a file in a folder."""
+    text = (data_dir("fixtures") / "scenarios" / "default.yaml").read_text(encoding="utf-8")
+    (folder / "small.yaml").write_text(f"scale: 0.15\n{text}", encoding="utf-8")
+    return str(folder / "small.yaml")
+
+
 @contextmanager
 def running_small() -> Iterator[Live]:
-    """Serve the default world at a sixth of its size."""
-    text = (data_dir("fixtures") / "scenarios" / "default.yaml").read_text(encoding="utf-8")
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "small.yaml")
-        file.write_text(f"scale: 0.15\n{text}", encoding="utf-8")
-        with running(replace(FROZEN, scenario=str(file))) as live:
-            yield live
+    """Serve small worlds."""
+    with TemporaryDirectory() as folder, running(replace(FROZEN, scenario=small_scenario(Path(folder)))) as live:
+        yield live
 
 
 def _listener(settings: Settings) -> socket.socket:
