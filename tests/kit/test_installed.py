@@ -114,7 +114,11 @@ def test_three_lines_are_a_test(bin_folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "order",
-    [("one", "two"), ("two", "one"), ("one", "two", "-n", "2"), ("two", "one", "-n", "2", "--sandbox-url")],
+    [
+        ("one", "two"),
+        ("two", "one", "-n", "2", "--sandbox-url"),
+        *(pytest.param(each, marks=pytest.mark.night) for each in (("two", "one"), ("one", "two", "-n", "2"))),
+    ],
     ids=" ".join,
 )
 def test_nothing_of_one_test_is_seen_by_another(bin_folder: Path, tmp_path: Path, order: Sequence[str]) -> None:
