@@ -75,7 +75,9 @@ def verify(url: str, *flags: str, token: str | None = None) -> Outcome:
         except subprocess.TimeoutExpired:
             return Outcome(-1, time.monotonic() - started, {}, "It never ended.")
         seconds = time.monotonic() - started
-        report = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        text = file.read_text(encoding="utf-8") if file.is_file() else "{}"
+        assert token not in text + ended.stdout + ended.stderr, "the credential is shown"
+        report = json.loads(text)
     return Outcome(ended.returncode, seconds, report, ended.stdout + ended.stderr)
 
 
