@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -409,7 +410,7 @@ def test_a_sandbox_that_is_too_large_for_a_file_says_so(control: httpx2.Client) 
 
 def test_a_defect_while_a_world_is_built_changes_nothing(live: Live, file: bytes) -> None:
     """The world of a file is built beside the one that it replaces, which goes only when the new one stands."""
-    app = create_app(live.settings)
+    app = create_app(replace(live.settings, store=None))
     inside = Inside(app)
     try:
         before = app.sandboxes.default
