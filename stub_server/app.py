@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .calls.call import CONTROL
 from .calls.credentials import Tokens
@@ -53,6 +53,7 @@ from .version import __version__
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
+Contracts: TypeAlias = tuple[Document, Document, Document | None]
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
 
 
@@ -62,12 +63,15 @@ def data_dir(name: str) -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / name
 
 
-def create_app(settings: Settings | None = None) -> Application:
-    """The whole server. Raises ContractError, ScenarioError, StoreError or BadFile for unusable input."""
+def create_app(settings: Settings | None = None, loaded: Contracts | None = None) -> Application:
+    """The whole server, of contracts that were `loaded` with its overlays, or of those that it loads.
+
+    Raises ContractError, ScenarioError, StoreError or BadFile for unusable input.
+    """
     settings = settings or Settings()
     # Connexion logs every operation that it adds.
     logging.getLogger("connexion").setLevel(logging.WARNING)
-    document, control, shipped = contracts(settings.overlays)
+    document, control, shipped = loaded or contracts(settings.overlays)
     store = None if settings.store is None else _opened(settings.store, settings)
     try:
         return _served(settings, document, control, shipped, store)
@@ -79,7 +83,7 @@ def create_app(settings: Settings | None = None) -> Application:
         raise
 
 
-def contracts(overlays: Sequence[Path]) -> tuple[Document, Document, Document | None]:
+def contracts(overlays: Sequence[Path]) -> Contracts:
     """The contract with overlays, the control contract, and the contract without them. Raises ContractError.
 
     Without overlays the last one is None, and nothing is checked.

@@ -18,7 +18,7 @@ from stub_server.settings import Settings
 from .support import make
 from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
-from .support.live import FROZEN, NO_TLS, Live, running
+from .support.live import FROZEN, NO_TLS, Live, running, running_small
 from .support.postgres import Postgres
 from .support.progress import Progress
 from .support.receiver import receiving
@@ -30,46 +30,46 @@ from .support.watched import Watched, watching
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
 # And that of the collector, which takes the longer the more has been imported and made before.
 LONG = (
-    "verify/test_bad_targets.py",
-    "surfaces/test_store.py",
-    "unit/test_memory.py",
-    "verify/test_verify.py",
-    "surfaces/test_docs_schemathesis.py",
-    "surfaces/test_console_seen.py",
-    "properties/test_scenarios.py",
-    "shared/test_database_away.py",
-    "stored/test_other_contracts.py",
     "contract/test_schemathesis.py",
-    "properties/test_model.py",
-    "journeys/test_bad_files.py",
-    "verify/test_correcting.py",
-    "journeys/test_certify.py",
-    "surfaces/test_full_disk.py",
     "contract/test_control_schemathesis.py",
-    "surfaces/test_stored_snapshots.py",
-    "shared/test_holders.py",
-    "soak/test_soak.py",
-    "crash/test_replicas.py",
-    "crash/test_crash.py",
-    "surfaces/test_docs_teams.py",
-    "contract/test_conformity.py",
+    "kit/test_installed.py",
+    "unit/test_memory.py",
+    "surfaces/test_console_seen.py",
+    "surfaces/test_store.py",
+    "properties/test_scenarios.py",
+    "stored/test_other_contracts.py",
     "clients/test_typescript.py",
-    "verify/test_other.py",
-    "contract/test_followed.py",
-    "contract/test_explained.py",
-    "surfaces/test_shutdown.py",
-    "surfaces/test_docs_pytest.py",
-    "journeys/test_sending.py",
-    "journeys/test_replay.py",
+    "journeys/test_certify.py",
+    "contract/test_conformity.py",
     "engine/test_folding.py",
-    "journeys/test_carried_snapshots.py",
-    "engine/test_faults.py",
-    "contract/test_repeatable.py",
-    "surfaces/test_user_files.py",
-    "surfaces/test_operation_pages.py",
-    "lists/test_lists.py",
+    "properties/test_model.py",
+    "contract/test_followed.py",
     "surfaces/test_overlays.py",
+    "verify/test_bad_targets.py",
     "verify/test_harm.py",
+    "kit/test_plugin.py",
+    "surfaces/test_overlaid_names.py",
+    "journeys/test_replay.py",
+    "verify/test_correcting.py",
+    "surfaces/test_operation_pages.py",
+    "journeys/test_sending.py",
+    "surfaces/test_user_files.py",
+    "lists/test_lists.py",
+    "verify/test_verify.py",
+    "verify/test_other.py",
+    "shared/test_holders.py",
+    "surfaces/test_stored_snapshots.py",
+    "surfaces/test_side_by_side.py",
+    "shared/test_database_away.py",
+    "surfaces/test_docs_schemathesis.py",
+    "properties/test_believable.py",
+    "surfaces/test_full_disk.py",
+    "verify/test_command.py",
+    "journeys/test_stream.py",
+    "surfaces/test_console_try.py",
+    "journeys/test_files.py",
+    "surfaces/test_answers.py",
+    "contract/test_explained.py",
 )
 TESTS = Path(__file__).parent
 # No example has to be fast: how long one takes says what else the machine does.
@@ -104,8 +104,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let the long files come first; everything else stays in its order. The short run leaves most of it out."""
     if not config.getoption("--night"):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("night")])
-        items[:] = [item for item in items if not item.get_closest_marker("night")]
+        names = ("night",) if config.getoption("--short") else ("night", "short")
+        left = [item for item in items if any(map(item.get_closest_marker, names))]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, names))]
     if config.getoption("--short"):
         items[:], left = split(items)
         config.hook.pytest_deselected(items=left)
@@ -124,6 +126,12 @@ def shared() -> Iterator[Shared]:
 def live(shared: Shared) -> Live:
     """The server that most tests share."""
     return shared.live
+
+
+@pytest.fixture(scope="module")
+def small(shared: Shared) -> Live:
+    """A server whose worlds have all that those of others have, and less of it: for whole worlds in every request."""
+    return shared.once("small", running_small)
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,7 @@ def check(overlays: tuple[Path, ...]) -> None:
 
     warnings: list[str] = []
     try:
-        document, control, shipped = contracts(overlays)
+        loaded = document, control, shipped = contracts(overlays)
         if shipped is None:  # else that is done
             shipped = document
             checks.check(document)
@@ -153,7 +153,7 @@ def check(overlays: tuple[Path, ...]) -> None:
         warnings = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in unfit]
         if overlays:
             with suppress(ScenarioError):  # a fault of the data, not of the contract
-                create_app(Settings(overlays=overlays))
+                create_app(Settings(overlays=overlays), loaded)
     except ContractError as error:
         found = [str(error)]
     for warning in warnings:

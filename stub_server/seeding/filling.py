@@ -38,19 +38,22 @@ POOL_SEED = 20_260_101
 MOST_COPIES, MOST_KEPT = 8, 200_000
 SHARED_FOR = HOUR  # while the clock runs, a sandbox that was filled so long ago is still copied
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
-#: What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret and base URL.
-Key = tuple[str, str, int, bytes, str]
+#: What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret, base URL, check digits.
+Key = tuple[str, str, int, bytes, str, bool]
 
 
 class Seeding:
-    """Fills sandboxes. Catalogue and names are read once, when the first one is filled."""
+    """Fills sandboxes. Catalogue and names are read once, when the first one is filled.
+
+    `copies` are sandboxes as they were filled.
+    """
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas, by which the records of a file are checked."""
         self.fixtures = fixtures
         self._files, self._schemas = Files(fixtures), schemas
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
-        self._kept: dict[Key, Sandbox] = {}
+        self.copies: dict[Key, Sandbox] = {}
 
     @cached_property
     def _pools(self) -> tuple[People, Blueprints]:
@@ -65,16 +68,16 @@ class Seeding:
         checks_digits.set(sandbox.settings.check_digits)
         with _without_collector():
             self._fill(parse_scenario(self._files, sandbox.scenario, key[1]), sandbox, secret)
-        self._kept.pop(key, None)
+        self.copies.pop(key, None)
         if _records(sandbox) > MOST_KEPT:
             return
-        self._kept[key] = sandbox.fork("pristine")
-        while len(self._kept) > MOST_COPIES or sum(map(_records, self._kept.values())) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]  # the one that was filled first
+        self.copies[key] = sandbox.fork("pristine")
+        while len(self.copies) > MOST_COPIES or sum(map(_records, self.copies.values())) > MOST_KEPT:
+            del self.copies[next(iter(self.copies))]  # the one that was filled first
 
     def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
         """Fill an empty sandbox with a copy of one that was filled alike, if there is one. Raises ScenarioError."""
-        kept = self._kept.get(self._key(sandbox, secret))
+        kept = self.copies.get(self._key(sandbox, secret))
         if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (0 if sandbox.clock.frozen else SHARED_FOR):
             return False
         twin = kept.fork(sandbox.name)
@@ -85,7 +88,8 @@ class Seeding:
 
     def _key(self, sandbox: Sandbox, secret: bytes) -> Key:
         text = read_scenario(self._files.folder, sandbox.scenario)
-        return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url
+        settings = sandbox.settings
+        return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url, settings.check_digits
 
     def _fill(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
         people, blueprints = self._pools

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx2
 
+from ..support.forked import Popen
 from ..verify.runs import departed, verify
 from .chains import follow
 from .controls import FORK
@@ -45,7 +46,7 @@ def server(*module: str, now: str = NOW, more: Sequence[str] = ()) -> Iterator[s
     command = [sys.executable, "-m", *(module or ("stub_server",)), "serve"]
     command += ["--port", str(port), "--seed", "42", *(("--now", now) if now else ()), *more]
     with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        process = Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
             _wait(url, process)
             yield url
@@ -57,7 +58,7 @@ def server(*module: str, now: str = NOW, more: Sequence[str] = ()) -> Iterator[s
             print(*defects, sep="", end="")
 
 
-def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+def _wait(url: str, process: Popen) -> None:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         try:

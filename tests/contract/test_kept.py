@@ -3,17 +3,22 @@
 import os
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stub_server.contract.bundle import contracts
-from tests.support.contract import OPENAPI, document
+from tests.support.contract import OPENAPI
 
-API = document("openapi.yaml").raw
-SHIPPED = (API, document("sandbox.yaml").raw, API)
 LONG_AGO = 1_000_000_000
+
+
+@cache
+def shipped() -> tuple[Any, ...]:
+    """The contracts as they are bundled where nothing can be kept."""
+    return contracts(OPENAPI, file=OPENAPI / "no folder" / "contract.json")
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +50,8 @@ def order(node: Any) -> Any:
 def test_a_kept_contract_is_the_bundled_one(file: Path) -> None:
     kept = contracts(OPENAPI, file=file)
     assert was_used(file)
-    assert kept == SHIPPED
-    assert order([*kept]) == order([*SHIPPED])
+    assert kept == shipped()
+    assert order([*kept]) == order([*shipped()])
 
 
 @pytest.mark.parametrize("changed", ["content", "name"])
@@ -73,15 +78,15 @@ def test_another_contract_is_bundled_again(file: Path, tmp_path: Path, changed: 
 def test_a_damaged_file_is_not_served(file: Path, damage: Any) -> None:
     file.write_bytes(damage(file.read_bytes()))
     os.utime(file, (LONG_AGO, LONG_AGO))
-    assert contracts(OPENAPI, file=file) == SHIPPED
+    assert contracts(OPENAPI, file=file) == shipped()
     assert not was_used(file)
 
 
 def test_nothing_is_kept_where_nothing_can_be_written(tmp_path: Path) -> None:
-    assert contracts(OPENAPI, file=tmp_path / "no folder" / "contract.json") == SHIPPED
+    assert contracts(OPENAPI, file=tmp_path / "no folder" / "contract.json") == shipped()
 
 
 def test_nothing_is_kept_where_python_writes_no_byte_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    assert contracts(OPENAPI, file=tmp_path / "contract.json") == SHIPPED
+    assert contracts(OPENAPI, file=tmp_path / "contract.json") == shipped()
     assert [*tmp_path.iterdir()] == []

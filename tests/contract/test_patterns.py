@@ -37,7 +37,7 @@ SUFFIXES = st.sampled_from(["", "/0", "/00", "/7", "/32", "/33", "/128", "/129",
     ("pattern", "accepts"), [(NETWORK, is_ip_network), (DOCUMENT, is_document_unchecked)], ids=["network", "document"]
 )
 @given(data=st.data())
-@settings(max_examples=500)
+@settings(max_examples=150)
 def test_what_a_pattern_makes_the_format_accepts(
     pattern: re.Pattern[str], accepts: Callable[[str], bool], data: st.DataObject
 ) -> None:
@@ -46,7 +46,7 @@ def test_what_a_pattern_makes_the_format_accepts(
 
 
 @given(st.builds(str.__add__, ADDRESSES, SUFFIXES))
-@settings(max_examples=2000)
+@settings(max_examples=500)
 def test_addresses_and_networks_are_those_of_the_pattern(text: str) -> None:
     assert (NETWORK.match(text) is not None) == is_ip_network(text)
 
@@ -58,7 +58,7 @@ def test_what_our_generators_make_fits_the_patterns(made: str, network: str) -> 
 
 
 @given(st.text("0129aZ.-/ ", max_size=24))
-@settings(max_examples=2000)
+@settings(max_examples=500)
 def test_documents_are_those_of_the_pattern(text: str) -> None:
     """As long as their check digits are not asked for."""
     assert (DOCUMENT.match(text) is not None) == is_document_unchecked(text)

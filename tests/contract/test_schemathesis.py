@@ -15,6 +15,12 @@ pytestmark = pytest.mark.check
 
 
 @pytest.fixture(scope="module")
+def live(small: Live) -> Live:
+    """Forks, files and resets of small worlds."""
+    return small
+
+
+@pytest.fixture(scope="module")
 def contract(live: Live) -> Any:
     return httpx2.get(f"{live.url}/openapi.json", timeout=30).raise_for_status().json()
 

@@ -49,7 +49,7 @@ trial ends, and a snapshot from before all of it is restored, which is undone by
 HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_fired", "used", "saved", "opens_store", "restored")
 """Members of a step that most steps have nothing in."""
 ROOT = Path(__file__).parents[2]
-EXAMPLES = 40
+EXAMPLES = 26
 OFTEN = (
     "place order", "place order", "pay order", "pay order", "refund order", "fail order", "read", "advance",
     "advance to next", "create plan", "renew subscription", "test webhook", "cancel order", "retry delivery",

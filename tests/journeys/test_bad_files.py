@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -18,7 +19,7 @@ from stub_server.kernel.clock import DAY, LATEST_START
 from ..conftest import Serve
 from ..engine.inside import Inside
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
-from ..support.live import FROZEN, Live
+from ..support.live import Live
 from ..support.make import created, customer_body
 from ..support.overlays import overlay, shortened
 from ..support.refusal import says
@@ -195,6 +196,12 @@ PLACES: dict[str, tuple[Spoil, str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def live(small: Live) -> Live:
+    """Files of small worlds."""
+    return small
+
+
 @pytest.mark.parametrize("what", some(12, PLACES))
 def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Client, file: bytes, what: str) -> None:
     spoil, place = PLACES[what]
@@ -244,12 +251,14 @@ def test_a_clock_at_the_end_of_its_years_runs_on_and_can_be_read(control: httpx2
 
 
 @pytest.mark.parametrize("scenario", ["/etc/passwd", "../../etc/passwd", "./mine.yaml", "nowhere"])
-def test_a_file_does_not_say_which_files_the_server_reads(control: httpx2.Client, file: bytes, scenario: str) -> None:
+def test_a_file_does_not_say_which_files_the_server_reads(
+    live: Live, control: httpx2.Client, file: bytes, scenario: str
+) -> None:
     """A reset without a body takes the server's own scenario then."""
     spoilt = changed(file, "sandbox", lambda body: body.update(scenario=scenario))
-    assert "default" == imported(control, spoilt)["scenario"]
+    assert live.settings.scenario == imported(control, spoilt)["scenario"]
     answer = control.post("/reset")
-    assert (200, "default") == (answer.status_code, answer.json()["scenario"]), answer.text
+    assert (200, live.settings.scenario) == (answer.status_code, answer.json()["scenario"]), answer.text
 
 
 def test_a_scenario_that_anybody_may_name_is_kept(control: httpx2.Client, file: bytes) -> None:
@@ -399,9 +408,9 @@ def test_a_sandbox_that_is_too_large_for_a_file_says_so(control: httpx2.Client) 
     assert (409, "sandbox_too_large") == (answer.status_code, answer.json()["code"])
 
 
-def test_a_defect_while_a_world_is_built_changes_nothing(file: bytes) -> None:
+def test_a_defect_while_a_world_is_built_changes_nothing(live: Live, file: bytes) -> None:
     """The world of a file is built beside the one that it replaces, which goes only when the new one stands."""
-    app = create_app(FROZEN)
+    app = create_app(replace(live.settings, store=None))
     inside = Inside(app)
     try:
         before = app.sandboxes.default

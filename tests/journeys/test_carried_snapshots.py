@@ -24,6 +24,12 @@ pytestmark = pytest.mark.check
 Spoil = Callable[[list[Line]], object]
 
 
+@pytest.fixture(scope="module")
+def live(small: Live) -> Live:
+    """Files of small worlds."""
+    return small
+
+
 class Side:
     """A sandbox: the API with a token, and the control surface."""
 

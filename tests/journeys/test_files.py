@@ -39,6 +39,12 @@ LISTS = (
 )
 
 
+@pytest.fixture(scope="module")
+def live(small: Live) -> Live:
+    """Files of small worlds."""
+    return small
+
+
 class Side:
     """A sandbox as its user meets it: the API with a token, and the control surface."""
 
@@ -81,7 +87,7 @@ def there(live: Live, sandbox_name: str) -> Iterator[Side]:
 @pytest.fixture
 def far(live: Live, serve: Serve, sandbox_name: str) -> Iterator[Side]:
     """A sandbox of the same name on another server that has the same seed and shows the same address."""
-    server = serve(base_url=live.url)
+    server = serve(base_url=live.url, scenario=live.settings.scenario)
     side = Side(server, sandbox_name)
     yield side
     side.close()
@@ -100,11 +106,16 @@ def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
     assert f'attachment; filename="{here.name}.stub"' == recording.headers["content-disposition"]
 
 
-def test_a_file_says_what_it_is(here: Side) -> None:
+def test_a_file_says_what_it_is(live: Live, here: Side) -> None:
     header, world = (body for _, body in lines(exported(here.control))[:2])
     assert ("stub.sandbox", 2, True) == (header["format"], header["version"], header["secrets"])
     assert says(header["note"], "signing keys")
-    assert (here.name, "default", 42, 1) == (world["name"], world["scenario"], world["seed"], world["step"])
+    assert (here.name, live.settings.scenario, 42, 1) == (
+        world["name"],
+        world["scenario"],
+        world["seed"],
+        world["step"],
+    )
 
 
 def test_an_imported_sandbox_answers_as_the_one_that_was_exported(here: Side, there: Side) -> None:

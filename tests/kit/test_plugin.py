@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ..support import forked
 from ..support.live import Live
 from ..support.make import Json
 
@@ -23,7 +24,7 @@ import pytest
 def paid(sandbox):
     return sandbox.pay("nope")
 
-def test_an_order(paid): ...
+def test_a_paid_order(paid): ...
 """
 MARKED = """
 def test_the_seed_is_that_of_the_ini_file(sandbox):
@@ -118,27 +119,17 @@ def run(folder: Path, test: str, *flags: str, ini: str = "") -> subprocess.Compl
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
-def test_three_lines_are_a_test(tmp_path: Path) -> None:
-    ended = run(tmp_path, THREE_LINES)
-    assert 0 == ended.returncode, ended.stdout + ended.stderr
-
-
-def test_a_failed_test_says_what_was_refused_and_leaves_a_recording(tmp_path: Path) -> None:
-    ended = run(tmp_path, REFUSED, "--sandbox-record", "seen")
+def test_what_fails_says_what_was_refused_and_leaves_a_recording(tmp_path: Path) -> None:
+    """A test, and a fixture of one."""
+    ended = run(tmp_path, REFUSED + REFUSED_IN_A_FIXTURE, "--sandbox-record", "seen")
     assert 1 == ended.returncode, ended.stdout
     for part in ("requests that were refused", "POST /v2/orders/pix answered 422 validation_error", "body.projectId"):
         assert part in ended.stdout
-    (recording,) = (tmp_path / "seen").iterdir()
-    assert f"stub-server replay seen/{recording.name}" in ended.stdout
-    again = subprocess.run([sys.executable, "-m", "stub_server", "replay", recording], capture_output=True, text=True)
+    in_a_fixture, recording = sorted((tmp_path / "seen").iterdir())
+    for each in (in_a_fixture, recording):
+        assert f"stub-server replay seen/{each.name}" in ended.stdout
+    again = forked.run([sys.executable, "-m", "stub_server", "replay", str(recording)])
     assert (0, True) == (again.returncode, "1 answers of 1 requests are the same." in again.stdout), again.stdout
-
-
-def test_a_fixture_that_fails_leaves_a_recording(tmp_path: Path) -> None:
-    ended = run(tmp_path, REFUSED_IN_A_FIXTURE, "--sandbox-record", "seen")
-    assert 1 == ended.returncode, ended.stdout
-    (recording,) = (tmp_path / "seen").iterdir()
-    assert f"stub-server replay seen/{recording.name}" in ended.stdout
 
 
 def test_the_ini_file_has_flags_of_the_server(tmp_path: Path) -> None:

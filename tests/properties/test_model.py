@@ -23,8 +23,9 @@ QUICK = (
 )
 
 
+@pytest.mark.short
 def test_twenty_sequences_find_server_and_model_of_one_mind() -> None:
-    """For the short run."""
+    """The next test plays a hundred."""
     assert play(20).full >= 20
 
 

@@ -49,6 +49,12 @@ def scenario(request: pytest.FixtureRequest, small_busy: str) -> str:
 
 
 @pytest.fixture(scope="module")
+def made(scenario: str) -> Sandbox:
+    """The world of each, to look at."""
+    return world(scenario)
+
+
+@pytest.fixture(scope="module")
 def default() -> Sandbox:
     return world("default")
 
@@ -57,8 +63,8 @@ def test_all_scenarios_are_tried() -> None:
     assert {file.stem for file in (FIXTURES / "scenarios").glob("*.yaml")} == set(SCENARIOS)
 
 
-def test_every_law_holds(scenario: str) -> None:
-    broken = {c["id"]: c["violations"] for c in at_once(checking(world(scenario), seeded=True)) if not c["ok"]}
+def test_every_law_holds(made: Sandbox) -> None:
+    broken = {c["id"]: c["violations"] for c in at_once(checking(made, seeded=True)) if not c["ok"]}
     assert broken == {}
 
 
@@ -102,8 +108,8 @@ def elsewhere(small_busy: str) -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
-def test_three_processes_make_the_same_world(scenario: str, elsewhere: list[dict[str, str]]) -> None:
-    assert [digest(world(scenario))] * 2 == [made[scenario] for made in elsewhere]
+def test_three_processes_make_the_same_world(made: Sandbox, scenario: str, elsewhere: list[dict[str, str]]) -> None:
+    assert [digest(made)] * 2 == [each[scenario] for each in elsewhere]
 
 
 def test_another_seed_makes_another_world_with_the_same_named_ids(default: Sandbox) -> None:

@@ -7,11 +7,13 @@ from click.testing import CliRunner, Result
 from stub_server.cli import main
 
 from .make import Json
+from .remembered import remembering
 
 
 def run(*args: str) -> Result:
     """What the command says and how it exits."""
-    return CliRunner().invoke(main, args)
+    with remembering():
+        return CliRunner().invoke(main, args)
 
 
 def done(*args: str) -> str:

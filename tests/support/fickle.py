@@ -18,6 +18,8 @@ from typing import Any
 
 import orjson
 
+from .forked import Popen
+
 ROOT = Path(__file__).parents[2]
 FAILURES = (500, 502, 503, 429, 404, 0)
 
@@ -78,7 +80,7 @@ class Fickle:
         self.starts += 1
         command = [sys.executable, "-m", "tests.support.fickle", str(self.port), str(self.file)]
         command += [str(self.starts), str(self.share)]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self.process = Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         assert "ready\n" == self.process.stdout.readline()
 

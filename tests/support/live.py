@@ -5,14 +5,16 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 import uvicorn
 
-from stub_server.app import create_app
+from stub_server.app import create_app, data_dir
 from stub_server.engine.sandbox import DEFAULT
 from stub_server.http.monitor import Limits
 from stub_server.http.routing import Application
@@ -20,11 +22,13 @@ from stub_server.kernel.clock import parse_iso
 from stub_server.serving import uvicorn_config, with_port
 from stub_server.settings import Settings
 
+from .remembered import remembering
 from .stores import stored
 
 NOW = "2026-11-20T14:32:05.123Z"
 FROZEN = Settings(now=parse_iso(NOW))
 _PATIENCE = 60.0
+_free: list[int] = []
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For `verify` of clients: these servers speak plain HTTP, and a trust store per client costs a tenth of a second."""
 
@@ -78,8 +82,36 @@ def serving(app: Callable[..., Any], limits: Limits, listener: socket.socket | N
 @contextmanager
 def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
     """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
-    with stored(settings) as settings, socket.create_server(("127.0.0.1", 0)) as listener:
+    with stored(settings) as settings, _listener(settings) as listener:
         settings = with_port(settings, listener)
-        app = create_app(settings)
+        with remembering():
+            app = create_app(settings)
         with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
             yield Live(app, settings, port)
+    if not settings.overlays:
+        _free.append(port)
+
+
+def small_scenario(folder: Path) -> str:
+    """The default world at a sixth of its size, as a file in a folder."""
+    text = (data_dir("fixtures") / "scenarios" / "default.yaml").read_text(encoding="utf-8")
+    (folder / "small.yaml").write_text(f"scale: 0.15\n{text}", encoding="utf-8")
+    return str(folder / "small.yaml")
+
+
+@contextmanager
+def running_small() -> Iterator[Live]:
+    """Serve small worlds."""
+    with TemporaryDirectory() as folder, running(replace(FROZEN, scenario=small_scenario(Path(folder)))) as live:
+        yield live
+
+
+def _listener(settings: Settings) -> socket.socket:
+    """A socket that listens where a server did that has ended, or else on a free port: addresses stand in worlds.
+
+    No address serves first one contract and then another: the ledger asks for it once.
+    """
+    while _free and not settings.overlays:
+        with suppress(OSError):
+            return socket.create_server(("127.0.0.1", _free.pop()))
+    return socket.create_server(("127.0.0.1", 0))

@@ -12,6 +12,7 @@ from types import TracebackType
 
 import httpx2
 
+from .forked import Popen, run
 from .live import NO_TLS
 from .make import Json
 
@@ -47,7 +48,7 @@ class Process:
 
     def start(self) -> None:
         """Serve, until the first request was answered."""
-        self._process = subprocess.Popen(
+        self._process = Popen(
             self._command, cwd=self._root, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
@@ -61,9 +62,7 @@ class Process:
 
     def refused(self) -> str:
         """What it says when it does not start."""
-        done = subprocess.run(
-            self._command, cwd=self._root, env=self._env, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
+        done = run(self._command, cwd=self._root, env=self._env, timeout=PATIENCE)
         assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
         return done.stderr
 

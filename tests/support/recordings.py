@@ -1,7 +1,6 @@
 """A session that a recording can be made of: requests of many kinds, and the file replayed."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from . import forked
 from .command import run
 from .make import Json, customer_body, make_plan, order_body
 from .processes import ROOT
@@ -25,7 +25,7 @@ class Replayed:
         told = ["replay", str(file), "--json", *flags]
         if afresh:
             command = [sys.executable, "-m", "stub_server", *told]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            done = forked.run(command, cwd=ROOT, timeout=PATIENCE)
             self.code, output, self.error = done.returncode, done.stdout, done.stderr
         else:
             said = run(*told)

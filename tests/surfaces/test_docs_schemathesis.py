@@ -31,19 +31,22 @@ def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess
     return done
 
 
-@pytest.mark.parametrize("mode", ["positive", pytest.param("all", marks=pytest.mark.night)])
+@pytest.mark.parametrize(
+    ("mode", "phases"),
+    [("positive", "examples,coverage"), pytest.param("all", "examples,coverage,stateful", marks=pytest.mark.night)],
+)
 def test_the_command_as_it_is_typed_passes_without_a_file_and_is_refused_nowhere_for_its_credential(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: str, phases: str
 ) -> None:
     """Each operation answers something else than 401 and 403 to a request that is meant to be accepted.
 
-    The requests by chance are left out: the test below makes some. Those that are to be refused are sent at night;
-    `test_schemathesis.py` sends them by the written files.
+    The requests by chance are left out: the test below makes some. Those that are to be refused and chains are sent at
+    night; `test_schemathesis.py` sends them by the written files.
     """
     assert "`--check-digits off`" in SECTION
     report, reach = tmp_path / "events.ndjson", Reach()
     with server(more=("--check-digits", "off")) as url:
-        options = f"--mode={mode} --phases=examples,coverage,stateful --report=ndjson --report-ndjson-path={report}"
+        options = f"--mode={mode} --phases={phases} --report=ndjson --report-ndjson-path={report}"
         ran(tmp_path, "bash", "-euc", f"{AS_TYPED} {options}", SANDBOX_URL=url)
     reach.read(report)
     names = [name for name, _ in operations(document().raw)]

@@ -37,7 +37,7 @@ def test_every_link_of_it_answers(live: Live) -> None:
     assert any(link.startswith("console/requests/req_") for link in links)
     assert not [link for link in links if link.startswith(("/", "http"))]
     for address in dict.fromkeys(link.partition("#")[0] for link in links):
-        assert httpx2.get(base + address, verify=NO_TLS).status_code == 200, address
+        assert httpx2.get(base + address, timeout=60, verify=NO_TLS).status_code == 200, address
     live.app.sandboxes.forget("front")
 
 

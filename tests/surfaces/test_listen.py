@@ -1,7 +1,6 @@
 """`stub-server listen`: events reach a local receiver, each once, whatever becomes of the server or the receiver."""
 
 import json
-import os
 import queue
 import signal
 import socket
@@ -20,6 +19,7 @@ from standardwebhooks.webhooks import Webhook
 
 from stub_server.cli import main
 
+from ..support.forked import Popen
 from ..support.live import Live
 from ..support.make import Json, Maker
 from ..support.receiver import Receiver, receiving
@@ -80,9 +80,7 @@ class Listening:
 def listening(server: str, sandbox: str, *args: str) -> Iterator[Listening]:
     """The command, until the block ends."""
     command = [sys.executable, "-m", "stub_server", "listen", "--server", server, "--sandbox", sandbox, *args]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-    )
+    process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     running = Listening(process)
     try:
         yield running
@@ -265,7 +263,7 @@ def test_a_mistyped_sandbox_is_refused_and_not_made(
 def test_a_server_that_stops_waits_for_no_follower(sandbox_name: str) -> None:
     """Which gets its answer at once instead of being cut off."""
     command = [sys.executable, "-m", "stub_server", "--port", "0", "--log", "quiet"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         url = next(line for line in server.stdout if line.startswith("curl ")).split("'")[1].partition("/v2")[0]
         answers: queue.Queue[int] = queue.Queue()

@@ -91,7 +91,7 @@ def overlaid(serve: Serve, tmp_path_factory: pytest.TempPathFactory, request: py
     for number, text in enumerate(request.param):
         files.append(folder / f"{number}.yaml")
         files[-1].write_text(text, encoding="utf-8")
-    return door_to(serve(overlays=tuple(files)))
+    return door_to(serve(overlays=tuple(files), scenario="empty"))
 
 
 @pytest.mark.parametrize(

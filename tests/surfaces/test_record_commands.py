@@ -13,10 +13,12 @@ from stub_server.cli import main
 from stub_server.files.package import RECORDING, pack
 
 from ..support.files import changed, lines, sealed
+from ..support.forked import Popen
 from ..support.live import NO_TLS, Live
 from ..support.make import Maker
 from ..support.processes import ROOT, free_port
 from ..support.refusal import says
+from ..support.remembered import remembering
 
 pytestmark = pytest.mark.check
 
@@ -29,7 +31,8 @@ def to(live: Live, sandbox_name: str) -> list[str]:
 
 def run(*args: str, given: bytes | None = None) -> Result:
     """What the command says and how it exits."""
-    return CliRunner().invoke(main, list(args), input=given)
+    with remembering():
+        return CliRunner().invoke(main, list(args), input=given)
 
 
 def test_what_was_recorded_is_replayed_without_a_server(
@@ -161,7 +164,7 @@ def test_a_recording_is_listed_shown_and_served_as_it_was_before_a_request(
     assert 2 == run("replay", str(file), "--until", "2").exit_code
     port = str(free_port())
     command = [sys.executable, "-m", "stub_server", "replay", str(file), "--until", "2", "--serve", "--port", port]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as served:
+    with Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
         assert any(line.startswith("curl ") for line in served.stdout)
         base = f"http://127.0.0.1:{port}"

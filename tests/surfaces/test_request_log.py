@@ -20,6 +20,7 @@ import pytest
 from stub_server.engine.journal import Trace
 from stub_server.request_log import AT_ONCE, RequestLog
 
+from ..support.forked import Popen
 from ..support.live import NO_TLS
 from ..support.make import created, order_body
 
@@ -49,7 +50,7 @@ def four_requests(host: str, key: str) -> None:
 def told(log: str, ask: Callable[[str, str], None] = four_requests) -> list[str]:
     """The lines that a server with `--log` writes of requests."""
     env = {**os.environ, "STUB_PORT": "0", "STUB_LOG": log, "STUB_NOW": "2026-11-20T14:32:05Z"}
-    process = subprocess.Popen(
+    process = Popen(
         [sys.executable, "-m", "stub_server"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
     )
     assert process.stdout is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from ..support.forked import Popen
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.receiver import Received, Receiver, receiving
@@ -34,7 +35,7 @@ def address_of(process: "subprocess.Popen[str]") -> str:
 def delivering(receiver: Receiver) -> Iterator["subprocess.Popen[str]"]:
     """A server of its own that has just sent something to a receiver, which has not answered yet."""
     command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", "--log", "quiet"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
     try:

@@ -31,7 +31,7 @@ from ..engine.state import same
 from ..engine.state import state as facts
 from ..journeys.hooks import clients
 from ..support.files import exported, lines, sealed
-from ..support.live import FROZEN, NO_TLS, running
+from ..support.live import FROZEN, NO_TLS, running, small_scenario
 from ..support.make import created, customer_body, order_body
 from ..support.overlays import overlay, shortened
 from ..support.processes import PATIENCE, ROOT, Process
@@ -47,8 +47,9 @@ LISTS = ("/v2/customers", "/v2/orders", "/v2/subscriptions", "/v2/webhooks", "/v
 
 
 def store(folder: Path, *flags: str) -> Process:
-    """A server over a directory; its clock stands unless told."""
-    return Process("--store", str(folder / "store"), "--base-url", "http://127.0.0.1:4600", *flags)
+    """A server over a directory, which begins with a small world; its clock stands unless told."""
+    begins = ("--scenario", small_scenario(folder), "--base-url", "http://127.0.0.1:4600")
+    return Process("--store", str(folder / "store"), *begins, *flags)
 
 
 def left(folder: Path) -> None:
@@ -152,7 +153,7 @@ def test_reset_import_and_steps_after_them_are_kept(tmp_path: Path) -> None:
             listed = control.get("/sandboxes").json()["sandboxes"]
         assert ["carried", "default"] == [sandbox["name"] for sandbox in listed]
         assert before == [told(server, name) for name in ("default", "carried")]
-        assert ["empty", "default"] == [found["sandbox"]["scenario"] for found in before]
+        assert ["empty", str(tmp_path / "small.yaml")] == [found["sandbox"]["scenario"] for found in before]
 
 
 def test_steps_can_be_had_after_a_restart(tmp_path: Path) -> None:

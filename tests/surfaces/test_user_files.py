@@ -13,6 +13,7 @@ from stub_server.contract import bundle
 from stub_server.contract.source import ContractError
 
 from ..support.contract import OPENAPI
+from ..support.forked import run
 
 pytestmark = pytest.mark.check
 
@@ -29,7 +30,7 @@ GROWING = HEAD + "  - { target: $.x-more, copy: $.components }\n".join(
 def checked(path: Path) -> subprocess.CompletedProcess[str]:
     """`stub-server check --overlay FILE`, in a process of its own."""
     command = [sys.executable, "-m", "stub_server", "check", "--overlay", str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return run(command, timeout=60)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from ..support.forked import Popen, run
 from ..support.live import NO_TLS
 from ..support.make import Json
 
@@ -27,7 +28,7 @@ PATIENCE = 30
 def served(ready: Path, *flags: str) -> Iterator[tuple["subprocess.Popen[str]", Json]]:
     """A server and what its ready file says, once there is one."""
     command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "json"]
-    process = subprocess.Popen(
+    process = Popen(
         [*command, "--ready-file", str(ready), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
@@ -88,7 +89,7 @@ def test_a_server_leaves_the_ready_file_of_the_next_one(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_refused_at_the_start(tmp_path: Path, flags: list[str], said: str) -> None:
     (tmp_path / "file").touch()
     command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", *flags]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    ended = run(command, cwd=tmp_path, timeout=PATIENCE)
     assert 2 == ended.returncode
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr

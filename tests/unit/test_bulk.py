@@ -58,7 +58,7 @@ def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
 @pytest.mark.check
 @pytest.mark.parametrize("at_hand", [2, 8])
 @given(moves=steps)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_what_was_written_in_bulk_is_what_was_written_one_by_one(
     at_hand: int, moves: list[tuple[str, Body, int]]
 ) -> None:

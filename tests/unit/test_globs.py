@@ -13,7 +13,7 @@ TEXTS = st.text("abc", max_size=16)
 
 
 @pytest.mark.check
-@settings(max_examples=2_000)
+@settings(max_examples=500)
 @given(PATTERNS, TEXTS)
 def test_a_glob_means_what_it_means_in_a_shell(pattern: str, text: str) -> None:
     assert fnmatchcase(text, pattern) == glob(pattern, text)

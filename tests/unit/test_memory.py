@@ -21,6 +21,15 @@ from ..support.worlds import drafted, first_used
 pytestmark = pytest.mark.check
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_was_before() -> Iterator[None]:
+    """Out of the collector's sight: to walk through it for every test takes longer than the test."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def no_collector() -> Iterator[None]:
     """Whatever goes, goes by its last reference; what earlier tests have left, such as servers, is gone."""

@@ -142,7 +142,7 @@ def by_hand(plain: dict[str, tuple[Body, Body]], query: Query) -> tuple[list[str
 
 @pytest.mark.check
 @given(steps, queries)
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_a_page_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]], query: Query) -> None:
     """Whatever was written, changed and dropped before, and whichever filters come together."""
     table, plain = play(moves)
@@ -152,7 +152,7 @@ def test_a_page_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]]
 
 @pytest.mark.check
 @given(steps, queries)
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_a_page_of_a_view_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]], query: Query) -> None:
     """A list that is kept once it was asked for follows every write since: asked before the first and after each."""
     with pytest.MonkeyPatch.context() as patch:
@@ -180,7 +180,7 @@ def _counted(table: Table, name: str) -> dict[str, dict[Any, Any]]:
 
 @pytest.mark.check
 @given(steps, steps, queries)
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_what_was_rebuilt_is_what_was_written_one_by_one(
     before: list[tuple[str, Body, int]], after: list[tuple[str, Body, int]], query: Query
 ) -> None:
@@ -203,7 +203,7 @@ def test_what_was_rebuilt_is_what_was_written_one_by_one(
 
 @pytest.mark.check
 @given(steps, steps, steps, queries)
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_copies_share_nothing_that_changes(
     before: list[tuple[str, Body, int]],
     here: list[tuple[str, Body, int]],
@@ -261,7 +261,7 @@ def test_a_peek_shows_the_present_version() -> None:
 
 @pytest.mark.check
 @given(steps)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_sums_and_distinct_counts_are_folds_over_the_records(moves: list[tuple[str, Body, int]]) -> None:
     """A running total never drifts from what it sums."""
     table, plain = play(moves)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import httpx2
 
+from ..support.forked import Popen, run
 from ..support.live import NO_TLS
 from ..support.make import Json
 from .mutants import Mutant
@@ -44,7 +45,7 @@ def backend(*flags: str, mutants: Collection[str] = ()) -> Iterator[str]:
     """A mutated sandbox until the block ends; answers its address."""
     chosen = [part for name in mutants for part in ("--mutant", name)]
     command = [sys.executable, "-m", "tests.verify.server", *chosen, *flags]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             first = process.stdout.readline()
@@ -70,11 +71,13 @@ def verify(url: str, *flags: str, token: str | None = None) -> Outcome:
         command += ["--charges", "--yes", httpx2.URL(url).host, "--report", f"json={file}", *flags]
         started = time.monotonic()
         try:
-            ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST + _PATIENCE)
+            ended = run(command, cwd=ROOT, timeout=LONGEST + _PATIENCE)
         except subprocess.TimeoutExpired:
             return Outcome(-1, time.monotonic() - started, {}, "It never ended.")
         seconds = time.monotonic() - started
-        report = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        text = file.read_text(encoding="utf-8") if file.is_file() else "{}"
+        assert token not in text + ended.stdout + ended.stderr, "the credential is shown"
+        report = json.loads(text)
     return Outcome(ended.returncode, seconds, report, ended.stdout + ended.stderr)
 
 

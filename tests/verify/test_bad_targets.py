@@ -13,6 +13,7 @@ from typing import NamedTuple
 import httpx2
 import pytest
 
+from ..support.forked import Popen
 from ..support.live import NO_TLS
 from .bad import Speak, Treat, fronting, speaking
 from .runs import ROOT, Outcome, backend, credential, verify
@@ -221,7 +222,7 @@ def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals, ti
     with backend("--scenario", "empty", "--delay", "0.1") as url:
         before = left(url)
         command = [sys.executable, "-m", "stub_server", "verify", url, "--token", credential(url), "--write"]
-        running = subprocess.Popen(
+        running = Popen(
             [*command, "--report", f"json={file}"], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         until = time.monotonic() + 60

@@ -140,8 +140,9 @@ def test_what_is_made_is_deleted_or_listed(writing: Watched) -> None:
     assert made <= {path.rpartition("/")[2] for path in writing.run.cleanup.left_behind}
 
 
-@pytest.mark.parametrize("mode", ["reading", "writing"])
+@pytest.mark.parametrize("mode", ["reading", pytest.param("writing", marks=pytest.mark.night)])
 def test_no_credential_is_in_any_form(mode: str, request: pytest.FixtureRequest) -> None:
+    """Of a run that writes `runs.py` asks it in every check, for two of the forms."""
     run: Watched = request.getfixturevalue(mode)
     text = shown(run)
     keys = {

@@ -1,7 +1,6 @@
 """What verify says of a backend that somebody else wrote. Each divergence was judged by hand, as true or assumed."""
 
 import json
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ..support.contract import document
+from ..support.forked import run
 from ..support.make import Json
 from .other import TOKEN, application, server
 from .runs import ROOT
@@ -83,7 +83,7 @@ def serving() -> Iterator[str]:
 def told(url: str, folder: Path, *flags: str) -> list[Json]:
     file = folder / "report.json"
     command = [sys.executable, "-m", "stub_server", "verify", url, "--token", TOKEN, f"--report=json={file}", *flags]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    ran = run(command, cwd=ROOT, timeout=300)
     assert ran.returncode == 1, ran.stderr
     assert not any(value in ran.stdout + file.read_text() for value in ("Ana Souza", "bruno@example.com"))
     divergences: list[Json] = json.loads(file.read_text())["divergences"]

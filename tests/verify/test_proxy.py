@@ -17,6 +17,7 @@ import pytest
 from stub_server.verify.outcome import of_recorded
 
 from ..support.estate import Estate
+from ..support.forked import Popen
 from ..support.live import NO_TLS
 from ..support.processes import free_port
 from ..support.requests import OPERATIONS, ask, path_of
@@ -274,7 +275,7 @@ def test_the_command_serves_until_it_is_interrupted_and_reports(home: Estate, tm
     report, overlay, port = tmp_path / "report.json", tmp_path / "overlay.yaml", free_port()
     command = [sys.executable, "-m", "stub_server", "proxy", home.live.url, "--port", str(port), "--fail"]
     command += ["--report", f"json={report}", "--write-overlay", str(overlay)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    with Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert str(port) in running.stdout.readline()
         with httpx2.Client(verify=NO_TLS) as client:

@@ -1,0 +1,43 @@
+"""Seeded worlds that servers of one process share: a second server of the same address and scenario gets a copy.
+
+A server keeps the sandboxes that it has filled and copies them for those that follow; here servers do so among
+themselves. Half of what it costs to make one is its default sandbox, and a process of tests makes a hundred alike.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from stub_server import app
+from stub_server.contract.document import Document
+from stub_server.engine.sandbox import Sandbox
+from stub_server.seeding.filling import MOST_COPIES, Key, Seeding
+
+from .contract import document
+
+_copies: dict[Key, Sandbox] = {}
+
+
+class _Remembering(Seeding):
+    def __init__(self, fixtures: Any, served: Document, schemas: Any) -> None:
+        super().__init__(fixtures, served, schemas)
+        self._is_shipped = served.raw == document().raw
+
+    def fill(self, sandbox: Sandbox, secret: bytes) -> None:
+        """Fill it; where the clock runs, or the contract is another, each server does it by itself."""
+        if not (self._is_shipped and sandbox.clock.frozen):
+            super().fill(sandbox, secret)
+            return
+        self.copies |= _copies
+        super().fill(sandbox, secret)
+        _copies.update(self.copies)
+        for key in list(_copies)[:-MOST_COPIES]:  # servers fill worlds in threads of theirs
+            _copies.pop(key, None)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Have servers that are made in the block share what they seed."""
+    with patch.dict(vars(app), Seeding=_Remembering):
+        yield
