@@ -109,9 +109,10 @@ class Evidence:
         """Note what is collected."""
         self._visited.add(file_path)
 
-    def pytest_deselected(self) -> None:
-        """A part was left out."""
-        self._whole = False
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """A part was left out. What is for the night or the short run alone is no part of a whole run."""
+        own = all(item.get_closest_marker("night") or item.get_closest_marker("short") for item in items)
+        self._whole = self._whole and own
 
     def pytest_collection_finish(self) -> None:
         """Every file that is there, or the run is not a whole one."""
