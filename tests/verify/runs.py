@@ -18,7 +18,7 @@ from ..support.make import Json
 from .mutants import Mutant
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 120.0  # seconds that a run may take
+LONGEST = 120.0  # seconds after which a run asks nothing more
 COVERAGE = 95.0  # per cent of what can be reached that a run against our own server must reach
 LIKE_A_PROXY = ("--delay", "0.05", "--shuffle")
 """Flags of a server that is slow and puts headers into another order."""
@@ -100,7 +100,7 @@ def missed(outcome: Outcome, mutants: Collection[Mutant], beside: int | None) ->
     others = [shown(found) for found in outcome.divergences if found not in named]
     if beside is not None and len(outcome.divergences) > len(mutants) + beside:
         wrong.append(f"too many beside: {'; '.join(others) or 'the same again'}")
-    return [*wrong, *_slow(outcome)]
+    return wrong
 
 
 def departed(outcome: Outcome) -> list[str]:
@@ -110,7 +110,7 @@ def departed(outcome: Outcome) -> list[str]:
     coverage = outcome.report.get("coverage", 0.0)
     if coverage < COVERAGE:
         wrong.append(f"reached {coverage:.1f} % of {COVERAGE:.0f} %")
-    return [*wrong, *_slow(outcome)]
+    return wrong
 
 
 def shown(divergence: Json) -> str:
@@ -118,10 +118,6 @@ def shown(divergence: Json) -> str:
     operations = divergence["operations"]
     named = ", ".join(operations[:3]) + (f" and {len(operations) - 3} more" if len(operations) > 3 else "")
     return f"{divergence['class']} {'everywhere' if 'everywhere' in divergence['title'].lower() else named}"
-
-
-def _slow(outcome: Outcome) -> list[str]:
-    return [f"took {outcome.seconds:.0f} s of {LONGEST:.0f} s"] if outcome.seconds > LONGEST else []
 
 
 def _last(output: str) -> str:
