@@ -59,7 +59,7 @@ class Hops:
         idle = self._idle[address]
         while idle:
             side = idle.pop()
-            if side.may_be_used(KEPT_FOR):
+            if await side.may_be_used(KEPT_FOR):
                 return side
             side.abort()
         parts = urlsplit(address)

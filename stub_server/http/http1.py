@@ -1,6 +1,7 @@
 """HTTP/1.1 messages that are passed on: heads that are parsed, and bodies that are passed as they come."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,6 +11,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, Htt
 
 HEAD = 65_536  # bytes of the head of a message
 PIECE = 65_536  # bytes of a body that are read at a time
+_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}(?=[;\s])").match
 Raw = list[tuple[bytes, bytes]]
 
 
@@ -18,16 +20,19 @@ class Broken(Exception):
 
 
 class Head:
-    """The head of a message, and what the parser knows of its body."""
+    """The head of a message, and where its body ends.
+
+    `left` is how many bytes are to come, of the whole body or of a chunk with its line end; None between chunks, and
+    where the body ends with the connection. The parser reads the head alone: it knows neither the request of an answer
+    nor that a body follows an offer of another protocol.
+    """
 
     def __init__(self, parser: type[HttpRequestParser] | type[HttpResponseParser], data: bytes) -> None:
         """Raises HttpParserError."""
         self.headers: Raw = []
         self.target, self.is_read, self.stays = "", False, False
-        self.is_begun = self.ends = False  # whether some of its body has been read, and the whole message
-        self._pieces: list[bytes] = []
+        self.is_begun = self.is_last = False  # whether some of its body has been read, and the last chunk
         found = self._parser = parser(self)
-        found.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)  # some servers pad it
         with suppress(HttpParserUpgrade):  # an offer of another protocol is not passed on
             found.feed_data(data)
         if not self.is_read or found.get_http_version() not in ("1.0", "1.1"):
@@ -36,50 +41,26 @@ class Head:
         self.is_old = found.get_http_version() == "1.0"
         self.method = found.get_method().decode("latin-1") if isinstance(found, HttpRequestParser) else ""
         self.status = found.get_status_code() if isinstance(found, HttpResponseParser) else 0
-        length = self.named(b"content-length")
-        is_chunked = b"chunked" in self.named(b"transfer-encoding").lower()
-        self.left = int(length) if length and not is_chunked else None  # bytes of the body, if it says how many
-        self.is_open = not (self.ends or length or is_chunked)  # whether the body ends with the connection
+        codings = [value.lower() for name, value in self.headers if name.lower() == b"transfer-encoding"]
+        self.is_chunked = any(b"chunked" in coding for coding in codings)
+        length = b"" if self.is_chunked else self.named(b"content-length") or (b"0" if self.method else b"")
+        self.left = int(length) if length else None
+        self.ends = self.left == 0 or self.status in (204, 304)
 
     # httptools calls these.
-
-    def on_message_begin(self) -> None:
-        if self.ends:
-            raise HttpParserError("nothing was asked")
 
     def on_url(self, url: bytes) -> None:
         self.target += url.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.is_read:  # else it is a trailer
-            self.headers.append((name, value))
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         self.is_read, self.stays = True, self._parser.should_keep_alive()
 
-    def on_body(self, body: bytes) -> None:
-        self._pieces.append(body)
-
-    def on_message_complete(self) -> None:
-        self.ends = True
-
     def named(self, name: bytes) -> bytes:
         """The first value of a header, by its name in lower case."""
         return next((value for key, value in self.headers if key.lower() == name), b"")
-
-    def body(self, data: bytes) -> bytes:
-        """The part of the body in the bytes of the message that come next. Raises Broken."""
-        self.is_begun = True
-        try:
-            self._parser.feed_data(data)
-        except HttpParserError as error:
-            if self.method or not self.ends:
-                raise Broken(f"a body is not HTTP, {error}") from None
-            self.stays = False  # an answer to no question came with it
-        if self.left is not None:
-            self.left -= len(data)
-        pieces, self._pieces = self._pieces, []
-        return b"".join(pieces)
 
 
 class Side:
@@ -90,10 +71,18 @@ class Side:
         self.reader, self.writer = reader, writer
         self.rested = monotonic()
 
-    def may_be_used(self, rests: float) -> bool:
+    async def may_be_used(self, rests: float) -> bool:
         """Whether another request can be sent: the other end closes a connection that was idle for long."""
-        is_over = self.reader.at_eof() or self.writer.is_closing()
-        return not is_over and monotonic() - self.rested < rests
+        if self.writer.is_closing() or monotonic() - self.rested >= rests:
+            return False
+        try:
+            async with asyncio.timeout(0):
+                await self.reader.read(1)  # its end, or an answer to no question
+        except TimeoutError:
+            return True
+        except OSError:
+            pass
+        return False
 
     async def head(self) -> bytes:
         """The bytes of a head; empty at the end of the connection. Raises Broken."""
@@ -124,19 +113,43 @@ class Side:
     async def body(self, head: Head) -> tuple[bytes, bytes]:
         """The next bytes of a message that has not ended, and what they have of its body; both are empty at its end.
 
-        Raises Broken.
+        It reads nothing of a message that follows. Raises Broken.
         """
+        head.is_begun = True
         try:
-            # Of a client's bytes no more than are of this request: the next one may come behind it.
-            data = await self.reader.read(min(head.left, PIECE) if head.left is not None and head.method else PIECE)
+            if head.is_chunked and head.left is None:
+                return self._begun(head, await self.reader.readuntil(b"\r\n")), b""
+            data = await self.reader.read(PIECE if head.left is None else min(head.left, PIECE))
         except OSError as error:
             raise Broken(reason_of(error)) from None
-        if head.left is not None and len(data) > head.left:
-            data, head.stays = data[: head.left], False
-        if not data and not head.is_open:
-            where = "in the middle of its chunks" if head.left is None else f"{head.left:,} bytes too early"
+        except asyncio.IncompleteReadError:
+            raise Broken("a body ends in the middle of its chunks") from None
+        except asyncio.LimitOverrunError:
+            raise Broken("a body has a line that is too long") from None
+        if head.left is None:
+            return data, data
+        if not data:
+            where = "in the middle of a chunk" if head.is_chunked else f"{head.left:,} bytes too early"
             raise Broken(f"a body ends {where}")
-        return data, head.body(data)
+        content = data[: max(head.left - 2, 0)] if head.is_chunked else data
+        head.left -= len(data)
+        if not head.left and head.is_chunked:
+            head.left = None
+        head.ends = head.left == 0
+        return data, content
+
+    def _begun(self, head: Head, line: bytes) -> bytes:
+        """A line of a chunked body: the size of the next chunk, a trailer, or the empty one at the end."""
+        if head.is_last:
+            head.ends = not line.strip()
+            return line
+        found = _SIZE(line)
+        if found is None:
+            raise Broken("a chunk of a body has no size")
+        if size := int(found[0], 16):
+            head.left = size + 2
+        head.is_last = not size
+        return line
 
     async def send(self, data: bytes) -> None:
         """Send, as fast as the other side reads. Raises OSError."""

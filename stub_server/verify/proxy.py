@@ -172,7 +172,7 @@ class Passage:
         """Pass both on. `kept` is a connection to the target that may have ended. Returns one for the next request."""
         target = kept
         try:
-            if target is not None and target.may_be_used(_RESTS):
+            if target is not None and await target.may_be_used(_RESTS):
                 try:
                     return await self._pass(target)
                 except Broken:

@@ -59,7 +59,7 @@ def asked(proxied: Proxied, data: bytes) -> Answer:
 
 def test_a_message_is_passed_on_as_it_is_in_both_directions() -> None:
     """Names in their case, repeated fields, chunks with extensions or blanks, trailers; no fields of the connection."""
-    body = b"4;x=1\r\nabcd\r\n2  \r\nef\r\n0\r\nX-Sum: 9\r\nX-Sum: 10\r\n\r\n"
+    body = b"4 ; x = 1\r\nabcd\r\n2  \r\nef\r\n0\r\nX-Sum: 9\r\nX-Sum: 10\r\n\r\n"
     answer = b"HTTP/1.1 201 Made So\r\nSET-Cookie: a=1\r\nSET-Cookie: b=2\r\n"
     answer += b"Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
     seen: list[bytes] = []
@@ -217,6 +217,58 @@ def test_an_answer_may_end_with_its_connection() -> None:
     with playing(play) as target, proxying(target) as proxied:
         assert PAGE == asked(proxied, ASKED).body
     assert [] == proxied.watching.report().divergences
+
+
+@pytest.mark.parametrize(
+    "framed", [b'Content-Length: 7\r\n\r\n{"a":1}', b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]
+)
+def test_a_body_behind_an_offer_of_another_protocol_is_passed_on(framed: bytes) -> None:
+    """The offer is of a hop, and is not. `curl --http2` makes one."""
+    seen: list[bytes] = []
+
+    def play(connection: socket.socket) -> None:
+        seen.append(received(connection, framed))
+        connection.sendall(sized(PAGE))
+
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n"
+    with playing(play) as target, proxying(target) as proxied:
+        answer = asked(proxied, b"POST /v2/customers HTTP/1.1\r\nHost: proxy\r\n" + offer + framed)
+    assert PAGE == answer.body
+    assert seen[0].endswith(framed)
+    assert b"h2c" not in seen[0]
+
+
+def test_requests_that_come_together_are_passed_on_one_after_the_other() -> None:
+    chunked = b"POST /v2/customers HTTP/1.1\r\nHost: proxy\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+
+    def play(connection: socket.socket) -> None:
+        assert received(connection, b"0\r\n\r\n").endswith(b"2\r\n{}\r\n0\r\n\r\n")
+        connection.sendall(sized(PAGE))
+        assert received(connection).startswith(b"GET /v2/customers ")
+        connection.sendall(sized(b"[]"))
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(chunked + ASKED)
+        answers = received(client, b"[]")
+    assert [PAGE, b"[]"] == [part.partition(b"\r\n\r\n")[2] for part in answers.split(b"HTTP/1.1 200 OK\r\n")[1:]]
+
+
+@pytest.mark.parametrize("answer", [sized(PAGE), OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"])
+def test_what_comes_behind_an_answer_answers_nothing(answer: bytes) -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(answer + sized(b"forged"))
+        received(connection)
+
+    def play_again(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(b"[]"))
+
+    with playing(play, play_again) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(ASKED)
+        assert answer == received(client, answer[-5:])
+        client.sendall(ASKED)
+        assert b"[]" == answer_on(client).body
 
 
 def test_a_client_that_wants_to_end_its_connection_is_heard() -> None:
