@@ -195,14 +195,14 @@ class Draft:
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
-        size, puts = self._size, []
+        size, puts, is_kept = self._size, [], log.is_kept
         for name, before, after in versions.values():
-            record, stored = after.record, None
-            size += len(record.public) + len(record.hidden)  # in full, though the store may share them
-            if before is not None:
-                stored = before.record
-                size += len(stored.public) + len(stored.hidden)
+            record, stored = after.record, None if before is None else before.record
             puts.append((name, record, stored))
+            if is_kept:  # else nobody wants to know, and records in bulk mode would be written for it
+                size += len(record.public) + len(record.hidden)  # in full, though the store may share them
+                if stored is not None:
+                    size += len(stored.public) + len(stored.hidden)
         for event in forgotten_events:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
