@@ -132,7 +132,10 @@ class _Stream(httpcore2.AsyncNetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         """What the pool asks, such as whether an idle connection has ended."""
-        return self._stream.get_extra_info(info)
+        try:
+            return self._stream.get_extra_info(info)
+        except AttributeError:  # it has ended, and uvloop gives its socket no more
+            return info == "is_readable"
 
 
 class Guard(httpcore2.AsyncNetworkBackend):

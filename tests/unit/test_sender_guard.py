@@ -3,8 +3,10 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import uvloop
 
 from stub_server.domain.deliveries import AttemptOutcome, error_of
 from stub_server.events import network
@@ -264,3 +266,16 @@ def test_an_answer_that_only_ever_continues_is_given_up() -> None:
     outcome, turns = asyncio.run(run())
     assert (None, "connection_failed") == (outcome.status, outcome.error)
     assert turns > 64
+
+
+def test_a_connection_that_has_ended_is_known_to_have_ended() -> None:
+    """Else the pool fails with whatever delivery looks for a connection next."""
+
+    async def ended() -> Any:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            stream = await network.Guard(local=True).connect_tcp("127.0.0.1", listener.getsockname()[1])
+        await stream.aclose()
+        await asyncio.sleep(0.01)
+        return stream.get_extra_info("is_readable")
+
+    assert uvloop.run(ended()) is True
