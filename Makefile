@@ -46,12 +46,12 @@ $(STAMP): $(RUNS)
 run: $(RUNS) ## start the sandbox on 127.0.0.1:4600
 	@$(BIN)/stub-server serve $(if $(PORT),--port $(PORT)) $(ARGS)
 
-test: $(STAMP) ## the short run of the tests: two minutes on two cores
-	@echo 'The short run: about two minutes on two cores. Nearly all tests: make check.'
+test: $(STAMP) ## the short run of the tests: three minutes on two cores
+	@echo 'The short run: about three minutes on two cores. Nearly all tests: make check.'
 	@$(PYTEST) --short $(ARGS)
 
-check: $(STAMP) ## every test but those of the night: a quarter of an hour on two cores (STORE=postgresql or sqlite for all journeys; ARGS=--night for all)
-	@echo 'About a quarter of an hour on two cores. The short run: make test.'
+check: $(STAMP) ## every test but those of the night: twenty minutes on two cores (STORE=postgresql or sqlite for all journeys; ARGS=--night for all)
+	@echo 'About twenty minutes on two cores. The short run: make test.'
 	@$(PYTEST) $(if $(STORE),--store $(STORE)) $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy

@@ -31,7 +31,7 @@ class Head:
         """Raises HttpParserError."""
         self.headers: Raw = []
         self.target, self.is_read, self.stays = "", False, False
-        self.is_begun = self.is_last = False  # whether some of its body has been read, and the last chunk
+        self.is_begun = self.is_last = False  # whether its body is being read, and its last chunk was
         found = self._parser = parser(self)
         with suppress(HttpParserUpgrade):  # an offer of another protocol is not passed on
             found.feed_data(data)

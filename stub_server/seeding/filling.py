@@ -38,8 +38,8 @@ POOL_SEED = 20_260_101
 MOST_COPIES, MOST_KEPT = 8, 200_000
 SHARED_FOR = HOUR  # while the clock runs, a sandbox that was filled so long ago is still copied
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
-#: What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret, base URL, check digits.
-Key = tuple[str, str, int, bytes, str, bool]
+#: What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret and base URL.
+Key = tuple[str, str, int, bytes, str]
 
 
 class Seeding:
@@ -88,8 +88,7 @@ class Seeding:
 
     def _key(self, sandbox: Sandbox, secret: bytes) -> Key:
         text = read_scenario(self._files.folder, sandbox.scenario)
-        settings = sandbox.settings
-        return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url, settings.check_digits
+        return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url
 
     def _fill(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
         people, blueprints = self._pools

@@ -25,8 +25,8 @@ class _Remembering(Seeding):
         self._is_shipped = served.raw == document().raw
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
-        """Fill it; where the clock runs, or the contract is another, each server does it by itself."""
-        if not (self._is_shipped and sandbox.clock.frozen):
+        """Fill it; where the clock runs, or contract or check digits are others, each server does it by itself."""
+        if not (self._is_shipped and sandbox.clock.frozen and sandbox.settings.check_digits):
             super().fill(sandbox, secret)
             return
         self.copies |= _copies
