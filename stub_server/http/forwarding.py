@@ -27,6 +27,7 @@ CONNECT = 2.0  # seconds
 KEPT, KEPT_FOR = 32, 30.0  # idle connections to a server, and seconds, fewer than the server leaves them open
 HOP = b"x-sandbox-hop"  # the last header of a forwarded request; in an answer to one it is one of the words below
 VALID = 30  # seconds by which the clocks of two servers may differ
+AVOIDED = 2.0  # seconds in which a server that is about to stop is asked nothing: its end would cut requests off
 SLOW = 1.0  # seconds after which a request counts as one that waits
 LOOKS = 5.0  # seconds of silence after which this server checks that the other one still has the sandbox
 REPEATABLE = 262_144  # bytes of a body that can be sent again
@@ -40,7 +41,8 @@ _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 class Word(Enum):
     """What a server answers to another one, and to no client."""
 
-    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox, or is about to stop
+    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox
+    STOPPING = b"stopping"  # nothing was done: the server is about to stop
     DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
 
 
@@ -52,10 +54,13 @@ class Hops:
         self._idle: defaultdict[str, list[Side]] = defaultdict(list)  # kept open for the next request, by address
         self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
         """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
+        self._stopping: dict[str, float] = {}  # until when a server is asked nothing, by address
         self.words = {said: word for word, said in self.said.items()}
 
     async def connect(self, address: str) -> Side:
         """A connection to `http://host:port`. Raises OSError."""
+        if self._stopping.get(address, 0.0) > monotonic():
+            raise OSError("it is about to stop")
         idle = self._idle[address]
         while idle:
             side = idle.pop()
@@ -73,6 +78,10 @@ class Hops:
             idle.append(side)
         else:
             side.abort()
+
+    def avoid(self, address: str) -> None:
+        """Ask a server nothing for a while, since it is about to stop."""
+        self._stopping[address] = monotonic() + AVOIDED
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -137,7 +146,7 @@ class Forwarding:
             raise BadRequest(message, code="malformed_request")
         if call.is_hop and self._server.closing.is_set():
             call.is_kept = False
-            raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
+            raise NotThere(receive, self._hops.said[Word.STOPPING])
         if call.holder is None:
             return self.app(scope, receive, send)
         return self._forward(call, call.holder, scope, receive)
@@ -198,7 +207,9 @@ class Passage:
                 headers={"Retry-After": "1"},
             )
         self.word = self._hops.words.get(answer.named(HOP))
-        if self.word is Word.ELSEWHERE:
+        if self.word is Word.STOPPING:
+            self._hops.avoid(str(self._call.holder))
+        if self.word in (Word.STOPPING, Word.ELSEWHERE):
             self._upload.cancel()
             raise NotThere(body.again())
         if self.word is None and not answer.ends and answer.left is None:

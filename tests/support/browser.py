@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -34,6 +34,10 @@ _FLAGS = (
 _PATIENCE = 60.0
 
 
+class Left(AssertionError):
+    """The page was left for another one while it was asked."""
+
+
 class Page:
     """One tab: `look` asks it in JavaScript, `until` asks until the answer is true."""
 
@@ -54,6 +58,8 @@ class Page:
             if "method" in message:
                 self.heard.append(message)
             if message.get("id") == number:
+                if "navigated" in message.get("error", {}).get("message", ""):
+                    raise Left(message)
                 assert "error" not in message, message
                 answer: dict[str, Any] = message["result"]
                 return answer
@@ -124,9 +130,12 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, expression: str) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true, on this page or on one that follows it."""
         deadline = time.monotonic() + _PATIENCE
-        while not self.look(expression):
+        while True:
+            with suppress(Left):
+                if self.look(expression):
+                    return
             assert time.monotonic() < deadline, f"never true: {expression}"
             time.sleep(0.02)
 
