@@ -109,7 +109,10 @@ class Secrets:
         return not is_decoded or hides(text, lambda reading: self._shows_one(reading.lower()))
 
     def _shows_one(self, text: str) -> bool:
-        return any(sign in text for sign in self._signs)
+        for sign in self._signs:  # noqa: SIM110 - asked of every body: half the time of a generator
+            if sign in text:
+                return True
+        return False
 
     def _plain(self, text: str) -> str:
         return shapeless(text.replace(self._own, REDACTED) if self._own else text)

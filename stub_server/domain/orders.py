@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ..kernel.clock import DAY, SECOND, iso, parse_iso
@@ -17,8 +18,6 @@ Names: TypeAlias = tuple[str, str, str]
 """The identifiers of a new order: its id, its code and its transaction's id."""
 Seller: TypeAlias = tuple[str, str, str]
 """The receiver of a PIX code (name and city), and the base URL of its image."""
-# Of the characters that a BR Code may contain, those that have another meaning in a query; the percent sign is first.
-_QUOTED = {character: f"%{ord(character):02X}" for character in "%+&# "}
 
 
 def life(method: str, now: int) -> int:
@@ -48,6 +47,7 @@ MAGIC: dict[str, MagicOutcome] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def magic_of(email: str) -> str | None:
     """The magic token in an e-mail's local part, if there is one."""
     local = email.rpartition("@")[0].lower()
@@ -201,9 +201,11 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
         code = encode(amount, txid, name, city)
         transaction["txid"] = txid
         transaction["qr_code"] = code
-        for character, quoted in _QUOTED.items():  # ten times as fast as str.translate
-            code = code.replace(character, quoted)
-        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code}"
+        # The characters of a BR Code that have another meaning in a query: ten times as fast as str.translate.
+        quoted = (
+            code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23").replace(" ", "%20")
+        )
+        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={quoted}"
     elif method == "boleto":
         barcode = boleto.barcode(amount, expires, int(ident.replace("-", ""), 16))
         transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode

@@ -69,6 +69,7 @@ class Routing(SpecMiddleware):
         self.app = app
         self._root = _Node()
         self._static: dict[str, _Node] = {}
+        self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._ids: list[str] = []
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
@@ -89,7 +90,10 @@ class Routing(SpecMiddleware):
             if "GET" in node.methods:
                 node.methods.setdefault("HEAD", node.methods["GET"])
             node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
-            if "{" not in path:
+            start, _, last = (base + path).rpartition("/")
+            if "{" not in start and "{" in last:
+                self._below[start] = node
+            elif "{" not in path:
                 self._static[base + path] = node
                 if path == "/" and base:  # the base path itself is the index, with its slash or without
                     self._static[base] = node
@@ -98,6 +102,9 @@ class Routing(SpecMiddleware):
         call: Call = scope[CALL]
         path = scope["path"]
         node, values = self._static.get(path), _NO_VALUES
+        if node is None:
+            start, _, last = path.rpartition("/")
+            node, values = self._below.get(start) if last else None, (last,)
         if node is None:
             node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         if node is None:

@@ -362,7 +362,9 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
         node: Any = body
         for step in place:
             node = node.get(step) if type(node) is dict else None
-        if type(node) is dict and not all([0 < len(name) <= LONGEST_KEY and "\0" not in name for name in node]):
+        if type(node) is dict and (
+            "" in node or "\0" in "".join(node) or len(max(node, key=len, default="")) > LONGEST_KEY
+        ):
             wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)

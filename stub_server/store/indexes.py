@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ..kernel.record import Body, Row
-from .tables import TableSpec
+from .tables import Member, TableSpec
 
 MOST_VIEWS = 16  # of a table, between two writes to it
 Keys: TypeAlias = list[Any]
@@ -20,14 +20,6 @@ Values: TypeAlias = Sequence[Any]
 """The members of a record that are counted, and its value in each index and pair."""
 Conditions: TypeAlias = frozenset[tuple[str, frozenset[Hashable]]]
 """Names of indexes and, for each, the values of which a record has one."""
-
-
-def add(keys: Keys, key: Any) -> None:
-    """Put a key in its place."""
-    if not keys or key > keys[-1]:
-        keys.append(key)
-    else:
-        insort(keys, key)
 
 
 def remove(keys: Keys, key: Any) -> None:
@@ -50,6 +42,8 @@ class Indexes:
     `order` has all keys by creation, `buckets` the keys by index and value, `sorts` pairs of a value and a key by sort
     order, `texts` what is searched by search and key. `sums` and `distinct` are what the table's spec asks for, by name
     and group. `views` are the results of queries that took long; the next write drops them.
+
+    A record is read into a list of values, those of pairs last: each part below knows the places of those it needs.
     """
 
     def __init__(self, spec: TableSpec) -> None:
@@ -60,40 +54,49 @@ class Indexes:
         self.texts: dict[str, dict[int, str]] = {name: {} for name in spec.search}
         self.sums: dict[str, dict[Hashable, int]] = {name: {} for name in spec.sums}
         self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {name: {} for name in spec.distinct}
-        self.views: dict[tuple[Conditions, str | None], Keys] = {}
-        rules = [*spec.sums.items(), *spec.distinct.items()]
-        positions = {name: number for number, name in enumerate(self.buckets, len(rules))}
-        counted = [(name, positions[rule.group], number) for number, (name, rule) in enumerate(rules)]
-        self._sums, self._distinct = counted[: len(spec.sums)], counted[len(spec.sums) :]
-        self._extracts = [*(rule.member for _, rule in rules), *spec.indexes.values()]
-        self._pairs = [[positions[name] for name in pair.split("+")] for pair in spec.pairs]
-        self._nothing: Values = [None] * (len(rules) + len(positions))
+        self.views: dict[Hashable, list[Any]] = {}
+        counted = [rule.member for rule in (*spec.sums.values(), *spec.distinct.values())]
+        extracts = dict.fromkeys((*spec.indexes.values(), *counted, *spec.sorts.values()))
+        plain = sorted(extract for extract in extracts if isinstance(extract, Member))
+        self._public = [member.name for member in plain if not member.is_hidden]
+        self._hidden = [member.name for member in plain if member.is_hidden]
+        self._others = [extract for extract in extracts if not isinstance(extract, Member)]
+        places = {extract: place for place, extract in enumerate((*plain, *self._others))}
+        at = {name: places[extract] for name, extract in spec.indexes.items()}
+        self._pairs = [[at[name] for name in pair.split("+")] for pair in spec.pairs]
+        at |= {pair: place for place, pair in enumerate(spec.pairs, len(places))}
+        self._placed = [at[name] for name in self.buckets]
+        self._sorts = [(self.sorts[name], places[extract]) for name, extract in spec.sorts.items()]
+        self._texts = [(self.texts[name], extract) for name, extract in spec.search.items()]
+        self._sums = [(self.sums[name], at[rule.group], places[rule.member]) for name, rule in spec.sums.items()]
+        self._distinct = [
+            (self.distinct[name], at[rule.group], places[rule.member]) for name, rule in spec.distinct.items()
+        ]
+        self._nothing: Values = [None] * (len(places) + len(spec.pairs))
 
     def fill(self, rows: Iterable[Row]) -> None:
         """Index the first records, in any order: faster than one by one, as all is sorted and counted at the end."""
-        sorts = [(self.sorts[name], extract) for name, extract in self.spec.sorts.items()]
-        texts = [(self.texts[name], extract) for name, extract in self.spec.search.items()]
         values = []
         for record, public, hidden in rows:
             self.order.append(record.key)
             values.append(self._values(public, hidden))
-            for pairs, extract in sorts:
-                pairs.append((extract(public, hidden), record.key))
-            for found, extract in texts:
-                found[record.key] = extract(public, hidden)
+            for texts, extract in self._texts:
+                texts[record.key] = extract(public, hidden)
         columns = list(zip(*values, strict=True)) or [()] * len(self._nothing)
-        for index, column in zip(self.buckets.values(), columns[-len(self.buckets) :], strict=False):
-            for key, value in zip(self.order, column, strict=True):
+        for index, place in zip(self.buckets.values(), self._placed, strict=True):
+            for key, value in zip(self.order, columns[place], strict=True):
                 if value is not None:
                     index.setdefault(value, []).append(key)
-        for name, group, member in self._sums:
+        for pairs, place in self._sorts:
+            pairs.extend(zip(columns[place], self.order, strict=True))
+        for sums, group, member in self._sums:
             for value, amount in zip(columns[group], columns[member], strict=True):
                 if value is not None and amount:
-                    _add(self.sums[name], value, amount)
-        for name, group, member in self._distinct:
+                    _add(sums, value, amount)
+        for groups, group, member in self._distinct:
             for (value, one), number in Counter(zip(columns[group], columns[member], strict=True)).items():
                 if value is not None and one is not None:
-                    self.distinct[name].setdefault(value, {})[one] = number
+                    groups.setdefault(value, {})[one] = number
         for each in ([self.order], self.sorts.values(), *(index.values() for index in self.buckets.values())):
             for keys in each:
                 keys.sort()
@@ -103,40 +106,45 @@ class Indexes:
         self.views.clear()
         was = self._nothing if old is None else self._values(old.public, old.hidden)
         now = self._nothing if new is None else self._values(new.public, new.hidden)
+        is_last = old is None and (not self.order or key > self.order[-1])
         if old is None:
-            add(self.order, key)
+            insort(self.order, key)
         elif new is None:
             remove(self.order, key)
         if was != now:
-            start = len(was) - len(self.buckets)
-            for index, before, after in zip(self.buckets.values(), was[start:], now[start:], strict=True):
+            placed = self._placed
+            values = map(was.__getitem__, placed), map(now.__getitem__, placed)
+            for index, before, after in zip(self.buckets.values(), *values, strict=True):
                 if before != after:
                     if before is not None:
                         remove(index[before], key)
                         if not index[before]:
                             del index[before]
+                    if is_last and after is not None:
+                        index.setdefault(after, []).append(key)
+                    elif after is not None:
+                        insort(index.setdefault(after, []), key)
+            for pairs, place in self._sorts:
+                before, after = was[place], now[place]
+                if before != after:
+                    if before is not None:
+                        remove(pairs, (before, key))
                     if after is not None:
-                        add(index.setdefault(after, []), key)
+                        insort(pairs, (after, key))
             if new is not None:
                 self._count(now, 1)
             if old is not None:
                 self._count(was, -1)
-        for name, extract in self.spec.sorts.items():
-            first = None if old is None else extract(old.public, old.hidden)
-            last = None if new is None else extract(new.public, new.hidden)
-            if first != last:
-                if old is not None:
-                    remove(self.sorts[name], (first, key))
-                if new is not None:
-                    add(self.sorts[name], (last, key))
-        for name, extract in self.spec.search.items():
+        for texts, extract in self._texts:
             if new is None:
-                del self.texts[name][key]
+                del texts[key]
             else:
-                self.texts[name][key] = extract(new.public, new.hidden)
+                texts[key] = extract(new.public, new.hidden)
 
     def _values(self, public: Body, hidden: Body) -> Values:
-        values: list[Any] = [extract(public, hidden) for extract in self._extracts]
+        values: list[Any] = [*map(public.get, self._public), *map(hidden.get, self._hidden)]
+        for extract in self._others:
+            values.append(extract(public, hidden))
         for first, second in self._pairs:
             a, b = values[first], values[second]
             values.append(None if a is None or b is None else (a, b))
@@ -144,33 +152,35 @@ class Indexes:
 
     def _count(self, values: Values, sign: int) -> None:
         """Add a record's values to what is counted, or take them away."""
-        for name, group, member in self._sums:
-            value, amount = values[group], values[member]
-            if value is not None and amount:
-                _add(self.sums[name], value, sign * amount)
-        for name, group, member in self._distinct:
+        for sums, group, member in self._sums:
+            if values[member] and values[group] is not None:
+                _add(sums, values[group], sign * values[member])
+        for groups, group, member in self._distinct:
             value, one = values[group], values[member]
             if value is not None and one is not None:
-                _add(self.distinct[name].setdefault(value, {}), one, sign)
+                _add(groups.setdefault(value, {}), one, sign)
 
-    def keep(self, conditions: Conditions, sort: str | None, keys: Keys) -> Keys:
-        """Keep a view until the next write; `keys` are in order."""
+    def keep(self, asked: Hashable, found: list[Any]) -> list[Any]:
+        """Keep a view until the next write."""
         if len(self.views) == MOST_VIEWS:
             self.views.clear()
-        self.views[conditions, sort] = keys
-        return keys
+        self.views[asked] = found
+        return found
 
     def copy(self) -> Indexes:
         """An independent copy, without views."""
         twin = Indexes(self.spec)
-        twin.order = self.order.copy()
+        twin.order += self.order
         for name, index in self.buckets.items():
-            twin.buckets[name] = {value: keys.copy() for value, keys in index.items()}
-        twin.sorts = {name: pairs.copy() for name, pairs in self.sorts.items()}
-        twin.texts = {name: texts.copy() for name, texts in self.texts.items()}
-        twin.sums = {name: sums.copy() for name, sums in self.sums.items()}
+            twin.buckets[name].update((value, keys.copy()) for value, keys in index.items())
+        for name, pairs in self.sorts.items():
+            twin.sorts[name] += pairs
+        for name, texts in self.texts.items():
+            twin.texts[name].update(texts)
+        for name, sums in self.sums.items():
+            twin.sums[name].update(sums)
         for name, groups in self.distinct.items():
-            twin.distinct[name] = {group: members.copy() for group, members in groups.items()}
+            twin.distinct[name].update((group, members.copy()) for group, members in groups.items())
         return twin
 
 

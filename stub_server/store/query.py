@@ -113,7 +113,7 @@ def _view(table: Table, conditions: Conditions, sort: str | None) -> Keys:
         return kept
     found = set.intersection(*(_found(table, *condition) for condition in conditions))
     order = sorted(found) if sort is None else [p for p in table.indexes.sorts[sort] if p[1] in found]
-    return table.indexes.keep(conditions, sort, order)
+    return table.indexes.keep((conditions, sort), order)
 
 
 def _found(table: Table, name: str, values: Iterable[Hashable]) -> set[int]:

@@ -100,14 +100,24 @@ class TableSpec(NamedTuple):
         return TableSpec(self.schema, indexes={name: self.indexes[name] for name in index.split("+")}, pairs=pairs)
 
 
+class Member(NamedTuple):
+    """A member of a record, as an Extract; indexes read members of this kind all at once."""
+
+    is_hidden: bool
+    name: str
+
+    def __call__(self, public: Body, hidden: Body) -> Any:
+        return (hidden if self.is_hidden else public).get(self.name)
+
+
 def public(name: str) -> Extract:
     """A member of the public part."""
-    return lambda public, hidden: public.get(name)
+    return Member(False, name)
 
 
 def hidden(name: str) -> Extract:
     """A member of the hidden part."""
-    return lambda public, hidden: hidden.get(name)
+    return Member(True, name)
 
 
 class Layout(NamedTuple):

@@ -56,7 +56,7 @@ FOLDING = tuple(
         (Store, ("replace", "set_usage")),
         (Table, ("replace",)),
         (Indexes, ("replace",)),
-        (indexes, ("add", "remove")),
+        (indexes, ("insort", "remove")),
         (Timers, ("put", "discard")),
         (EventLog, ("append",)),
         (Replies, ("put", "drop")),
