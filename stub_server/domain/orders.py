@@ -201,11 +201,9 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
         code = encode(amount, txid, name, city)
         transaction["txid"] = txid
         transaction["qr_code"] = code
-        # The characters of a BR Code that have another meaning in a query: ten times as fast as str.translate.
-        quoted = (
-            code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23").replace(" ", "%20")
-        )
-        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={quoted}"
+        if "%" in code or "+" in code or "&" in code or "#" in code:  # ten times as fast as str.translate
+            code = code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
+        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code.replace(' ', '%20')}"
     elif method == "boleto":
         barcode = boleto.barcode(amount, expires, int(ident.replace("-", ""), 16))
         transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode

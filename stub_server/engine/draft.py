@@ -195,12 +195,11 @@ class Draft:
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
-        size, puts, is_kept = self._size, [], log.is_kept
-        for name, before, after in versions.values():
-            record, stored = after.record, None if before is None else before.record
-            puts.append((name, record, stored))
-            if is_kept:  # else nobody wants to know, and records in bulk mode would be written for it
-                size += len(record.public) + len(record.hidden)  # in full, though the store may share them
+        puts = [(name, new.record, None if old is None else old.record) for name, old, new in versions.values()]
+        size = self._size
+        if log.is_kept:  # else nobody wants to know, and records in bulk mode would be written for it
+            for _, record, stored in puts:  # in full, though the store may share them
+                size += len(record.public) + len(record.hidden)
                 if stored is not None:
                     size += len(stored.public) + len(stored.hidden)
         for event in forgotten_events:

@@ -362,10 +362,10 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
         node: Any = body
         for step in place:
             node = node.get(step) if type(node) is dict else None
-        if type(node) is dict and (
-            "" in node or "\0" in "".join(node) or len(max(node, key=len, default="")) > LONGEST_KEY
-        ):
-            wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
+        if type(node) is dict:
+            names = "".join(node)
+            if "" in node or "\0" in names or len(names) > LONGEST_KEY < len(max(node, key=len)):
+                wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
         raise Conflict(f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.", code=CODE, details=wrong)

@@ -112,18 +112,20 @@ class Indexes:
         elif new is None:
             remove(self.order, key)
         if was != now:
-            placed = self._placed
-            values = map(was.__getitem__, placed), map(now.__getitem__, placed)
-            for index, before, after in zip(self.buckets.values(), *values, strict=True):
-                if before != after:
-                    if before is not None:
-                        remove(index[before], key)
-                        if not index[before]:
-                            del index[before]
-                    if is_last and after is not None:
-                        index.setdefault(after, []).append(key)
-                    elif after is not None:
-                        insort(index.setdefault(after, []), key)
+            indexed, values = self.buckets.values(), map(now.__getitem__, self._placed)
+            if is_last:  # as most new records are: last in every bucket too
+                for index, value in zip(indexed, values, strict=True):
+                    if value is not None:
+                        index.setdefault(value, []).append(key)
+            else:
+                for index, before, after in zip(indexed, map(was.__getitem__, self._placed), values, strict=True):
+                    if before != after:
+                        if before is not None:
+                            remove(index[before], key)
+                            if not index[before]:
+                                del index[before]
+                        if after is not None:
+                            insort(index.setdefault(after, []), key)
             for pairs, place in self._sorts:
                 before, after = was[place], now[place]
                 if before != after:

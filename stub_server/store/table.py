@@ -234,9 +234,9 @@ class Table:
         if self._recent is None:
             self.check(public)
         for name, extract in self.spec.unique.items():
-            value = extract(public, hidden)
-            if value is not None and self.unique[name].get(value, ident) != ident:
-                raise UniqueViolation(self.spec, name, value, self.unique[name][value])
+            value, owners = extract(public, hidden), self.unique[name]
+            if value is not None and owners.get(value, ident) != ident:
+                raise UniqueViolation(self.spec, name, value, owners[value])
         if before is None:
             key, version = place(parse_iso(public[self.spec.created]), ident), 1
         else:

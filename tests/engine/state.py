@@ -136,7 +136,8 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
         for name, table in store.tables.items():
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
-            for asked, kept in table.indexes.views.items():
+            views: dict[Any, list[Any]] = table.indexes.views
+            for asked, kept in views.items():
                 fresh = _subscribers(table, *asked) if name == "webhooks" else _matching(table, *asked)
                 if fresh != list(kept):
                     found[f"{ident} {name} view {asked}"] = fresh, list(kept)
