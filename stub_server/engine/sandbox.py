@@ -20,7 +20,7 @@ from ..kernel.problem import broken
 from ..kernel.record import Body, Row
 from ..kernel.slices import at_once
 from ..kernel.timers import Timers
-from ..store.memory import Merchant, Store
+from ..store.memory import Merchant, Store, Usages
 from ..store.tables import Layout
 from .bounded import Budget, Log, NoLog, Replies
 from .journal import Journal
@@ -175,14 +175,18 @@ class Sandbox:
                 store.replace(*version)
             for name, record in step.drops:
                 store.replace(name, store.tables[name].parse(record), None)
-        if restored is not None:
-            self.events.exchange(restored.events, restored.raised_after)
-            self.replies.exchange(restored.replies)
-            self._hold_past_deliveries()
-        self._fold_rest(step, self.stores[step.merchant.id])
+        self.fold_rest(step, self.stores[step.merchant.id])
 
-    def _fold_rest(self, step: Step, store: Store) -> None:
-        """Apply what a step changes beside records. It cannot fail half way, and may be repeated."""
+    def fold_rest(self, step: Step, usages: Usages) -> None:
+        """Apply what a step changes beside records and stores; `usages` are those of its merchant."""
+        if step.restored is not None:
+            self.events.exchange(step.restored.events, step.restored.raised_after)
+            self.replies.exchange(step.restored.replies)
+            self._hold_past_deliveries()
+        self._fold_rest(step, usages)
+
+    def _fold_rest(self, step: Step, store: Usages) -> None:
+        """The same, but for what a restored state brings. It cannot fail half way, and may be repeated."""
         if step.events:
             for event in step.events[self.events.raised - step.events_before :]:
                 self.events.append(event)
@@ -311,7 +315,7 @@ class Sandbox:
 
     # -- copies
 
-    def fork(self, name: str) -> Sandbox:
+    def fork(self, name: str, *, with_stores: bool = True) -> Sandbox:
         """An independent copy, fault rules included, that sends no deliveries until `speak`."""
         twin = Sandbox(
             name=name,
@@ -323,7 +327,7 @@ class Sandbox:
             log=self.log.fresh(self.log.number),
             journal=self.journal.fresh(),
             timers=self.timers.copy(),
-            stores={ident: store.copy() for ident, store in self.stores.items()},
+            stores={ident: store.copy() for ident, store in self.stores.items()} if with_stores else {},
             home=self.home,
             events=self.events.copy(),
             replies=self.replies.copy(),

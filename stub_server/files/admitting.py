@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import gt
 from typing import NamedTuple
@@ -62,7 +62,6 @@ class Admitted(NamedTuple):
 def admit(
     own: Reader,
     snapshots: Iterable[tuple[Body, Reader]],
-    empty: Callable[[str, int], Sandbox],
     secret: bytes,
     *,
     drop_unfit: bool = False,
@@ -70,9 +69,8 @@ def admit(
 ) -> Admitted:
     """The sandbox that was read, and its snapshots, each with what it is called.
 
-    `empty` makes a sandbox without records of a scenario and a seed. What is `trusted` kept all laws when it was
-    stored. With `drop_unfit` what does not fit is left out, with what refers to it, and then there are no steps. Raises
-    BadFile, with the reasons.
+    What is `trusted` kept all laws when it was stored. With `drop_unfit` what does not fit is left out, with what
+    refers to it, and then there are no steps. Raises BadFile, with the reasons.
     """
     state, fitting, reasons = own.state, own.fitting, _reasons(own)
     drops = drop_unfit and fitting is not None
@@ -85,9 +83,8 @@ def admit(
         if reasons and fitting is not None:
             steps = []
             _leave_out(state, gone, fitting)
-        sandbox = empty(state.scenario, state.seed)
         most = 0 if trusted and not reasons else None if drops else SHOWN
-        broken = _filled(sandbox, state, secret, most)
+        broken = _built(state, secret, most)
         if not broken:
             break
         reasons += broken
@@ -96,16 +93,15 @@ def admit(
             raise BadFile("unfit", *reasons[:SHOWN])
     else:
         raise BadFile("unfit", *reasons[:SHOWN])
-    sandbox.log.refill(steps)
-    found, others = _snapshots(state, snapshots, empty, secret, reasons, drops=drops, trusted=trusted)
+    state.sandbox.log.refill(steps)
+    found, others = _snapshots(state, snapshots, secret, reasons, drops=drops, trusted=trusted)
     left_out = LeftOut(before - _counts(state, steps), others, reasons[:SHOWN]) if reasons else None
-    return Admitted(sandbox, steps, found, left_out)
+    return Admitted(state.sandbox, steps, found, left_out)
 
 
 def _snapshots(
     state: SandboxState,
     snapshots: Iterable[tuple[Body, Reader]],
-    empty: Callable[[str, int], Sandbox],
     secret: bytes,
     reasons: list[str],
     *,
@@ -117,18 +113,17 @@ def _snapshots(
     _share(state, records, events)
     for head, reader in snapshots:
         was, where = reader.state, f"snapshot {head['name']}: "
-        _check_origin(state, was, where)
+        _check_origin(state.sandbox, was.sandbox, where)
         _share(was, records, events)
-        sandbox = empty(was.scenario, was.seed)
-        found = _reasons(reader) or _filled(sandbox, was, secret, 0 if trusted else SHOWN, where)
+        found = _reasons(reader) or _built(was, secret, 0 if trusted else SHOWN, where)
         reasons += [where + reason for reason in found]
         if found and not drops:
             raise BadFile("unfit", *(where + reason for reason in found))
         if found:
             others.append(head["name"])
         else:
-            sandbox.held_before = SILENT
-            fitting.append(Snapshot(head["name"], head["description"], head["now"], head["created_at"], sandbox))
+            was.sandbox.held_before = SILENT
+            fitting.append(Snapshot(head["name"], head["description"], head["now"], head["created_at"], was.sandbox))
     return fitting, others
 
 
@@ -137,14 +132,10 @@ def _reasons(reader: Reader) -> list[str]:
     return [] if reader.fitting is None else reader.fitting.reasons(reader.state, reader.steps)
 
 
-def _filled(sandbox: Sandbox, state: SandboxState, secret: bytes, most: int | None, where: str = "") -> list[str]:
-    """Fill an empty sandbox with a state whose records fit; answers at most so much of what breaks laws.
-
-    Raises BadFile.
-    """
+def _built(state: SandboxState, secret: bytes, most: int | None, where: str = "") -> list[str]:
+    """Build the sandbox of a state whose records fit; answers at most so much of what breaks laws. Raises BadFile."""
     try:
-        build(sandbox, state, secret)
-        return list(islice(faults_of(sandbox), most))
+        return list(islice(faults_of(build(state, secret)), most))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None
 
@@ -158,16 +149,17 @@ def _share(state: SandboxState, records: dict[Record, Record], events: dict[str,
         for rows in owned.rows.values():
             for key, record in rows.items():
                 rows[key] = records.setdefault(record, record)
-    shared = ((event, events.setdefault(event.id, event)) for event in state.events)
-    state.events = EventLog.of([old if old == event else event for event, old in shared], state.events_raised)
+    log = state.sandbox.events
+    shared = ((event, events.setdefault(event.id, event)) for event in log)
+    state.sandbox.events = EventLog.of([old if old == event else event for event, old in shared], log.raised)
 
 
-def _check_origin(state: SandboxState, snapshot: SandboxState, where: str) -> None:
-    """Check that a snapshot is of the sandbox whose state is given. Raises BadFile."""
+def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
+    """Check that a snapshot is one of a sandbox. Raises BadFile."""
     for name in ("scenario", "seed", "home", "seeded_keys"):
-        if getattr(state, name) != getattr(snapshot, name):
+        if getattr(sandbox, name) != getattr(snapshot, name):
             raise damaged(f"{where}its {name} is another than the sandbox's")
-    before, own = ((each.step, each.timers_set, *each.position) for each in (snapshot, state))
+    before, own = ((each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox))
     if any(map(gt, before, own)):
         raise damaged(f"{where}its step or position is beyond the sandbox's")
 
@@ -184,29 +176,30 @@ def _records(state: SandboxState) -> Iterator[tuple[str, Record]]:
 
 def _counts(state: SandboxState, steps: Sequence[Step]) -> Counter[str]:
     counts = Counter(table for table, _ in _records(state))
-    counts.update(events=len(state.events), replies=len(state.replies.items()), steps=len(steps))
+    sandbox = state.sandbox
+    counts.update(events=len(sandbox.events), replies=len(sandbox.replies.items()), steps=len(steps))
     return counts
 
 
 def _idents(state: SandboxState) -> set[str]:
-    return {record.id for _, record in _records(state)} | {event.id for event in state.events}
+    return {record.id for _, record in _records(state)} | {event.id for event in state.sandbox.events}
 
 
 def _unfit(state: SandboxState, fitting: Fitting) -> set[str]:
     """The ids of records and events of a state that do not fit."""
     found = {record.id for _, record in _records(state) if record in fitting.unfit}
-    return found | {event.id for event in state.events if event.id in fitting.unfit}
+    return found | {event.id for event in state.sandbox.events if event.id in fitting.unfit}
 
 
 def _leave_out(state: SandboxState, gone: set[str], fitting: Fitting) -> None:
     """Take out what has these ids, and what refers to it. Raises BadFile for the key of the sandbox's own merchant."""
-    referring = defaultdict[str, list[str]](list)
+    sandbox, referring = state.sandbox, defaultdict[str, list[str]](list)
     for table, record in _records(state):
         for ident in _REFERENCE.findall(record.public + record.hidden):
             referring[ident.decode()].append(record.id)
         if table == "webhook_logs" and record.id in gone:  # an event without this delivery would break a law
             gone.add(orjson.loads(record.public).get("event_id"))
-    for event in state.events:
+    for event in sandbox.events:
         referring[event.subject].append(event.id)
     queue = deque(gone)
     while queue:
@@ -223,15 +216,14 @@ def _leave_out(state: SandboxState, gone: set[str], fitting: Fitting) -> None:
             del owned.usage[key]
         for key in gone & owned.unrecorded.keys():
             del owned.unrecorded[key]
-    state.events = EventLog.of([event for event in state.events if event.id not in gone], state.events_raised)
-    state.timers = {
-        number: timer
-        for number, timer in state.timers.items()
-        if is_job(timer) and gone.isdisjoint(_NAMED.findall(timer[4]))
-    }
-    for reply, saved in list(state.replies.items()):
+    kept = [event for event in sandbox.events if event.id not in gone]
+    sandbox.events = EventLog.of(kept, sandbox.events.raised)
+    for timer in sandbox.timers.pending():
+        if not (is_job(timer) and gone.isdisjoint(_NAMED.findall(timer.subject))):
+            sandbox.timers.discard(timer)
+    for reply, saved in list(sandbox.replies.items()):
         if reply in fitting.unfit or not gone.isdisjoint(_NAMED.findall(saved.body.decode())):
-            state.replies.drop(reply)
-    state.sample, state.personas = (
-        {name: ident for name, ident in named.items() if ident not in gone} for named in (state.sample, state.personas)
-    )
+            sandbox.replies.drop(reply)
+    for named in (sandbox.sample, sandbox.personas):
+        for name in [name for name, ident in named.items() if ident in gone]:
+            del named[name]

@@ -6,7 +6,7 @@ sandbox gets API keys that are derived from the server's secret. A file may be w
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
@@ -20,14 +20,13 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.step import Cause, Step, Used
 from ..events.signing import new_key
-from ..kernel.clock import wall_ms
 from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
 from .admitting import Admitted, admit
 from .fitting import Fitting, Shapes
-from .lines import Change, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line, timer_of
+from .lines import Change, Empty, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line, timer_of
 from .package import RECORDING, Check, damaged, digest_of, is_readable, pack, unpack
 from .state import SandboxState, Snapshot, capture
 
@@ -56,7 +55,7 @@ def write_sandbox(
         for name, description, now, created_at, sandbox, _ in snapshots:
             was = capture(sandbox)
             if not secrets:
-                was.replies = Replies()
+                was.sandbox.replies = Replies()
             head = {"name": name, "description": description, "now": now, "created_at": created_at}
             yield line_of("snapshot", head)
             yield from state_lines(was, change)
@@ -67,7 +66,7 @@ def write_sandbox(
 def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
-        state.replies = Replies()
+        state.sandbox.replies = Replies()
         steps = list(map(without_replies, steps))
     lines = [step_line(step, change) for step in steps]
     too_long = [place for place, line in enumerate(lines) if not is_readable(line)]
@@ -96,27 +95,31 @@ class SandboxImporter:
         data: bytes | bytearray,
         name: str,
         keep: int,
-        empty: Callable[[str, int], Sandbox],
+        carried: Empty,
         *,
         drop_unfit: bool = False,
     ) -> Admitted:
         """The sandbox of a file, under a name, with at most so many of its steps.
 
-        `empty` and `drop_unfit` are as for `admitting.admit`. Raises BadFile.
+        `carried` makes one without records; `drop_unfit` is as for `admitting.admit`. Raises BadFile.
         """
+
+        def empty(_: str, scenario: str, seed: int) -> Sandbox:
+            return carried(name, scenario, seed)
+
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(data, self._shapes.check)
         _, header = next(reading)  # a file without one is refused
         keyless, requests = header["format"] == RECORDING, []
         rewrite = adopted(self._secret, name, anew=not header["secrets"], keyless=keyless)
         fitting = Fitting(self._rules, self._shapes, digest_of(header))
-        reader = own = Reader(rewrite, keep, fitting)
+        reader = own = Reader(empty, rewrite, keep, fitting)
         try:
             for kind, body in reading:
                 if kind == "snapshot":
                     if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
                         raise Unreadable(f"one snapshot too many, {body['name']}")
-                    reader = Reader(rewrite, fitting=fitting.afresh())
+                    reader = Reader(empty, rewrite, fitting=fitting.afresh())
                     snapshots[body["name"]] = body, reader
                 elif reader is not own and kind in ("step", "use"):
                     raise Unreadable(f"a line {kind!r} in a snapshot")
@@ -126,10 +129,11 @@ class SandboxImporter:
                     own.read("step", body)
                 elif kind not in ("recording", "outside"):  # which a replay alone asks for
                     reader.read(kind, body)
-            clock = own.state.clock
-            if not clock.frozen:  # it continues from the instant of the export
-                own.state.clock = clock._replace(offset=clock.now - wall_ms())
-            found = admit(own, snapshots.values(), empty, self._secret, drop_unfit=drop_unfit)
+            sandbox = own.state.sandbox
+            if not sandbox.clock.frozen:  # it continues from the instant of the export
+                sandbox.recorded_clock = sandbox.clock.resumed()
+                sandbox.clock.set(sandbox.recorded_clock)
+            found = admit(own, snapshots.values(), self._secret, drop_unfit=drop_unfit)
             return found._replace(requests=requests)
         except Unreadable as error:
             raise damaged(str(error)) from None
@@ -189,13 +193,16 @@ def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
     return header, about, requests
 
 
-def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> tuple[Reader, list[Body]]:
+def read_recording(
+    data: bytes, empty: Empty, secret: bytes, keep: int, fitting: Fitting, *, anew: bool
+) -> tuple[Reader, list[Body]]:
     """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
 
     Every API key gets the private half of `pair_of`. At most `keep` steps are read; with `anew` the file has no
     secrets. Raises BadFile.
     """
-    reader, outside = Reader(adopted(secret, None, anew=anew, keyless=True), keep, fitting), list[Body]()
+    rewrite, outside = adopted(secret, None, anew=anew, keyless=True), list[Body]()
+    reader = Reader(empty, rewrite, keep, fitting)
     try:
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":
@@ -312,15 +319,15 @@ def adopted(secret: bytes, name: str | None, *, anew: bool, keyless: bool = Fals
     """
 
     def rewrite(state: SandboxState, table: str, record: Record) -> Record:
-        owner = state.name if name is None else name
+        sandbox = state.sandbox
         if table == "api_keys":
-            is_seeded = record.id in state.seeded_keys
+            is_seeded = record.id in sandbox.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(secret, state.seed, record.id, owner)
+                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.name)
                 public = {"public_key": public_key} if is_seeded and name is not None else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks" and anew:
-            drawn = derived_text(secret, 32, str(state.seed), "webhook", record.id, owner)
+            drawn = derived_text(secret, 32, str(sandbox.seed), "webhook", record.id, sandbox.name)
             return changed(record, {}, {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]})
         return record
 

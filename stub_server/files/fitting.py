@@ -87,10 +87,11 @@ class Fitting:
         A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
         merchant.
         """
-        if state.home not in state.owned:
-            raise damaged(f"the sandbox's own merchant {state.home} is missing")
+        home, timers = state.sandbox.home, state.sandbox.timers.pending()
+        if home not in state.owned:
+            raise damaged(f"the sandbox's own merchant {home} is missing")
         found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
-        jobs = ((timer[1], timer[2][:80]) for timer in state.timers.values() if not is_job(timer))
+        jobs = ((timer[1], timer[2][:80]) for timer in timers if not is_job(timer))
         unfit = [("timers", str(number), Fault("/job", f"there is no job {job!r}")) for number, job in jobs]
         for table, thing, ident in _things(state, steps) if self.unfit else ():
             unfit += [(table, ident, fault) for fault in self.unfit.get(thing, ())]
@@ -166,7 +167,7 @@ class Fitting:
 
 def _things(state: SandboxState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
     """(table, thing as `unfit` has it, id) of what a state and steps hold, what steps replaced included."""
-    events, replies = [*state.events], [key for key, _ in state.replies.items()]
+    events, replies = [*state.sandbox.events], [key for key, _ in state.sandbox.replies.items()]
     for owned in state.owned.values():
         for table, rows in owned.rows.items():
             yield from ((table[:40], record, record.id) for record in rows.values())

@@ -1,7 +1,6 @@
 """Reads sandboxes and their snapshots from a store."""
 
 from collections.abc import Iterable
-from functools import partial
 from random import Random
 
 import orjson
@@ -41,7 +40,6 @@ class Opener:
             found = admit(
                 own,
                 [self._snapshot(session, kept.name, stored) for stored in store.snapshots(session, number, kept)],
-                partial(factory.carried, kept.name or ""),
                 factory.secret,
                 drop_unfit=factory.settings.drop_unfit,
                 trusted=True,
@@ -80,8 +78,7 @@ class Opener:
         self, session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
     ) -> KeptState:
         """Store a sandbox from which something was left out as it is now, without history."""
-        now = capture(sandbox)
-        state = store.write_state(session, number, now.step, kept.chain, chunks_of(now))
+        state = store.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
         changes = store.state_replaced(kept.state, state.id)
         for name in left_out.snapshots:
             changes += store.snapshot_ended(number, name)
@@ -91,7 +88,8 @@ class Opener:
 
     def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:
         fitting = None if contract == self._contract else Fitting(self._factory.rules, self._shapes, contract)
-        return Reader(adopted(self._factory.secret, name or "", anew=False), keep, fitting)
+        rewrite = adopted(self._factory.secret, name, anew=False)
+        return Reader(self._factory.carried, rewrite, keep, fitting)
 
     def _snapshot(self, session: Session, name: str | None, stored: KeptSnapshot) -> tuple[Body, Reader]:
         reader = self._reader(name, stored.contract)

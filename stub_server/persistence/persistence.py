@@ -129,7 +129,7 @@ class Persistence(Commits):
         """Store the first sandbox of a new store, before any request is served. Raises Unavailable."""
         if self.has_store:
             states, holder = _states(entry.sandbox, snapshots), self.store.holder
-            number = self._with_session(lambda session: sql.reserve(session, states[0].step, holder))
+            number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
             batch = self._batch(Pending(changes, {number: stored}, is_one=True))
@@ -322,7 +322,7 @@ class Persistence(Commits):
         def write(session: Session) -> Written:
             if stored is None and sql.count(session) >= MOST:
                 raise too_many(MOST, "store")
-            number = sql.reserve(session, states[0].step, holder) if stored is None else stored.number
+            number = sql.reserve(session, states[0].sandbox.log.number, holder) if stored is None else stored.number
             begun.append(number)
             self._writing.append(number)
             return _write(session, number, chain, states)
@@ -357,4 +357,5 @@ def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[SandboxStat
 
 
 def _write(session: Session, number: int, chain: int, states: Sequence[SandboxState]) -> Written:
-    return number, [sql.write_state(session, number, state.step, chain, chunks_of(state)) for state in states]
+    steps = [(state.sandbox.log.number, state) for state in states]
+    return number, [sql.write_state(session, number, step, chain, chunks_of(state)) for step, state in steps]

@@ -101,10 +101,13 @@ class Session:
         self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
-        rules, secrets = self._app.server.sandboxes.factory.rules, header["secrets"]
+        factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
+        rules = factory.rules
         self._fitting = Fitting(rules, shapes, digest_of(header))
-        reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
-        self._reader, self.name = reader, reader.state.name
+        self._reader, outside = read_recording(
+            data, factory.carried, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets
+        )
+        self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests, self.name)
         control = self._app.server.control
@@ -132,8 +135,7 @@ class Session:
     async def run(self) -> Outcome:
         """Send everything, until an answer differs and no other contract may be why."""
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
-        empty = partial(sandboxes.factory.carried, self.name)
-        sandbox = admit(self._reader, (), empty, secret).sandbox
+        sandbox = admit(self._reader, (), secret).sandbox
         held = self._held_before
         sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
         await sandboxes.put_in_place(sandbox)

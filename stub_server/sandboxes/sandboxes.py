@@ -430,9 +430,7 @@ class Sandboxes:
         self, name: str, file: bytes | bytearray, *, drop_unfit: bool
     ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
         """Read and check a file, in any thread: a sandbox that delivers nothing, and its snapshots."""
-        found = self._importer.admit(
-            file, name, self.settings.history, partial(self.factory.carried, name), drop_unfit=drop_unfit
-        )
+        found = self._importer.admit(file, name, self.settings.history, self.factory.carried, drop_unfit=drop_unfit)
         sandbox = found.sandbox
         for trace in traces_of(found.requests, found.steps, name, keeps_bodies=sandbox.journal.keeps_bodies):
             trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since

@@ -38,12 +38,12 @@ EXAMPLES = 12
 
 def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
     """The world of these lines, and their steps."""
-    reader = Reader(None, 1 << 30)
+    factory = inside.app.sandboxes.factory
+    reader = Reader(lambda _, scenario, seed: factory.empty(NAME, scenario, seed, None), keep=1 << 30)
     for line in lines:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
-    world = inside.app.sandboxes.factory.empty(NAME, reader.state.scenario, reader.state.seed, None)
-    build(world, reader.state, inside.app.sandboxes.factory.secret)
+    world = build(reader.state, factory.secret)
     world.log.refill(reader.steps)
     return world, list(reader.steps)
 
@@ -97,9 +97,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     rules = inside.app.sandboxes.factory.rules
     write_sandbox(file, capture(world), kept, rules.converter.contract)
     customs = SandboxImporter(inside.app.sandboxes.factory.seeding.fixtures, secret, rules)
-    admitted, *_ = customs.admit(
-        file.getvalue(), NAME, history, partial(inside.app.sandboxes.factory.empty, NAME, now=None)
-    )
+    admitted, *_ = customs.admit(file.getvalue(), NAME, history, partial(inside.app.sandboxes.factory.empty, now=None))
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))
     assert admitted.clock.now == world.recorded_clock.now

@@ -43,7 +43,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "recorded": len(found.traces),
     }
     state = capture((await worker.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
-    state.clock = found.clock
+    state.sandbox.recorded_clock = found.clock
     return await _file(
         call,
         "stub",
