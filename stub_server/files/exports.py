@@ -32,6 +32,7 @@ from .state import SandboxState, Snapshot, capture
 
 MOST_SNAPSHOTS = 20
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
+_SENDING = ("sendTestWebhook", "retryWebhook")
 _OURS = ("content-", "user-agent", "webhook-")
 
 
@@ -145,28 +146,34 @@ class SandboxImporter:
 def write_recording(
     file: IO[bytes],
     state: SandboxState,
-    earlier: Sequence[Step],
+    steps: Sequence[Step],
     about: Body,
+    start: int,
     requests: Iterable[Body],
-    outside: Iterable[Step],
-    later: Sequence[Step],
     contract: Body,
     *,
     secrets: bool,
 ) -> None:
-    """Write the file of a state, which is used up, and of what followed. It has no digests of API keys.
+    """Write the file of a state as it was after the step `start`, and of the requests since. It has no digests of keys.
 
-    `later` are the steps since: an import makes the state after them. Raises BadFile for a recording that is too large.
+    The state is used up; `steps` are the newest ones that led to it. An import makes the state after them. Raises
+    BadFile for a recording that is too large.
     """
     change = _keyless if secrets else blanked
+    earlier = [step for step in steps if step.number <= start]
+    later = steps[len(earlier) :]
 
     def lines() -> Iterator[bytes]:
         yield line_of("recording", about)
+        state.forget_unrecorded()
+        for step in reversed(later):
+            state.unfold(step)
         yield from sandbox_lines(state, earlier, change, secrets=secrets)
         for request in requests:
             yield line_of("request", request)
-        for step in outside:
-            yield step_line(without_replies(step), change, kind="outside")
+        for step in later:
+            if step.cause.kind == "delivery" or step.cause.operation in _SENDING:  # a receiver had a part in it
+                yield step_line(without_replies(step), change, kind="outside")
         after = [step_line(step if secrets else without_replies(step), change, kind="later") for step in later]
         if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
             yield from after

@@ -7,7 +7,6 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.views import shown
-from ...engine.history import rebuilt_at
 from ...files.exports import write_recording, write_sandbox
 from ...files.package import MEDIA, BadFile, Download
 from ...files.state import capture
@@ -34,27 +33,24 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
 
 async def _record(call: Call, *, secrets: bool) -> Reply:
     """The state before the oldest request that can be sent again, and the requests since."""
-    sandbox, worker = call.sandbox, call.server.sandboxes.worker
-    found = chosen(sandbox)
+    sandbox = call.sandbox
+    found, state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
     about = {
         "behaviour": dict(call.server.behaviour),
         "held": sandbox.held_before,
         "left_out": found.left_out,
         "recorded": len(found.traces),
     }
-    state = capture((await worker.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
-    state.sandbox.recorded_clock = found.clock
     return await _file(
         call,
         "stub",
         lambda to: write_recording(
             to,
             state,
-            found.earlier,
+            steps,
             about,
+            found.start,
             map(line, found.traces),
-            found.outside,
-            found.later,
             sandbox.rules.converter.contract,
             secrets=secrets,
         ),
