@@ -18,7 +18,7 @@ from ..seeding.keys import MAIN_ID
 from .fitting import SHOWN, Fitting, faults_of, is_job
 from .lines import Reader
 from .package import BadFile, damaged
-from .state import SandboxState, Snapshot, build
+from .state import SandboxState, Snapshot, build, measured
 
 DROPPING = "--drop-unfit leaves that out, with what refers to it."
 ROUNDS = 20  # in which records that break a law are left out, before the rest is rejected
@@ -47,16 +47,11 @@ class LeftOut(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A sandbox, the newest steps that led to it, its snapshots, and what was left out.
-
-    `requests` are those of a recording, which led to it too.
-    """
+    """A sandbox with the newest steps that led to it, its snapshots, and what was left out."""
 
     sandbox: Sandbox
-    steps: Sequence[Step]
     snapshots: Sequence[Snapshot]
     left_out: LeftOut | None
-    requests: Sequence[Body] = ()
 
 
 def admit(
@@ -96,7 +91,7 @@ def admit(
     state.sandbox.log.refill(steps)
     found, others = _snapshots(state, snapshots, secret, reasons, drops=drops, trusted=trusted)
     left_out = LeftOut(before - _counts(state, steps), others, reasons[:SHOWN]) if reasons else None
-    return Admitted(state.sandbox, steps, found, left_out)
+    return Admitted(state.sandbox, found, left_out)
 
 
 def _snapshots(
@@ -123,7 +118,7 @@ def _snapshots(
             others.append(head["name"])
         else:
             was.sandbox.held_before = SILENT
-            fitting.append(Snapshot(head["name"], head["description"], head["now"], head["created_at"], was.sandbox))
+            fitting.append(measured(head["name"], head["description"], head["now"], head["created_at"], was.sandbox))
     return fitting, others
 
 

@@ -7,7 +7,6 @@ sandbox gets API keys that are derived from the server's secret. A file may be w
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
 
@@ -17,20 +16,18 @@ from ..contract.secrets import REDACTED
 from ..domain.api_keys import digest
 from ..engine.bounded import Replies
 from ..engine.journal import Trace
-from ..engine.sandbox import Rules, Sandbox
+from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Step, Used
 from ..events.signing import new_key
 from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
-from .admitting import Admitted, admit
-from .fitting import Fitting, Shapes
+from .fitting import Fitting
 from .lines import Change, Empty, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line, timer_of
-from .package import RECORDING, Check, damaged, digest_of, is_readable, pack, unpack
+from .package import RECORDING, Check, damaged, is_readable, pack, unpack
 from .state import SandboxState, Snapshot, capture
 
-MOST_SNAPSHOTS = 20
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
 _SENDING = ("sendTestWebhook", "retryWebhook")
 _OURS = ("content-", "user-agent", "webhook-")
@@ -40,10 +37,9 @@ def write_sandbox(
     file: IO[bytes],
     state: SandboxState,
     steps: Sequence[Step],
-    contract: Body,
-    snapshots: Sequence[Snapshot] = (),
+    snapshots: Sequence[Snapshot],
     *,
-    secrets: bool = True,
+    secrets: bool,
 ) -> None:
     """Write the file of a state, which is used up, with its history in the newest steps that led to it.
 
@@ -61,7 +57,7 @@ def write_sandbox(
             yield line_of("snapshot", head)
             yield from state_lines(was, change)
 
-    pack(file, lines(), contract, secrets=secrets)
+    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
 
 
 def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
@@ -87,59 +83,6 @@ def without_replies(step: Step) -> Step:
     return step._replace(saved=None, forgotten_replies=())
 
 
-class SandboxImporter:
-    def __init__(self, fixtures: Path, secret: bytes, rules: Rules) -> None:
-        self._shapes, self._secret, self._rules = Shapes(fixtures), secret, rules
-
-    def admit(
-        self,
-        data: bytes | bytearray,
-        name: str,
-        keep: int,
-        carried: Empty,
-        *,
-        drop_unfit: bool = False,
-    ) -> Admitted:
-        """The sandbox of a file, under a name, with at most so many of its steps.
-
-        `carried` makes one without records; `drop_unfit` is as for `admitting.admit`. Raises BadFile.
-        """
-
-        def empty(_: str, scenario: str, seed: int) -> Sandbox:
-            return carried(name, scenario, seed)
-
-        snapshots: dict[str, tuple[Body, Reader]] = {}
-        reading = unpack(data, self._shapes.check)
-        _, header = next(reading)  # a file without one is refused
-        keyless, requests = header["format"] == RECORDING, []
-        rewrite = adopted(self._secret, name, anew=not header["secrets"], keyless=keyless)
-        fitting = Fitting(self._rules, self._shapes, digest_of(header))
-        reader = own = Reader(empty, rewrite, keep, fitting)
-        try:
-            for kind, body in reading:
-                if kind == "snapshot":
-                    if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
-                        raise Unreadable(f"one snapshot too many, {body['name']}")
-                    reader = Reader(empty, rewrite, fitting=fitting.afresh())
-                    snapshots[body["name"]] = body, reader
-                elif reader is not own and kind in ("step", "use"):
-                    raise Unreadable(f"a line {kind!r} in a snapshot")
-                elif kind == "request":
-                    requests.append(body)
-                elif kind == "later":  # what the requests did
-                    own.read("step", body)
-                elif kind not in ("recording", "outside"):  # which a replay alone asks for
-                    reader.read(kind, body)
-            sandbox = own.state.sandbox
-            if not sandbox.clock.frozen:  # it continues from the instant of the export
-                sandbox.recorded_clock = sandbox.clock.resumed()
-                sandbox.clock.set(sandbox.recorded_clock)
-            found = admit(own, snapshots.values(), self._secret, drop_unfit=drop_unfit)
-            return found._replace(requests=requests)
-        except Unreadable as error:
-            raise damaged(str(error)) from None
-
-
 # -- recordings
 
 
@@ -150,7 +93,6 @@ def write_recording(
     about: Body,
     start: int,
     requests: Iterable[Body],
-    contract: Body,
     *,
     secrets: bool,
 ) -> None:
@@ -178,7 +120,7 @@ def write_recording(
         if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
             yield from after
 
-    pack(file, lines(), contract, secrets=secrets, kind=RECORDING)
+    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets, kind=RECORDING)
 
 
 def _keyless(table: str, record: Record) -> Record:
@@ -201,15 +143,14 @@ def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
 
 
 def read_recording(
-    data: bytes, empty: Empty, secret: bytes, keep: int, fitting: Fitting, *, anew: bool
+    data: bytes, empty: Empty, secret: bytes, fitting: Fitting, *, anew: bool
 ) -> tuple[Reader, list[Body]]:
     """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
 
-    Every API key gets the private half of `pair_of`. At most `keep` steps are read; with `anew` the file has no
-    secrets. Raises BadFile.
+    Every API key gets the private half of `pair_of`. With `anew` the file has no secrets. Raises BadFile.
     """
-    rewrite, outside = adopted(secret, None, anew=anew, keyless=True), list[Body]()
-    reader = Reader(empty, rewrite, keep, fitting)
+    rewrite, outside = adopted(secret, anew=anew, keyless=True, keeps_shown=True), list[Body]()
+    reader = Reader(empty, rewrite, None, fitting)
     try:
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":
@@ -318,11 +259,11 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
 # -- secrets
 
 
-def adopted(secret: bytes, name: str | None, *, anew: bool, keyless: bool = False) -> Rewrite:
-    """Rewrites records for a sandbox of this name on this server: its seeded keys are those that the server derives.
+def adopted(secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bool = False) -> Rewrite:
+    """Rewrites records for a sandbox of this server: its seeded keys are those that the server derives.
 
-    Without a name the sandbox keeps its own, and what answers show of keys. With `anew` the file holds no secrets, and
-    keys that users made and signing keys are derived too; `keyless` ones hold no digests of API keys.
+    With `keeps_shown` what answers show of keys stays. With `anew` the file holds no secrets, and keys that users made
+    and signing keys are derived too; `keyless` ones hold no digests of API keys.
     """
 
     def rewrite(state: SandboxState, table: str, record: Record) -> Record:
@@ -331,7 +272,7 @@ def adopted(secret: bytes, name: str | None, *, anew: bool, keyless: bool = Fals
             is_seeded = record.id in sandbox.seeded_keys
             if is_seeded or anew or keyless:
                 public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.name)
-                public = {"public_key": public_key} if is_seeded and name is not None else {}
+                public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks" and anew:
             drawn = derived_text(secret, 32, str(sandbox.seed), "webhook", record.id, sandbox.name)

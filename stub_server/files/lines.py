@@ -294,9 +294,9 @@ class Reader:
     """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
 
     def __init__(
-        self, empty: Empty, rewrite: Rewrite | None = None, keep: int = 0, fitting: Fitting | None = None
+        self, empty: Empty, rewrite: Rewrite | None = None, keep: int | None = 0, fitting: Fitting | None = None
     ) -> None:
-        """`keep` at most so many steps. Every version of a record passes through `rewrite`, then `fitting`."""
+        """`keep` at most so many steps, or all. Every version of a record passes through `rewrite`, then `fitting`."""
         self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
         self._owned: Owned | None = None
         self._state: SandboxState | None = None

@@ -10,6 +10,8 @@ from ..kernel.record import Record
 from ..seeding.keys import MAIN_ID, pair_of
 from ..store.memory import Store, Usage, Usages
 
+OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
+
 
 @dataclass(slots=True, eq=False)
 class Owned(Usages):
@@ -112,7 +114,7 @@ class Snapshot(NamedTuple):
     """A state with a name: a copy of a sandbox that nobody changes.
 
     `now` is the instant (ms) that its clock showed, `created_at` the machine's. `size` is about how many bytes it may
-    keep in memory, once that was measured.
+    keep in memory.
     """
 
     name: str
@@ -120,4 +122,11 @@ class Snapshot(NamedTuple):
     now: int
     created_at: int
     sandbox: Sandbox
-    size: int = 0
+    size: int
+
+
+def measured(name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox) -> Snapshot:
+    """A snapshot with its size, for which all records are looked at."""
+    tables = [table for store in sandbox.stores.values() for table in store.tables.values()]
+    size = sum(record.size + OVERHEAD for table in tables for record in table.rows.values())
+    return Snapshot(name, description, now, created_at, sandbox, size)

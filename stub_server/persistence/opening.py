@@ -1,6 +1,6 @@
 """Reads sandboxes and their snapshots from a store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 import orjson
@@ -8,15 +8,13 @@ import orjson
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, LeftOut, admit
 from ..files.exports import adopted
-from ..files.fitting import Fitting, Shapes
+from ..files.fitting import Fitting
 from ..files.lines import Reader, Unreadable, chunks_of
 from ..files.package import BadFile
 from ..files.state import Snapshot, capture
 from ..kernel.record import Body
-from ..kernel.slices import at_once
 from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
-from ..sandboxes.snapshots import measured
 from . import store
 from .commits import Stored
 from .store import Batch, Damage, Kept, KeptSnapshot, KeptState, Session, StoreError
@@ -28,18 +26,18 @@ class Opener:
     def __init__(self, factory: SandboxFactory, contract: str) -> None:
         """Records of another contract than `contract` are converted to it and validated."""
         self._factory, self._contract = factory, contract
-        self._shapes = Shapes(factory.seeding.fixtures)
 
-    def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
+    def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, Sequence[Snapshot]]:
         """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-        factory, own = self._factory, self._reader(kept.name, kept.contract, self._factory.settings.history)
+        factory = self._factory
+        own = self._reader(kept.contract, factory.settings.history)
         base, lines = store.state(session, kept.state)
         _read(own, lines)
         since = _read(own, store.steps_of(session, number, kept, base))
         try:
             found = admit(
                 own,
-                [self._snapshot(session, kept.name, stored) for stored in store.snapshots(session, number, kept)],
+                [self._snapshot(session, stored) for stored in store.snapshots(session, number, kept)],
                 factory.secret,
                 drop_unfit=factory.settings.drop_unfit,
                 trusted=True,
@@ -72,7 +70,7 @@ class Opener:
         contract = kept.contract if kept.contract == self._contract else ""  # of several, with what follows
         newest = kept.newest, kept.chain
         stored = Stored(entry, number, base, contract, *newest, newest, since)
-        return stored, [at_once(measured(snapshot)) for snapshot in found.snapshots]
+        return stored, found.snapshots
 
     def _begin_anew(
         self, session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
@@ -86,13 +84,12 @@ class Opener:
         store.commit(session, Batch(changes, [head], is_one=True), holder)
         return state
 
-    def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:
-        fitting = None if contract == self._contract else Fitting(self._factory.rules, self._shapes, contract)
-        rewrite = adopted(self._factory.secret, name, anew=False)
-        return Reader(self._factory.carried, rewrite, keep, fitting)
+    def _reader(self, contract: str, keep: int = 0) -> Reader:
+        fitting = None if contract == self._contract else Fitting(self._factory.rules, self._factory.shapes, contract)
+        return Reader(self._factory.carried, adopted(self._factory.secret, anew=False), keep, fitting)
 
-    def _snapshot(self, session: Session, name: str | None, stored: KeptSnapshot) -> tuple[Body, Reader]:
-        reader = self._reader(name, stored.contract)
+    def _snapshot(self, session: Session, stored: KeptSnapshot) -> tuple[Body, Reader]:
+        reader = self._reader(stored.contract)
         _read(reader, store.state(session, stored.state)[1])
         return stored._asdict() | {"description": orjson.loads(stored.description)}, reader
 

@@ -73,7 +73,7 @@ class Persistence(Commits):
         found = await self.ask(lambda session: self._open(session, name))
         return self._entry(*found) if isinstance(found, tuple) else found
 
-    def _open(self, session: Session, name: str) -> tuple[Stored, list[Snapshot]] | str | None:
+    def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
         where = f"{self.store.name}: the sandbox {name}"
         try:
             number = self.store.claim(session, name)

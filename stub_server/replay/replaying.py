@@ -35,7 +35,6 @@ _ADMIN, _CONTROL = "x-sandbox-admin-key", CONTROL_KEY.decode()
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
 _SECRET = b"replay"
-_MOST_STEPS = 1_000_000
 
 
 class Outcome(NamedTuple):
@@ -94,8 +93,8 @@ async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | No
 
 class Session:
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
-        shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
-        header, about, requests = outline(data, shapes.check)
+        self.timepiece = Timepiece()
+        header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
         self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
         self.timepiece.now = requests[0]["wall"] if requests else 0
         self._settings = settings_of(about, len(requests), overlays, scenario)
@@ -103,10 +102,8 @@ class Session:
             self._app = create_app(self._settings)
         factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
         rules = factory.rules
-        self._fitting = Fitting(rules, shapes, digest_of(header))
-        self._reader, outside = read_recording(
-            data, factory.carried, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets
-        )
+        self._fitting = Fitting(rules, factory.shapes, digest_of(header))
+        self._reader, outside = read_recording(data, factory.carried, _SECRET, self._fitting, anew=not secrets)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests, self.name)

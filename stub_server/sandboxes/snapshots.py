@@ -1,21 +1,15 @@
 """The snapshots of a sandbox: states with a name, which stay when the log drops steps; bounded in number and bytes."""
 
-from collections.abc import Generator, Iterable
-from itertools import islice
+from collections.abc import Iterable
 
 from ..engine.bounded import Budget
-from ..engine.sandbox import Sandbox
-from ..files.exports import MOST_SNAPSHOTS
 from ..files.package import BadFile
 from ..files.state import Snapshot
-from ..kernel.clock import wall_ms
 from ..kernel.problem import Conflict, NotFound
 
-MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
+MOST = 20  # also of a file
 MOST_BYTES = 256 * 1024 * 1024
 MOST_BYTES_IN_ALL = 1024 * 1024 * 1024
-OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
-_AT_ONCE = 1_000  # records measured between two pauses
 
 
 class Snapshots:
@@ -72,24 +66,6 @@ class Snapshots:
     def clear(self) -> None:
         for name in list(self._snapshots):
             self.drop(name)
-
-
-def capture_snapshot(sandbox: Sandbox, name: str, description: str | None) -> Generator[None, None, Snapshot]:
-    """A snapshot of a sandbox as it is at the call, measured with pauses."""
-    copy = sandbox.fork(sandbox.name)
-    return (yield from measured(Snapshot(name, description, copy.clock.now, wall_ms(), copy)))
-
-
-def measured(snapshot: Snapshot) -> Generator[None, None, Snapshot]:
-    """A snapshot with its size, for which its records are looked through with pauses."""
-    size = 0
-    for store in snapshot.sandbox.stores.values():
-        for table in store.tables.values():
-            records = iter(table.rows.values())
-            while batch := list(islice(records, _AT_ONCE)):
-                size += sum([record.size + OVERHEAD for record in batch])
-                yield
-    return snapshot._replace(size=size)
 
 
 def _size(snapshots: Iterable[Snapshot]) -> int:

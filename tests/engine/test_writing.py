@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from stub_server.delivery.inbox import Inbox
 from stub_server.engine.bounded import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
-from stub_server.files.exports import SandboxImporter, write_sandbox
+from stub_server.files.exports import write_sandbox
 from stub_server.files.lines import Reader, state_lines, step_line
 from stub_server.files.state import build, capture
 from stub_server.kernel.slices import BackgroundWorker
@@ -92,12 +91,9 @@ def look_at(inside: Inside, shop: Shop) -> None:
     read_back, _ = read(inside, state_lines(capture(world)))
     same(expected, state(read_back))
     assert {} == stale(read_back)
-    secret, history = inside.app.sandboxes.factory.secret, 1 << 30
     file = BytesIO()
-    rules = inside.app.sandboxes.factory.rules
-    write_sandbox(file, capture(world), kept, rules.converter.contract)
-    customs = SandboxImporter(inside.app.sandboxes.factory.seeding.fixtures, secret, rules)
-    admitted, *_ = customs.admit(file.getvalue(), NAME, history, partial(inside.app.sandboxes.factory.empty, now=None))
+    write_sandbox(file, capture(world), kept, (), secrets=True)
+    admitted, *_ = inside.app.sandboxes.factory.read(NAME, file.getvalue(), drop_unfit=False)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))
     assert admitted.clock.now == world.recorded_clock.now

@@ -8,7 +8,6 @@ from unittest.mock import patch
 import httpx2
 import pytest
 
-from stub_server.files import exports
 from stub_server.sandboxes import snapshots
 
 from ..support.estate import client
@@ -166,7 +165,7 @@ def _again(found: list[Line]) -> None:
 
 def _many(found: list[Line]) -> None:
     head = found[_head(found)][1]
-    for number in range(exports.MOST_SNAPSHOTS):
+    for number in range(snapshots.MOST):
         found.append(("snapshot", head | {"name": f"s{number}"}))
 
 

@@ -25,10 +25,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
     sandbox = call.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
     snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.all()
-    contract = sandbox.rules.converter.contract
-    return await _file(
-        call, "sandbox", lambda to: write_sandbox(to, state, steps, contract, snapshots, secrets=query["secrets"])
-    )
+    return await _file(call, "sandbox", lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]))
 
 
 async def _record(call: Call, *, secrets: bool) -> Reply:
@@ -51,7 +48,6 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
             about,
             found.start,
             map(line, found.traces),
-            sandbox.rules.converter.contract,
             secrets=secrets,
         ),
     )
