@@ -337,15 +337,9 @@ class Persistence(Commits):
 
     async def _tidy(self) -> None:
         numbers, self._untidy = sorted(self._untidy), set()
-        work: Iterator[None] | None = None
-
-        def go_on(session: Session) -> bool:
-            nonlocal work
-            work = work or sql.tidying(session, self.store, numbers, self._writing)
-            return next(work, _DONE) is _DONE
-
         try:
-            while not await self._beside(go_on):
+            work = await self._beside(lambda session: sql.tidying(session, self.store, numbers, self._writing))
+            while await self._beside(lambda _: next(work, _DONE)) is not _DONE:
                 pass
         except Unavailable:
             self._untidy |= set(numbers)
