@@ -17,16 +17,16 @@ from ..domain.api_keys import digest
 from ..engine.bounded import Replies
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, Step, Used
+from ..engine.step import Step, Used
 from ..events.signing import new_key
 from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
-from ..store.table import encoded, parted, place
+from ..store.table import encoded
 from .fitting import Fitting
-from .lines import Change, Empty, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line, timer_of
+from .lines import Change, Empty, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
-from .state import SandboxState, Snapshot, capture
+from .state import Owned, SandboxState, Snapshot, capture
 
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
 _SENDING = ("sendTestWebhook", "retryWebhook")
@@ -182,38 +182,20 @@ def step_for(sandbox: Sandbox, body: Body) -> Step:
 
     Its results are those of the recording, but for the hidden parts and headers of webhooks.
     """
-    store = sandbox.stores[body["merchant"]]
+    store, clock = sandbox.stores[body["merchant"]], sandbox.recorded_clock
     puts = []
     for put in body.get("puts", ()):
-        key = place(put["created"], put["id"])
-        before = store.tables[put["table"]].rows.get(key)
-        public, hidden = put["public"], put["hidden"]
+        before = store.tables[put["table"]].find(put["id"])
         if put["table"] == "webhooks" and before is not None:
-            own = orjson.loads(before.public)
-            public, hidden = public | {"headers": own["headers"]}, orjson.loads(before.hidden)
-        known = {} if before is None else {before.shared: before.shared}
-        parts = parted(put["table"], encoded(hidden), known)
-        record = Record(put["id"], key, put["version"], encoded(public), *parts)
-        puts.append((put["table"], record, before))
-    timers = sandbox.timers.by_number()
-    clock = sandbox.recorded_clock
-    return Step(
-        number=sandbox.log.number + 1,
-        at=body["at"],
-        cause=Cause(**body["cause"]),
-        merchant=store.merchant,
-        puts=tuple(puts),
-        events_before=sandbox.events.raised,
-        timers_set=tuple(map(timer_of, body.get("timers", ()))),
-        timers_before=sandbox.timers.last,
-        timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
-        used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
-        clock=clock if clock.now == body["at"] else sandbox.clock.at(body["at"]),
-        clock_before=clock,
-        position=sandbox.ids.position,
-        position_before=sandbox.ids.position,
-        size=body["size"],
-    )
+            headers, hidden = orjson.loads(before.public)["headers"], orjson.loads(before.hidden)
+            put = put | {"public": put["public"] | {"headers": headers}, "hidden": hidden}
+        puts.append(put)
+    at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
+    own = {"puts": puts, "position": sandbox.ids.position, "clock": at._asdict()}
+    rows = {name: table.rows for name, table in store.tables.items()}
+    state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
+    used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
+    return Reader.of(state).step(body | own)._replace(used=used)
 
 
 # -- the requests as a journal has them

@@ -11,6 +11,8 @@ states give equal chunks, which are stored once. So a chunk ends where the id of
 number of them: a record that is added or deleted changes the chunk that it is in and no other one.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -304,6 +306,13 @@ class Reader:
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
         self.steps: deque[Step] = deque(maxlen=keep)  # the newest that were read
 
+    @classmethod
+    def of(cls, state: SandboxState) -> Reader:
+        """One that has read a state."""
+        reader = cls(lambda name, scenario, seed: state.sandbox)
+        reader._state = state
+        return reader
+
     @property
     def state(self) -> SandboxState:
         """The state after what was read."""
@@ -324,7 +333,9 @@ class Reader:
         elif kind == "records":
             self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body, self._parts)])
         elif kind == "step":
-            self._apply(body)
+            step = self.step(body)
+            self.state.fold(step)
+            self.steps.append(step)
         elif kind in ("event", "events"):
             events, raised = self.state.sandbox.events, self.state.sandbox.events.raised
             for row in [[body[name] for name in EVENT]] if kind == "event" else body:
@@ -398,8 +409,8 @@ class Reader:
         key = _reply_key(body["key"])
         return key, saved if self.fitting is None else self.fitting.reply(key, saved)
 
-    def _apply(self, body: Body) -> None:
-        """Read a step, with what it replaces in the state that it finds, and apply it."""
+    def step(self, body: Body) -> Step:
+        """Read the next step, with what it replaces in the state."""
         state, sandbox = self.state, self.state.sandbox
         if body["number"] != sandbox.log.number + 1:
             raise Unreadable(f"step {body['number']} after step {sandbox.log.number}")
@@ -411,7 +422,7 @@ class Reader:
         public, hidden = [put[1].public for put in part.puts], [put[1].hidden for put in part.puts]
         events = [self._event([event[name] for name in EVENT], public, hidden) for event in body.get("events", ())]
         forgotten = map(_reply_key, body.get("forgotten_replies", ()))
-        step = Step(
+        return Step(
             number=body["number"],
             at=body["at"],
             cause=Cause(**body["cause"]),
@@ -437,8 +448,6 @@ class Reader:
             settings=_settings(body, "settings"),
             settings_before=sandbox.settings if "settings" in body else None,
         )
-        state.fold(step)
-        self.steps.append(step)
 
     def _restored(self, body: Body) -> Restored:
         sandbox = self.state.sandbox
