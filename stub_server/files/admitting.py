@@ -11,7 +11,6 @@ from typing import NamedTuple
 import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.step import Step
 from ..events.log import Event, EventLog
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
@@ -71,12 +70,11 @@ def admit(
     drops = drop_unfit and fitting is not None
     if reasons and not drops:
         raise BadFile("unfit", *reasons)
-    steps: Sequence[Step] = own.steps
-    before = _counts(state, steps) if drops else Counter[str]()
+    before = _counts(state) if drops else Counter[str]()
     gone = _unfit(state, fitting) if reasons and fitting is not None else set[str]()
     for _ in range(ROUNDS):
         if reasons and fitting is not None:
-            steps = []
+            state.sandbox.log = state.sandbox.log.fresh(state.sandbox.log.number)
             _leave_out(state, gone, fitting)
         most = 0 if trusted and not reasons else None if drops else SHOWN
         broken = _built(state, secret, most)
@@ -88,9 +86,8 @@ def admit(
             raise BadFile("unfit", *reasons[:SHOWN])
     else:
         raise BadFile("unfit", *reasons[:SHOWN])
-    state.sandbox.log.refill(steps)
     found, others = _snapshots(state, snapshots, secret, reasons, drops=drops, trusted=trusted)
-    left_out = LeftOut(before - _counts(state, steps), others, reasons[:SHOWN]) if reasons else None
+    left_out = LeftOut(before - _counts(state), others, reasons[:SHOWN]) if reasons else None
     return Admitted(state.sandbox, found, left_out)
 
 
@@ -124,7 +121,7 @@ def _snapshots(
 
 def _reasons(reader: Reader) -> list[str]:
     """What of a state and its steps does not fit. Raises BadFile."""
-    return [] if reader.fitting is None else reader.fitting.reasons(reader.state, reader.steps)
+    return [] if reader.fitting is None else reader.fitting.reasons(reader.state)
 
 
 def _built(state: SandboxState, secret: bytes, most: int | None, where: str = "") -> list[str]:
@@ -169,10 +166,10 @@ def _records(state: SandboxState) -> Iterator[tuple[str, Record]]:
                 yield table, record
 
 
-def _counts(state: SandboxState, steps: Sequence[Step]) -> Counter[str]:
+def _counts(state: SandboxState) -> Counter[str]:
     counts = Counter(table for table, _ in _records(state))
     sandbox = state.sandbox
-    counts.update(events=len(sandbox.events), replies=len(sandbox.replies.items()), steps=len(steps))
+    counts.update(events=len(sandbox.events), replies=len(sandbox.replies.items()), steps=len(sandbox.log))
     return counts
 
 

@@ -150,7 +150,7 @@ def read_recording(
     Every API key gets the private half of `pair_of`. With `anew` the file has no secrets. Raises BadFile.
     """
     rewrite, outside = adopted(secret, anew=anew, keyless=True, keeps_shown=True), list[Body]()
-    reader = Reader(empty, rewrite, None, fitting)
+    reader = Reader(empty, rewrite, fitting)
     try:
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":

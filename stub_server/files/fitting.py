@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..contract.schema import Schemas
 from ..contract.source import Json, read
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
-from ..engine.step import ReplyKey, Saved, Step
+from ..engine.step import ReplyKey, Saved
 from ..events.log import Event
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record
@@ -81,7 +81,7 @@ class Fitting:
         other.unfit = {}
         return other
 
-    def reasons(self, state: SandboxState, steps: Iterable[Step]) -> list[str]:
+    def reasons(self, state: SandboxState) -> list[str]:
         """What of a state and of the steps that led to it does not fit.
 
         A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
@@ -93,7 +93,7 @@ class Fitting:
         found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
         jobs = ((timer[1], timer[2][:80]) for timer in timers if not is_job(timer))
         unfit = [("timers", str(number), Fault("/job", f"there is no job {job!r}")) for number, job in jobs]
-        for table, thing, ident in _things(state, steps) if self.unfit else ():
+        for table, thing, ident in _things(state) if self.unfit else ():
             unfit += [(table, ident, fault) for fault in self.unfit.get(thing, ())]
         for table, ident, (pointer, reason) in unfit:
             if len(found) < SHOWN or (table, pointer) in found:
@@ -165,13 +165,13 @@ class Fitting:
         return saved if body is before else saved._replace(body=encoded(body))
 
 
-def _things(state: SandboxState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
-    """(table, thing as `unfit` has it, id) of what a state and steps hold, what steps replaced included."""
+def _things(state: SandboxState) -> Iterator[tuple[str, Hashable, str]]:
+    """(table, thing as `unfit` has it, id) of what a state and its steps hold, what steps replaced included."""
     events, replies = [*state.sandbox.events], [key for key, _ in state.sandbox.replies.items()]
     for owned in state.owned.values():
         for table, rows in owned.rows.items():
             yield from ((table[:40], record, record.id) for record in rows.values())
-    for step in steps:
+    for step in state.sandbox.log:
         parts = () if step.restored is None else step.restored.parts
         for puts, drops in ((step.puts, step.drops), *((part.puts, part.drops) for part in parts)):
             for table, record, before in puts:

@@ -13,7 +13,6 @@ number of them: a record that is added or deleted changes the chunk that it is i
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -295,16 +294,13 @@ class Unreadable(ValueError):
 class Reader:
     """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
 
-    def __init__(
-        self, empty: Empty, rewrite: Rewrite | None = None, keep: int | None = 0, fitting: Fitting | None = None
-    ) -> None:
-        """`keep` at most so many steps, or all. Every version of a record passes through `rewrite`, then `fitting`."""
+    def __init__(self, empty: Empty, rewrite: Rewrite | None = None, fitting: Fitting | None = None) -> None:
+        """Every version of a record passes through `rewrite`, then `fitting`."""
         self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
         self._owned: Owned | None = None
         self._state: SandboxState | None = None
         self._parts: dict[bytes, bytes] = {}  # that records share of their hidden parts
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
-        self.steps: deque[Step] = deque(maxlen=keep)  # the newest that were read
 
     @classmethod
     def of(cls, state: SandboxState) -> Reader:
@@ -333,9 +329,7 @@ class Reader:
         elif kind == "records":
             self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body, self._parts)])
         elif kind == "step":
-            step = self.step(body)
-            self.state.fold(step)
-            self.steps.append(step)
+            self.state.fold(self.step(body))
         elif kind in ("event", "events"):
             events, raised = self.state.sandbox.events, self.state.sandbox.events.raised
             for row in [[body[name] for name in EVENT]] if kind == "event" else body:

@@ -44,10 +44,10 @@ class SandboxState:
     owned: dict[str, Owned] = field(default_factory=dict)
 
     def fold(self, step: Step) -> None:
-        """Apply a step, which must be the next one."""
+        """Apply a step, which must be the next one, and log it."""
         self._change(step.parts, None if step.restored is None else step.restored.merchants_after)
         self.sandbox.fold_rest(step, self.owned[step.merchant.id])
-        self.sandbox.log.number = step.number
+        self.sandbox.log.append(step)
 
     def unfold(self, step: Step) -> None:
         """Undo the newest step. Usage of keys since then counts as unrecorded."""
@@ -95,7 +95,7 @@ def capture(sandbox: Sandbox) -> SandboxState:
 
 
 def build(state: SandboxState, secret: bytes) -> Sandbox:
-    """The sandbox of a state, with stores; its log continues from there.
+    """The sandbox of a state, with stores.
 
     Raises KeyError, TypeError or ValueError for records that lack what an index reads.
     """

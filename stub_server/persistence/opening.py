@@ -29,8 +29,7 @@ class Opener:
 
     def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, Sequence[Snapshot]]:
         """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-        factory = self._factory
-        own = self._reader(kept.contract, factory.settings.history)
+        factory, own = self._factory, self._reader(kept.contract)
         base, lines = store.state(session, kept.state)
         _read(own, lines)
         since = _read(own, store.steps_of(session, number, kept, base))
@@ -84,9 +83,9 @@ class Opener:
         store.commit(session, Batch(changes, [head], is_one=True), holder)
         return state
 
-    def _reader(self, contract: str, keep: int = 0) -> Reader:
+    def _reader(self, contract: str) -> Reader:
         fitting = None if contract == self._contract else Fitting(self._factory.rules, self._factory.shapes, contract)
-        return Reader(self._factory.carried, adopted(self._factory.secret, anew=False), keep, fitting)
+        return Reader(self._factory.carried, adopted(self._factory.secret, anew=False), fitting)
 
     def _snapshot(self, session: Session, stored: KeptSnapshot) -> tuple[Body, Reader]:
         reader = self._reader(stored.contract)

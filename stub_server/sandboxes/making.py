@@ -81,13 +81,13 @@ class SandboxFactory:
         _, header = next(reading)  # a file without one is refused
         rewrite = adopted(self.secret, anew=not header["secrets"], keyless=header["format"] == RECORDING)
         fitting, requests = Fitting(self.rules, self.shapes, digest_of(header)), list[Body]()
-        reader = own = Reader(empty, rewrite, self.settings.history, fitting)
+        reader = own = Reader(empty, rewrite, fitting)
         try:
             for kind, body in reading:
                 if kind == "snapshot":
                     if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
                         raise Unreadable(f"one snapshot too many, {body['name']}")
-                    reader = Reader(empty, rewrite, fitting=fitting.afresh())
+                    reader = Reader(empty, rewrite, fitting.afresh())
                     snapshots[body["name"]] = body, reader
                 elif reader is not own and kind in ("step", "use"):
                     raise Unreadable(f"a line {kind!r} in a snapshot")

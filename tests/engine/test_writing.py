@@ -38,13 +38,12 @@ EXAMPLES = 12
 def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
     """The world of these lines, and their steps."""
     factory = inside.app.sandboxes.factory
-    reader = Reader(lambda _, scenario, seed: factory.empty(NAME, scenario, seed, None), keep=1 << 30)
+    reader = Reader(lambda _, scenario, seed: factory.empty(NAME, scenario, seed, None))
     for line in lines:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
     world = build(reader.state, factory.secret)
-    world.log.refill(reader.steps)
-    return world, list(reader.steps)
+    return world, list(world.log)
 
 
 def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tuple[str, ...], tmp_path: Path) -> None:
