@@ -17,80 +17,69 @@ from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
 from . import store
 from .commits import Stored
-from .store import Batch, Damage, Kept, KeptSnapshot, KeptState, Session, StoreError
+from .store import Batch, Damage, Kept, KeptState, Session, StoreError
 
 
-class Opener:
-    """Opens sandboxes of one store on one server."""
+def opened(
+    factory: SandboxFactory, session: Session, number: int, kept: Kept, holder: int
+) -> tuple[Stored, Sequence[Snapshot]]:
+    """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
+    own, snapshots = _reader(factory, kept.contract), list[tuple[Body, Reader]]()
+    base, lines = store.state(session, kept.state)
+    _read(own, lines)
+    since = _read(own, store.steps_of(session, number, kept, base))
+    for snapshot in store.snapshots(session, number, kept):
+        reader = _reader(factory, snapshot.contract)
+        _read(reader, store.state(session, snapshot.state)[1])
+        snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
+    try:
+        found = admit(own, snapshots, factory.secret, drop_unfit=factory.settings.drop_unfit, trusted=True)
+    except BadFile as error:
+        if error.kind == "damaged":
+            raise Damage(error.reasons[0]) from None
+        advice = () if factory.settings.drop_unfit else (DROPPING,)
+        reasons = "does not fit the contract that is served:", *error.reasons, *advice
+        raise StoreError("\n  ".join(reasons)) from None
+    sandbox = found.sandbox
+    if kept.newest or holder:  # no ids of requests that an earlier process has given
+        sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
+    sandbox.held_before = SILENT if kept.held is None else kept.held
+    if found.left_out is not None:
+        found.left_out.tell(f"the sandbox {kept.name}")
+        kept = kept._replace(contract=factory.contract)
+        base, since = _begin_anew(session, number, kept, sandbox, found.left_out, holder), 0
+    entry = Entry(
+        sandbox,
+        kept.parent,
+        bool(kept.on_first_use),
+        kept.created_at,
+        kept.last_used_at,
+        kept.expires_at,
+        *factory.belongings(),
+        kept.incarnation,
+        kept.origin_events,
+    )
+    contract = kept.contract if kept.contract == factory.contract else ""  # of several, with what follows
+    newest = kept.newest, kept.chain
+    return Stored(entry, number, base, contract, *newest, newest, since), found.snapshots
 
-    def __init__(self, factory: SandboxFactory, contract: str) -> None:
-        """Records of another contract than `contract` are converted to it and validated."""
-        self._factory, self._contract = factory, contract
 
-    def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, Sequence[Snapshot]]:
-        """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-        factory, own = self._factory, self._reader(kept.contract)
-        base, lines = store.state(session, kept.state)
-        _read(own, lines)
-        since = _read(own, store.steps_of(session, number, kept, base))
-        try:
-            found = admit(
-                own,
-                [self._snapshot(session, stored) for stored in store.snapshots(session, number, kept)],
-                factory.secret,
-                drop_unfit=factory.settings.drop_unfit,
-                trusted=True,
-            )
-        except BadFile as error:
-            if error.kind == "damaged":
-                raise Damage(error.reasons[0]) from None
-            advice = () if factory.settings.drop_unfit else (DROPPING,)
-            reasons = "does not fit the contract that is served:", *error.reasons, *advice
-            raise StoreError("\n  ".join(reasons)) from None
-        sandbox = found.sandbox
-        if kept.newest or holder:  # no ids of requests that an earlier process has given
-            sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
-        sandbox.held_before = SILENT if kept.held is None else kept.held
-        if found.left_out is not None:
-            found.left_out.tell(f"the sandbox {kept.name}")
-            base, since = self._begin_anew(session, number, kept, sandbox, found.left_out, holder), 0
-            kept = kept._replace(contract=self._contract)
-        entry = Entry(
-            sandbox,
-            kept.parent,
-            bool(kept.on_first_use),
-            kept.created_at,
-            kept.last_used_at,
-            kept.expires_at,
-            *factory.belongings(),
-            kept.incarnation,
-            kept.origin_events,
-        )
-        contract = kept.contract if kept.contract == self._contract else ""  # of several, with what follows
-        newest = kept.newest, kept.chain
-        stored = Stored(entry, number, base, contract, *newest, newest, since)
-        return stored, found.snapshots
+def _begin_anew(
+    session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
+) -> KeptState:
+    """Store a sandbox from which something was left out as it is now, without history."""
+    state = store.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
+    changes = store.state_replaced(kept.state, state.id)
+    for name in left_out.snapshots:
+        changes += store.snapshot_ended(number, name)
+    store.commit(session, Batch(changes, [(number, kept.newest, kept._replace(state=state.id))], is_one=True), holder)
+    return state
 
-    def _begin_anew(
-        self, session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
-    ) -> KeptState:
-        """Store a sandbox from which something was left out as it is now, without history."""
-        state = store.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
-        changes = store.state_replaced(kept.state, state.id)
-        for name in left_out.snapshots:
-            changes += store.snapshot_ended(number, name)
-        head = number, kept.newest, kept._replace(state=state.id, contract=self._contract)
-        store.commit(session, Batch(changes, [head], is_one=True), holder)
-        return state
 
-    def _reader(self, contract: str) -> Reader:
-        fitting = None if contract == self._contract else Fitting(self._factory.rules, self._factory.shapes, contract)
-        return Reader(self._factory.carried, adopted(self._factory.secret, anew=False), fitting)
-
-    def _snapshot(self, session: Session, stored: KeptSnapshot) -> tuple[Body, Reader]:
-        reader = self._reader(stored.contract)
-        _read(reader, store.state(session, stored.state)[1])
-        return stored._asdict() | {"description": orjson.loads(stored.description)}, reader
+def _reader(factory: SandboxFactory, contract: str) -> Reader:
+    """A reader of lines of this contract: those of another than the served one are converted to it and validated."""
+    fitting = None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
+    return Reader(factory.carried, adopted(factory.secret, anew=False), fitting)
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

@@ -19,7 +19,7 @@ from ..sandboxes.entry import Entry, too_many
 from ..sandboxes.making import SandboxFactory
 from . import store as sql
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
-from .opening import Opener
+from .opening import opened
 from .store import Batch, Damage, KeptSnapshot, KeptState, Session, Statement, Store, StoreError
 
 MOST = 100_000  # sandboxes of a store
@@ -38,8 +38,6 @@ class Persistence(Commits):
     def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
         """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
         super().__init__(store, factory)
-        if self.has_store:
-            self._opener = Opener(factory, self.contract)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
         self._writing: list[int] = []  # sandboxes with states being written, to which nothing refers yet
         self._ends: list[int] = []  # deleted sandboxes, which the store still has
@@ -59,11 +57,11 @@ class Persistence(Commits):
             except self.store.errors as error:
                 raise StoreError(f"{self.store.name} cannot be read ({error}). {self.store.advice}") from None
             for name in names:
-                opened = self._open(session, name)
-                if isinstance(opened, str):
+                found = self._open(session, name)
+                if isinstance(found, str):
                     self.elsewhere.append(name)
-                elif opened is not None:
-                    yield self._entry(*opened)
+                elif found is not None:
+                    yield self._entry(*found)
 
     async def open(self, name: str) -> Entry | str | None:
         """A sandbox that is not in memory; the address of the server that has it; None where there is none.
@@ -83,7 +81,7 @@ class Persistence(Commits):
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, Batch(ends=[number]), self.store.holder)
                 return None
-            return self._opener.open(session, number, kept, self.store.holder)
+            return opened(self.factory, session, number, kept, self.store.holder)
         except Damage as error:
             raise StoreError(f"{where} is damaged: {error}. {self.store.advice}") from None
         except StoreError as error:
@@ -144,11 +142,13 @@ class Persistence(Commits):
         changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
         for snapshot, other in zip(snapshots, others, strict=True):
             changes += sql.snapshot_entered(number, self._kept_snapshot(snapshot, other))
-        return Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), changes
+        return Stored(entry, number, state, self.factory.contract, state.step, 0, (state.step, 0)), changes
 
     def _kept_snapshot(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
         description = orjson.dumps(snapshot.description).decode()
-        return KeptSnapshot(snapshot.name, description, snapshot.now, snapshot.created_at, self.contract, state.id)
+        return KeptSnapshot(
+            snapshot.name, description, snapshot.now, snapshot.created_at, self.factory.contract, state.id
+        )
 
     async def leave(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
@@ -259,7 +259,7 @@ class Persistence(Commits):
         session, self._session = self._session, None
         if session is not None:
             with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(self.worker.beside(session.close), CLOSING)
+                await asyncio.wait_for(self.factory.worker.beside(session.close), CLOSING)
         self.close()
 
     def close(self) -> None:

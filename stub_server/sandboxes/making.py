@@ -44,6 +44,7 @@ class SandboxFactory:
         """`secret` signs; `control_secret` is random, whatever the seed, and makes the control keys."""
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
         self.secret, self.control_secret, self.shapes = secret, control_secret, Shapes(seeding.fixtures)
+        self.contract: str = rules.converter.contract["digest"]
         self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
         self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
 
