@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from operator import gt
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..events.log import Event, EventLog
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
-from .fitting import SHOWN, Fitting, faults_of, is_job
+from .fitting import SHOWN, Fitting, faults_of, is_job, things
 from .lines import Reader
 from .package import BadFile, damaged
 from .state import SandboxState, Snapshot, build, measured
@@ -66,27 +66,28 @@ def admit(
     What is `trusted` kept all laws when it was stored. With `drop_unfit` what does not fit is left out, with what
     refers to it, and then there are no steps. Raises BadFile, with the reasons.
     """
-    state, fitting, reasons = own.state, own.fitting, _reasons(own)
-    drops = drop_unfit and fitting is not None
-    if reasons and not drops:
+    state, reasons = own.state, _reasons(own)
+    fitting = own.fitting if drop_unfit else None
+    if reasons and fitting is None:
         raise BadFile("unfit", *reasons)
-    before = _counts(state) if drops else Counter[str]()
-    gone = _unfit(state, fitting) if reasons and fitting is not None else set[str]()
+    before = Counter[str]() if fitting is None else _counts(state)
+    gone = set[str]() if fitting is None else {ident for _, thing, ident in things(state) if thing in fitting.unfit}
     for _ in range(ROUNDS):
         if reasons and fitting is not None:
             state.sandbox.log = state.sandbox.log.fresh(state.sandbox.log.number)
             _leave_out(state, gone, fitting)
-        most = 0 if trusted and not reasons else None if drops else SHOWN
+        most = 0 if trusted and not reasons else SHOWN if fitting is None else None
         broken = _built(state, secret, most)
         if not broken:
             break
         reasons += broken
-        gone = {named[0] for text in broken if (named := _NAMED.search(text))} & _idents(state)
-        if not drops or not gone:
+        named = {match[0] for text in broken if (match := _NAMED.search(text))}
+        gone = named.intersection(ident for _, _, ident in things(state))
+        if fitting is None or not gone:
             raise BadFile("unfit", *reasons[:SHOWN])
     else:
         raise BadFile("unfit", *reasons[:SHOWN])
-    found, others = _snapshots(state, snapshots, secret, reasons, drops=drops, trusted=trusted)
+    found, others = _snapshots(state, snapshots, secret, reasons, drops=fitting is not None, trusted=trusted)
     left_out = LeftOut(before - _counts(state), others, reasons[:SHOWN]) if reasons else None
     return Admitted(state.sandbox, found, left_out)
 
@@ -159,38 +160,21 @@ def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
 # -- leaving out
 
 
-def _records(state: SandboxState) -> Iterator[tuple[str, Record]]:
-    for owned in state.owned.values():
-        for table, rows in owned.rows.items():
-            for record in rows.values():
-                yield table, record
-
-
 def _counts(state: SandboxState) -> Counter[str]:
-    counts = Counter(table for table, _ in _records(state))
-    sandbox = state.sandbox
-    counts.update(events=len(sandbox.events), replies=len(sandbox.replies.items()), steps=len(sandbox.log))
+    counts = Counter(table for table, _, _ in things(state))
+    counts.update(steps=len(state.sandbox.log))
     return counts
-
-
-def _idents(state: SandboxState) -> set[str]:
-    return {record.id for _, record in _records(state)} | {event.id for event in state.sandbox.events}
-
-
-def _unfit(state: SandboxState, fitting: Fitting) -> set[str]:
-    """The ids of records and events of a state that do not fit."""
-    found = {record.id for _, record in _records(state) if record in fitting.unfit}
-    return found | {event.id for event in state.sandbox.events if event.id in fitting.unfit}
 
 
 def _leave_out(state: SandboxState, gone: set[str], fitting: Fitting) -> None:
     """Take out what has these ids, and what refers to it. Raises BadFile for the key of the sandbox's own merchant."""
     sandbox, referring = state.sandbox, defaultdict[str, list[str]](list)
-    for table, record in _records(state):
-        for ident in _REFERENCE.findall(record.public + record.hidden):
-            referring[ident.decode()].append(record.id)
-        if table == "webhook_logs" and record.id in gone:  # an event without this delivery would break a law
-            gone.add(orjson.loads(record.public).get("event_id"))
+    for table, thing, ident in things(state):
+        if isinstance(thing, Record):
+            for other in _REFERENCE.findall(thing.public + thing.hidden):
+                referring[other.decode()].append(ident)
+            if table == "webhook_logs" and ident in gone:  # an event without this delivery would break a law
+                gone.add(orjson.loads(thing.public).get("event_id"))
     for event in sandbox.events:
         referring[event.subject].append(event.id)
     queue = deque(gone)
