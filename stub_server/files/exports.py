@@ -24,7 +24,7 @@ from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded
 from .fitting import Fitting
-from .lines import Change, Empty, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line
+from .lines import Change, Empty, Reader, Rewrite, as_it_is, line_of, state_lines, step_line
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
 from .state import Owned, SandboxState, Snapshot, capture
 
@@ -151,16 +151,12 @@ def read_recording(
     """
     rewrite, outside = adopted(secret, anew=anew, keyless=True, keeps_shown=True), list[Body]()
     reader = Reader(empty, rewrite, fitting)
-    try:
-        for kind, body in unpack(data, None, (RECORDING,)):
-            if kind == "outside":
-                puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
-                outside.append(body | {"puts": puts})
-            elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
-                reader.read(kind, body)
-        _ = reader.state
-    except Unreadable as error:
-        raise damaged(str(error)) from None
+    for kind, body in unpack(data, None, (RECORDING,)):
+        if kind == "outside":
+            puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
+            outside.append(body | {"puts": puts})
+        elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
+            reader.read(kind, body)
     return reader, outside
 
 

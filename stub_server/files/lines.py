@@ -32,6 +32,7 @@ from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
 from ..store.table import encoded, parted, place, whole
 from .fitting import Fitting
+from .package import BadFile, damaged
 from .state import Owned, SandboxState
 
 GROUP = 64  # events or timers of a line in a chunk, and about so many records
@@ -287,10 +288,6 @@ def _groups(keys: list[int]) -> Iterator[list[int]]:
 # -- reading
 
 
-class Unreadable(ValueError):
-    """Lines that are not those of a sandbox; the message says what is wrong with them."""
-
-
 class Reader:
     """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
 
@@ -311,17 +308,19 @@ class Reader:
 
     @property
     def state(self) -> SandboxState:
-        """The state after what was read."""
+        """The state after what was read. Raises BadFile where there is none."""
         if self._state is None:
-            raise Unreadable("there is no sandbox in it")
+            raise damaged("there is no sandbox in it")
         return self._state
 
     def read(self, kind: str, body: Any) -> None:
-        """Read a line. Raises Unreadable."""
+        """Read a line. Raises BadFile."""
         try:
             self._read(kind, body)
+        except BadFile:
+            raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            raise Unreadable(f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})") from None
+            raise damaged(f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})") from None
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
@@ -352,11 +351,11 @@ class Reader:
         elif kind in ("sandbox", "world"):  # the latter in directories of earlier formats
             self._begin(body)
         else:
-            raise Unreadable(f"a line of an unknown kind, {kind[:40]!r}")
+            raise damaged(f"a line of an unknown kind, {kind[:40]!r}")
 
     def _begin(self, body: Body) -> None:
         if self._state is not None:
-            raise Unreadable("two sandboxes where one was expected")
+            raise damaged("two sandboxes where one was expected")
         sandbox = self._empty(body["name"], body["scenario"], body["seed"])
         sandbox.home, sandbox.log.number = body["home"], body["step"]
         sandbox.recorded_clock = ClockState(**body["clock"])
@@ -371,7 +370,7 @@ class Reader:
 
     def _add(self, table: str, records: list[Record]) -> None:
         if self._owned is None:
-            raise Unreadable("a record without a merchant")
+            raise damaged("a record without a merchant")
         self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
         self._shown.extend([record.public for record in records])
 
@@ -392,7 +391,7 @@ class Reader:
         public = shown[resource] if isinstance(resource, int) else _part_of(resource)
         rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
         if names and not rest:
-            raise Unreadable(f"event {members[0]} names members of nothing")
+            raise damaged(f"event {members[0]} names members of nothing")
         event = Event._make((*members, public, rest, extras))
         return event if self.fitting is None else self.fitting.event(event)
 
@@ -407,9 +406,9 @@ class Reader:
         """Read the next step, with what it replaces in the state."""
         state, sandbox = self.state, self.state.sandbox
         if body["number"] != sandbox.log.number + 1:
-            raise Unreadable(f"step {body['number']} after step {sandbox.log.number}")
+            raise damaged(f"step {body['number']} after step {sandbox.log.number}")
         if any(now < before for now, before in zip(body["position"], sandbox.ids.position, strict=True)):
-            raise Unreadable(f"step {body['number']} uses ids again: its position is lower than the one before")
+            raise damaged(f"step {body['number']} uses ids again: its position is lower than the one before")
         opens_store = isinstance(body["merchant"], dict)
         merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
         part = self._part(merchant, body, opens=opens_store, closes=False)
@@ -485,7 +484,7 @@ def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
     every = list(items)
     oldest, newest = gone
     if oldest + newest > len(every):
-        raise Unreadable("more is removed than there is")
+        raise damaged("more is removed than there is")
     return Ends(tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1]))
 
 

@@ -9,7 +9,7 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, LeftOut, admit
 from ..files.exports import adopted
 from ..files.fitting import Fitting
-from ..files.lines import Reader, Unreadable, chunks_of
+from ..files.lines import Reader, chunks_of
 from ..files.package import BadFile
 from ..files.state import Snapshot, capture
 from ..kernel.record import Body
@@ -26,17 +26,17 @@ def opened(
     """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
     own, snapshots = _reader(factory, kept.contract), list[tuple[Body, Reader]]()
     base, lines = store.state(session, kept.state)
-    _read(own, lines)
-    since = _read(own, store.steps_of(session, number, kept, base))
-    for snapshot in store.snapshots(session, number, kept):
-        reader = _reader(factory, snapshot.contract)
-        _read(reader, store.state(session, snapshot.state)[1])
-        snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
     try:
+        _read(own, lines)
+        since = _read(own, store.steps_of(session, number, kept, base))
+        for snapshot in store.snapshots(session, number, kept):
+            reader = _reader(factory, snapshot.contract)
+            _read(reader, store.state(session, snapshot.state)[1])
+            snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
         found = admit(own, snapshots, factory.secret, drop_unfit=factory.settings.drop_unfit, trusted=True)
-    except BadFile as error:
-        if error.kind == "damaged":
-            raise Damage(error.reasons[0]) from None
+    except ValueError as error:
+        if not isinstance(error, BadFile) or error.kind == "damaged":
+            raise Damage(f"its lines cannot be read: {error}") from None
         advice = () if factory.settings.drop_unfit else (DROPPING,)
         reasons = "does not fit the contract that is served:", *error.reasons, *advice
         raise StoreError("\n  ".join(reasons)) from None
@@ -83,13 +83,10 @@ def _reader(factory: SandboxFactory, contract: str) -> Reader:
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:
-    """Read lines; returns how many bytes they have. Raises Damage."""
+    """Read lines; returns how many bytes they have. Raises ValueError."""
     size = 0
-    try:
-        for line in lines:
-            size += len(line)
-            ((kind, body),) = orjson.loads(line).items()
-            reader.read(kind, body)
-    except (Unreadable, ValueError) as error:
-        raise Damage(f"its lines cannot be read: {error}") from None
+    for line in lines:
+        size += len(line)
+        ((kind, body),) = orjson.loads(line).items()
+        reader.read(kind, body)
     return size

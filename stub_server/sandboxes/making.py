@@ -11,7 +11,7 @@ from ..engine.sandbox import SILENT, Rules, Sandbox
 from ..files.admitting import Admitted, admit
 from ..files.exports import adopted, traces_of
 from ..files.fitting import Fitting, Shapes
-from ..files.lines import Reader, Unreadable
+from ..files.lines import Reader
 from ..files.package import RECORDING, damaged, digest_of, unpack
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
@@ -83,28 +83,25 @@ class SandboxFactory:
         rewrite = adopted(self.secret, anew=not header["secrets"], keyless=header["format"] == RECORDING)
         fitting, requests = Fitting(self.rules, self.shapes, digest_of(header)), list[Body]()
         reader = own = Reader(empty, rewrite, fitting)
-        try:
-            for kind, body in reading:
-                if kind == "snapshot":
-                    if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
-                        raise Unreadable(f"one snapshot too many, {body['name']}")
-                    reader = Reader(empty, rewrite, fitting.afresh())
-                    snapshots[body["name"]] = body, reader
-                elif reader is not own and kind in ("step", "use"):
-                    raise Unreadable(f"a line {kind!r} in a snapshot")
-                elif kind == "request":
-                    requests.append(body)
-                elif kind == "later":  # what the requests did
-                    own.read("step", body)
-                elif kind not in ("recording", "outside"):  # which a replay alone asks for
-                    reader.read(kind, body)
-            sandbox = own.state.sandbox
-            if not sandbox.clock.frozen:  # it continues from the instant of the export
-                sandbox.recorded_clock = sandbox.clock.resumed()
-                sandbox.clock.set(sandbox.recorded_clock)
-            found = admit(own, snapshots.values(), self.secret, drop_unfit=drop_unfit)
-        except Unreadable as error:
-            raise damaged(str(error)) from None
+        for kind, body in reading:
+            if kind == "snapshot":
+                if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+                    raise damaged(f"one snapshot too many, {body['name']}")
+                reader = Reader(empty, rewrite, fitting.afresh())
+                snapshots[body["name"]] = body, reader
+            elif reader is not own and kind in ("step", "use"):
+                raise damaged(f"a line {kind!r} in a snapshot")
+            elif kind == "request":
+                requests.append(body)
+            elif kind == "later":  # what the requests did
+                own.read("step", body)
+            elif kind not in ("recording", "outside"):  # which a replay alone asks for
+                reader.read(kind, body)
+        sandbox = own.state.sandbox
+        if not sandbox.clock.frozen:  # it continues from the instant of the export
+            sandbox.recorded_clock = sandbox.clock.resumed()
+            sandbox.clock.set(sandbox.recorded_clock)
+        found = admit(own, snapshots.values(), self.secret, drop_unfit=drop_unfit)
         for trace in traces_of(requests, sandbox.log, name, keeps_bodies=sandbox.journal.keeps_bodies):
             trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
             sandbox.journal.append(trace)
