@@ -177,16 +177,17 @@ class Sandbox:
                 store.replace(name, store.tables[name].parse(record), None)
         self.fold_rest(step, self.stores[step.merchant.id])
 
-    def fold_rest(self, step: Step, usages: Usages) -> None:
-        """Apply what a step changes beside records and stores; `usages` are those of its merchant."""
+    def fold_rest(self, step: Step, store: Usages) -> None:
+        """Apply what a step changes beside records and stores; `store` is that of its merchant.
+
+        It cannot fail half way, and but for a restored state it may be repeated.
+        """
         if step.restored is not None:
             self.events.exchange(step.restored.events, step.restored.raised_after)
             self.replies.exchange(step.restored.replies)
-            self._hold_past_deliveries()
-        self._fold_rest(step, usages)
-
-    def _fold_rest(self, step: Step, store: Usages) -> None:
-        """The same, but for what a restored state brings. It cannot fail half way, and may be repeated."""
+            # The deliveries of a restored past are not sent again.
+            if self.held_before != SILENT:
+                self.held_before = self.events.raised
         if step.events:
             for event in step.events[self.events.raised - step.events_before :]:
                 self.events.append(event)
@@ -216,15 +217,9 @@ class Sandbox:
         for ident, store in self.stores.items():
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
         self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
-        self.events, self.replies, self.timers = copy.events, copy.replies, copy.timers
+        self.timers = copy.timers
         self.timers.last = step.timers_before
-        self._hold_past_deliveries()
-        self._fold_rest(step, self.store)
-
-    def _hold_past_deliveries(self) -> None:
-        """Do not send the deliveries of a restored past again."""
-        if self.held_before != SILENT:
-            self.held_before = self.events.raised
+        self.fold_rest(step, self.store)
 
     def change(self, parts: Iterable[Part], merchants: Sequence[str] | None = None) -> Generator[None, None, None]:
         """Change the records of several merchants, with pauses, in which the state is incomplete.
@@ -296,7 +291,7 @@ class Sandbox:
         for name, record in step.drops:
             rows[name].pop(record.key, None)
         store.rebuild(rows)
-        self._fold_rest(step, store)
+        self.fold_rest(step, store)
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:
