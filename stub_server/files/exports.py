@@ -210,10 +210,9 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         query = body["query"].encode("latin-1")
         trace = Trace(body["id"], body["at"], body["method"], body["path"], query, sandbox, body["before"])
         trace.received = body["wall"]
-        trace.after, trace.status, trace.code, trace.simulated = (
-            body[name] for name in ("after", "status", "code", "simulated")
-        )
-        trace.operation, trace.is_prefixed = body["operation"], body["prefixed"]
+        trace.is_prefixed = body["prefixed"]
+        for name in ("after", "status", "code", "simulated", "operation"):
+            setattr(trace, name, body[name])
         trace.is_control = body["path"].startswith("/_sandbox")
         if body["caller"] is not None:  # as far as a recording knows him
             trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])

@@ -1,7 +1,6 @@
 """Which requests of the journal a recording contains, from which step on, and each as a line of it."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..contract.secrets import LEFT_OUT
@@ -53,19 +52,12 @@ def _goes_beyond(request: Trace, snapshots: set[str], idents: set[str]) -> bool:
     return to_request is not None and to_request not in idents
 
 
-class Chosen(NamedTuple):
-    """What is recorded: the requests in the order in which they acted, and the step before the first.
+def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
+    """The newest requests of a sandbox before which its state is kept, in the order in which they acted.
 
-    `left_out` is how many requests the journal has that cannot be sent again, or are older than the steps.
+    And how many the journal has that cannot be sent again, or are older than the steps. Raises Conflict where there are
+    none but those.
     """
-
-    start: int
-    traces: list[Trace]
-    left_out: int
-
-
-def chosen(sandbox: Sandbox) -> Chosen:
-    """The newest requests of a sandbox before which its state is kept. Raises Conflict where there are none."""
     journal, log = sandbox.journal, sandbox.log
     if not journal.keeps_bodies:
         raise not_stored(
@@ -96,8 +88,7 @@ def chosen(sandbox: Sandbox) -> Chosen:
             "Send further requests, then record."
         )
         raise not_stored(message, "requests", "query")
-    found, left_out = found[begun:], left_out + begun
-    return Chosen(found[0].before if found else log.number, found, left_out)
+    return found[begun:], left_out + begun
 
 
 def line(trace: Trace) -> Body:

@@ -31,12 +31,13 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
 async def _record(call: Call, *, secrets: bool) -> Reply:
     """The state before the oldest request that can be sent again, and the requests since."""
     sandbox = call.sandbox
-    found, state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
+    (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
+    start = traces[0].before if traces else sandbox.log.number
     about = {
         "behaviour": dict(call.server.behaviour),
         "held": sandbox.held_before,
-        "left_out": found.left_out,
-        "recorded": len(found.traces),
+        "left_out": left_out,
+        "recorded": len(traces),
     }
     return await _file(
         call,
@@ -46,8 +47,8 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
             state,
             steps,
             about,
-            found.start,
-            map(line, found.traces),
+            start,
+            map(line, traces),
             secrets=secrets,
         ),
     )
