@@ -22,9 +22,7 @@ from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
 from ..seeding.filling import Seeding
 from ..seeding.keys import derive_keys, mark_seeded
 from ..settings import Settings
-from .snapshots import MOST as MOST_SNAPSHOTS
-from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
-from .snapshots import Snapshots
+from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
 
 log = logging.getLogger("stub_server")
 
@@ -46,7 +44,7 @@ class SandboxFactory:
         self.secret, self.control_secret, self.shapes = secret, control_secret, Shapes(seeding.fixtures)
         self.contract: str = rules.converter.contract["digest"]
         self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
-        self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
+        self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
         """An empty inbox and no snapshots, for a new sandbox."""

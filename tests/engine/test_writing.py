@@ -21,8 +21,7 @@ from stub_server.files.state import build, capture
 from stub_server.kernel.slices import BackgroundWorker
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
-from stub_server.sandboxes.entry import Entry
-from stub_server.sandboxes.snapshots import Snapshots
+from stub_server.sandboxes.entry import Entry, Snapshots
 
 from .inside import Inside
 from .shop import Shop, Turn, at_rest, shop_in
