@@ -243,8 +243,7 @@ def adopted(secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bo
     and signing keys are derived too; `keyless` ones hold no digests of API keys.
     """
 
-    def rewrite(state: SandboxState, table: str, record: Record) -> Record:
-        sandbox = state.sandbox
+    def rewrite(sandbox: Sandbox, table: str, record: Record) -> Record:
         if table == "api_keys":
             is_seeded = record.id in sandbox.seeded_keys
             if is_seeded or anew or keyless:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from copy import copy
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -78,12 +77,6 @@ class Fitting:
         self.is_other = digest != rules.converter.contract["digest"]
         self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same
         self.unfit: dict[Hashable, list[Fault]] = {}
-
-    def afresh(self) -> Fitting:
-        """One for another state of the same sandbox, with which this one shares what it has made."""
-        other = copy(self)
-        other.unfit = {}
-        return other
 
     def reasons(self, state: SandboxState) -> list[str]:
         """What of a state and of the steps that led to it does not fit.

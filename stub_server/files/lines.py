@@ -43,8 +43,8 @@ EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource"
 TIMER = ("due", "number", "job", "merchant", "subject")
 Change = Callable[[str, Record], Record]
 """(table, record) -> the record as it is to be written."""
-Rewrite = Callable[[SandboxState, str, Record], Record]
-"""(state, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
+Rewrite = Callable[[Sandbox, str, Record], Record]
+"""(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
 Empty = Callable[[str, str, int], Sandbox]
 """(name, scenario, seed) as lines say them -> a sandbox without records, which may have another name."""
 Form = Callable[[bytes], Any]
@@ -346,8 +346,9 @@ class Reader:
             unrecorded = {key: _usage_of(used) for key, used in body.pop("unrecorded").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage, unrecorded)
         elif kind == "use":
-            count, last = body["usage"]
-            self.state.use(body["merchant"], body["key"], (count, last))
+            owned, key = self.state.owned[body["merchant"]], body["key"]
+            owned.unrecorded.setdefault(key, owned.usage.get(key))
+            owned.set_usage(key, _usage_of(body["usage"]))
         elif kind in ("sandbox", "world"):  # the latter in directories of earlier formats
             self._begin(body)
         else:
@@ -381,7 +382,7 @@ class Reader:
 
     def _fitted(self, table: str, record: Record) -> Record:
         if self._rewrite is not None:
-            record = self._rewrite(self.state, table, record)
+            record = self._rewrite(self.state.sandbox, table, record)
         return record if self.fitting is None else self.fitting.record(table, record)
 
     def _event(self, row: list[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:

@@ -76,12 +76,6 @@ class SandboxState:
                 owned.forget_unrecorded()
         return rest
 
-    def use(self, merchant_id: str, key: str, usage: Usage) -> None:
-        """Count usage of a key that no step has recorded."""
-        owned = self.owned[merchant_id]
-        owned.unrecorded.setdefault(key, owned.usage.get(key))
-        owned.usage[key] = usage
-
 
 def capture(sandbox: Sandbox) -> SandboxState:
     """A sandbox's state as it is now. Nothing that it shares with the sandbox changes any more."""

@@ -72,20 +72,21 @@ class SandboxFactory:
         `drop_unfit` is as for `admit`.
         """
 
-        def empty(_: str, scenario: str, seed: int) -> Sandbox:
-            return self.carried(name, scenario, seed)
+        def reader_of_state() -> Reader:
+            fitting = Fitting(self.rules, self.shapes, digest_of(header))
+            return Reader(lambda _, scenario, seed: self.carried(name, scenario, seed), rewrite, fitting)
 
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(file, self.shapes.check)
         _, header = next(reading)  # a file without one is refused
         rewrite = adopted(self.secret, anew=not header["secrets"], keyless=header["format"] == RECORDING)
-        fitting, requests = Fitting(self.rules, self.shapes, digest_of(header)), list[Body]()
-        reader = own = Reader(empty, rewrite, fitting)
+        requests = list[Body]()
+        reader = own = reader_of_state()
         for kind, body in reading:
             if kind == "snapshot":
                 if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
                     raise damaged(f"one snapshot too many, {body['name']}")
-                reader = Reader(empty, rewrite, fitting.afresh())
+                reader = reader_of_state()
                 snapshots[body["name"]] = body, reader
             elif reader is not own and kind in ("step", "use"):
                 raise damaged(f"a line {kind!r} in a snapshot")

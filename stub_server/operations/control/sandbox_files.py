@@ -64,11 +64,10 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
     try:
         await server.sandboxes.worker.beside(lambda: write(download.file))
         download.written()
-    except BadFile as error:
+    except BaseException as error:
         await download.aclose()
-        raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
-    except BaseException:
-        await download.aclose()
+        if isinstance(error, BadFile):
+            raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
         raise
     named = (b"content-disposition", f'attachment; filename="{call.sandbox.name}.{ending}"'.encode())
     return Streamed(download, MEDIA.encode(), (named, (b"content-length", b"%d" % download.size)))
