@@ -23,8 +23,7 @@ from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded
-from .fitting import Fitting
-from .lines import Change, Empty, Reader, Rewrite, as_it_is, line_of, state_lines, step_line
+from .lines import Change, Reader, Rewrite, as_it_is, line_of, state_lines, step_line
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
 from .state import Owned, SandboxState, Snapshot, capture
 
@@ -140,24 +139,6 @@ def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
     if not about:
         raise damaged("it lacks the settings of its server")
     return header, about, requests
-
-
-def read_recording(
-    data: bytes, empty: Empty, secret: bytes, fitting: Fitting, *, anew: bool
-) -> tuple[Reader, list[Body]]:
-    """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
-
-    Every API key gets the private half of `pair_of`. With `anew` the file has no secrets. Raises BadFile.
-    """
-    rewrite, outside = adopted(secret, anew=anew, keyless=True, keeps_shown=True), list[Body]()
-    reader = Reader(empty, rewrite, fitting)
-    for kind, body in unpack(data, None, (RECORDING,)):
-        if kind == "outside":
-            puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
-            outside.append(body | {"puts": puts})
-        elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
-            reader.read(kind, body)
-    return reader, outside
 
 
 def cut_before(file: IO[bytes], data: bytes, count: int) -> None:

@@ -467,7 +467,8 @@ class Reader:
         rows = owned.rows
         puts = [(put["table"], self._version(put)) for put in body.get("puts", ())]
         drops = [Drop(drop["table"], rows[drop["table"]][_key_in(drop)]) for drop in body.get("drops", ())]
-        used = [Used(key, _usage_of(after), owned.recorded(key)) for key, after in body.get("used", {}).items()]
+        usage, known = owned.usage, owned.unrecorded  # what the newest step says of those used since
+        used = [Used(k, _usage_of(after), known.get(k, usage.get(k))) for k, after in body.get("used", {}).items()]
         replaced = [(name, record, rows.get(name, {}).get(record.key)) for name, record in puts]
         return Part(merchant, opens, closes, tuple(replaced), tuple(drops), tuple(used))
 

@@ -19,10 +19,6 @@ class Owned(Usages):
 
     rows: dict[str, dict[int, Record]] = field(default_factory=dict)
 
-    def recorded(self, key: str) -> Usage | None:
-        """How a key was used, as the newest step says."""
-        return self.unrecorded[key] if key in self.unrecorded else self.usage.get(key)
-
     def change(self, part: Part) -> None:
         for name, record in part.drops:
             del self.rows[name][record.key]

@@ -17,9 +17,10 @@ from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.fault_rules import Faults
 from ..files.admitting import admit
-from ..files.exports import outline, read_recording, traces_of
+from ..files.exports import adopted, outline, traces_of
 from ..files.fitting import Fitting, Shapes
-from ..files.package import BadFile, damaged, digest_of
+from ..files.lines import Reader
+from ..files.package import RECORDING, BadFile, damaged, digest_of, unpack
 from ..http.access import CONTROL_KEY, opens
 from ..http.inside import Question, ask
 from ..journal.recordable import answered, line
@@ -103,7 +104,16 @@ class Session:
         factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
         rules = factory.rules
         self._fitting = Fitting(rules, factory.shapes, digest_of(header))
-        self._reader, outside = read_recording(data, factory.carried, _SECRET, self._fitting, anew=not secrets)
+        # Every API key gets the private half of `pair_of`.
+        rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
+        self._reader, shown = Reader(factory.carried, rewrite, self._fitting), self._fitting.shown
+        outside: list[Body] = []
+        for kind, body in unpack(data, None, (RECORDING,)):
+            if kind == "outside":
+                puts = [put | {"public": shown(put["table"], put["public"])} for put in body.get("puts", ())]
+                outside.append(body | {"puts": puts})
+            elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
+                self._reader.read(kind, body)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests, self.name)
