@@ -144,12 +144,6 @@ class Log(Bounded[Step]):
             self.size -= step.size
             self.budget.used -= step.size
 
-    def refill(self, steps: Sequence[Step]) -> None:
-        """Add steps that were recorded elsewhere, the newest of which has the log's number."""
-        self.number -= len(steps)
-        for step in steps:
-            self.append(step)
-
     def close(self) -> None:
         """Free the memory of a deleted sandbox. Later steps are dropped."""
         self._most, self.writer, self.stored = 0, None, None

@@ -20,7 +20,7 @@ from ..kernel.problem import broken
 from ..kernel.record import Body, Row
 from ..kernel.slices import at_once
 from ..kernel.timers import Timers
-from ..store.memory import Merchant, Store
+from ..store.memory import Merchant, Store, Usages
 from ..store.tables import Layout
 from .bounded import Budget, Log, NoLog, Replies
 from .journal import Journal
@@ -175,14 +175,19 @@ class Sandbox:
                 store.replace(*version)
             for name, record in step.drops:
                 store.replace(name, store.tables[name].parse(record), None)
-        if restored is not None:
-            self.events.exchange(restored.events, restored.raised_after)
-            self.replies.exchange(restored.replies)
-            self._hold_past_deliveries()
-        self._fold_rest(step, self.stores[step.merchant.id])
+        self.fold_rest(step, self.stores[step.merchant.id])
 
-    def _fold_rest(self, step: Step, store: Store) -> None:
-        """Apply what a step changes beside records. It cannot fail half way, and may be repeated."""
+    def fold_rest(self, step: Step, store: Usages) -> None:
+        """Apply what a step changes beside records and stores; `store` is that of its merchant.
+
+        It cannot fail half way, and but for a restored state it may be repeated.
+        """
+        if step.restored is not None:
+            self.events.exchange(step.restored.events, step.restored.raised_after)
+            self.replies.exchange(step.restored.replies)
+            # The deliveries of a restored past are not sent again.
+            if self.held_before != SILENT:
+                self.held_before = self.events.raised
         if step.events:
             for event in step.events[self.events.raised - step.events_before :]:
                 self.events.append(event)
@@ -212,15 +217,9 @@ class Sandbox:
         for ident, store in self.stores.items():
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
         self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
-        self.events, self.replies, self.timers = copy.events, copy.replies, copy.timers
+        self.timers = copy.timers
         self.timers.last = step.timers_before
-        self._hold_past_deliveries()
-        self._fold_rest(step, self.store)
-
-    def _hold_past_deliveries(self) -> None:
-        """Do not send the deliveries of a restored past again."""
-        if self.held_before != SILENT:
-            self.held_before = self.events.raised
+        self.fold_rest(step, self.store)
 
     def change(self, parts: Iterable[Part], merchants: Sequence[str] | None = None) -> Generator[None, None, None]:
         """Change the records of several merchants, with pauses, in which the state is incomplete.
@@ -292,7 +291,7 @@ class Sandbox:
         for name, record in step.drops:
             rows[name].pop(record.key, None)
         store.rebuild(rows)
-        self._fold_rest(step, store)
+        self.fold_rest(step, store)
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:
@@ -311,7 +310,7 @@ class Sandbox:
 
     # -- copies
 
-    def fork(self, name: str) -> Sandbox:
+    def fork(self, name: str, *, with_stores: bool = True) -> Sandbox:
         """An independent copy, fault rules included, that sends no deliveries until `speak`."""
         twin = Sandbox(
             name=name,
@@ -323,7 +322,7 @@ class Sandbox:
             log=self.log.fresh(self.log.number),
             journal=self.journal.fresh(),
             timers=self.timers.copy(),
-            stores={ident: store.copy() for ident, store in self.stores.items()},
+            stores={ident: store.copy() for ident, store in self.stores.items()} if with_stores else {},
             home=self.home,
             events=self.events.copy(),
             replies=self.replies.copy(),

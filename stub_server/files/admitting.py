@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from operator import gt
 from typing import NamedTuple
@@ -11,14 +11,13 @@ from typing import NamedTuple
 import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.step import Step
 from ..events.log import Event, EventLog
 from ..kernel.record import Body, Record
 from ..seeding.keys import MAIN_ID
-from .fitting import SHOWN, Fitting, faults_of, is_job
+from .fitting import SHOWN, Fitting, faults_of, is_job, things
 from .lines import Reader
 from .package import BadFile, damaged
-from .state import SandboxState, Snapshot, build
+from .state import SandboxState, Snapshot, build, measured
 
 DROPPING = "--drop-unfit leaves that out, with what refers to it."
 ROUNDS = 20  # in which records that break a law are left out, before the rest is rejected
@@ -47,22 +46,16 @@ class LeftOut(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A sandbox, the newest steps that led to it, its snapshots, and what was left out.
-
-    `requests` are those of a recording, which led to it too.
-    """
+    """A sandbox with the newest steps that led to it, its snapshots, and what was left out."""
 
     sandbox: Sandbox
-    steps: Sequence[Step]
     snapshots: Sequence[Snapshot]
     left_out: LeftOut | None
-    requests: Sequence[Body] = ()
 
 
 def admit(
     own: Reader,
     snapshots: Iterable[tuple[Body, Reader]],
-    empty: Callable[[str, int], Sandbox],
     secret: bytes,
     *,
     drop_unfit: bool = False,
@@ -70,42 +63,38 @@ def admit(
 ) -> Admitted:
     """The sandbox that was read, and its snapshots, each with what it is called.
 
-    `empty` makes a sandbox without records of a scenario and a seed. What is `trusted` kept all laws when it was
-    stored. With `drop_unfit` what does not fit is left out, with what refers to it, and then there are no steps. Raises
-    BadFile, with the reasons.
+    What is `trusted` kept all laws when it was stored. With `drop_unfit` what does not fit is left out, with what
+    refers to it, and then there are no steps. Raises BadFile, with the reasons.
     """
-    state, fitting, reasons = own.state, own.fitting, _reasons(own)
-    drops = drop_unfit and fitting is not None
-    if reasons and not drops:
+    state, reasons = own.state, _reasons(own)
+    fitting = own.fitting if drop_unfit else None
+    if reasons and fitting is None:
         raise BadFile("unfit", *reasons)
-    steps: Sequence[Step] = own.steps
-    before = _counts(state, steps) if drops else Counter[str]()
-    gone = _unfit(state, fitting) if reasons and fitting is not None else set[str]()
+    before = Counter[str]() if fitting is None else _counts(state)
+    gone = set[str]() if fitting is None else {ident for _, thing, ident in things(state) if thing in fitting.unfit}
     for _ in range(ROUNDS):
         if reasons and fitting is not None:
-            steps = []
+            state.sandbox.log = state.sandbox.log.fresh(state.sandbox.log.number)
             _leave_out(state, gone, fitting)
-        sandbox = empty(state.scenario, state.seed)
-        most = 0 if trusted and not reasons else None if drops else SHOWN
-        broken = _filled(sandbox, state, secret, most)
+        most = 0 if trusted and not reasons else SHOWN if fitting is None else None
+        broken = _built(state, secret, most)
         if not broken:
             break
         reasons += broken
-        gone = {named[0] for text in broken if (named := _NAMED.search(text))} & _idents(state)
-        if not drops or not gone:
+        named = {match[0] for text in broken if (match := _NAMED.search(text))}
+        gone = named.intersection(ident for _, _, ident in things(state))
+        if fitting is None or not gone:
             raise BadFile("unfit", *reasons[:SHOWN])
     else:
         raise BadFile("unfit", *reasons[:SHOWN])
-    sandbox.log.refill(steps)
-    found, others = _snapshots(state, snapshots, empty, secret, reasons, drops=drops, trusted=trusted)
-    left_out = LeftOut(before - _counts(state, steps), others, reasons[:SHOWN]) if reasons else None
-    return Admitted(sandbox, steps, found, left_out)
+    found, others = _snapshots(state, snapshots, secret, reasons, drops=fitting is not None, trusted=trusted)
+    left_out = LeftOut(before - _counts(state), others, reasons[:SHOWN]) if reasons else None
+    return Admitted(state.sandbox, found, left_out)
 
 
 def _snapshots(
     state: SandboxState,
     snapshots: Iterable[tuple[Body, Reader]],
-    empty: Callable[[str, int], Sandbox],
     secret: bytes,
     reasons: list[str],
     *,
@@ -117,34 +106,29 @@ def _snapshots(
     _share(state, records, events)
     for head, reader in snapshots:
         was, where = reader.state, f"snapshot {head['name']}: "
-        _check_origin(state, was, where)
+        _check_origin(state.sandbox, was.sandbox, where)
         _share(was, records, events)
-        sandbox = empty(was.scenario, was.seed)
-        found = _reasons(reader) or _filled(sandbox, was, secret, 0 if trusted else SHOWN, where)
+        found = _reasons(reader) or _built(was, secret, 0 if trusted else SHOWN, where)
         reasons += [where + reason for reason in found]
         if found and not drops:
             raise BadFile("unfit", *(where + reason for reason in found))
         if found:
             others.append(head["name"])
         else:
-            sandbox.held_before = SILENT
-            fitting.append(Snapshot(head["name"], head["description"], head["now"], head["created_at"], sandbox))
+            was.sandbox.held_before = SILENT
+            fitting.append(measured(head["name"], head["description"], head["now"], head["created_at"], was.sandbox))
     return fitting, others
 
 
 def _reasons(reader: Reader) -> list[str]:
     """What of a state and its steps does not fit. Raises BadFile."""
-    return [] if reader.fitting is None else reader.fitting.reasons(reader.state, reader.steps)
+    return [] if reader.fitting is None else reader.fitting.reasons(reader.state)
 
 
-def _filled(sandbox: Sandbox, state: SandboxState, secret: bytes, most: int | None, where: str = "") -> list[str]:
-    """Fill an empty sandbox with a state whose records fit; answers at most so much of what breaks laws.
-
-    Raises BadFile.
-    """
+def _built(state: SandboxState, secret: bytes, most: int | None, where: str = "") -> list[str]:
+    """Build the sandbox of a state whose records fit; answers at most so much of what breaks laws. Raises BadFile."""
     try:
-        build(sandbox, state, secret)
-        return list(islice(faults_of(sandbox), most))
+        return list(islice(faults_of(build(state, secret)), most))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None
 
@@ -158,16 +142,17 @@ def _share(state: SandboxState, records: dict[Record, Record], events: dict[str,
         for rows in owned.rows.values():
             for key, record in rows.items():
                 rows[key] = records.setdefault(record, record)
-    shared = ((event, events.setdefault(event.id, event)) for event in state.events)
-    state.events = EventLog.of([old if old == event else event for event, old in shared], state.events_raised)
+    log = state.sandbox.events
+    shared = ((event, events.setdefault(event.id, event)) for event in log)
+    state.sandbox.events = EventLog.of([old if old == event else event for event, old in shared], log.raised)
 
 
-def _check_origin(state: SandboxState, snapshot: SandboxState, where: str) -> None:
-    """Check that a snapshot is of the sandbox whose state is given. Raises BadFile."""
+def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
+    """Check that a snapshot is one of a sandbox. Raises BadFile."""
     for name in ("scenario", "seed", "home", "seeded_keys"):
-        if getattr(state, name) != getattr(snapshot, name):
+        if getattr(sandbox, name) != getattr(snapshot, name):
             raise damaged(f"{where}its {name} is another than the sandbox's")
-    before, own = ((each.step, each.timers_set, *each.position) for each in (snapshot, state))
+    before, own = ((each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox))
     if any(map(gt, before, own)):
         raise damaged(f"{where}its step or position is beyond the sandbox's")
 
@@ -175,38 +160,22 @@ def _check_origin(state: SandboxState, snapshot: SandboxState, where: str) -> No
 # -- leaving out
 
 
-def _records(state: SandboxState) -> Iterator[tuple[str, Record]]:
-    for owned in state.owned.values():
-        for table, rows in owned.rows.items():
-            for record in rows.values():
-                yield table, record
-
-
-def _counts(state: SandboxState, steps: Sequence[Step]) -> Counter[str]:
-    counts = Counter(table for table, _ in _records(state))
-    counts.update(events=len(state.events), replies=len(state.replies.items()), steps=len(steps))
+def _counts(state: SandboxState) -> Counter[str]:
+    counts = Counter(table for table, _, _ in things(state))
+    counts.update(steps=len(state.sandbox.log))
     return counts
-
-
-def _idents(state: SandboxState) -> set[str]:
-    return {record.id for _, record in _records(state)} | {event.id for event in state.events}
-
-
-def _unfit(state: SandboxState, fitting: Fitting) -> set[str]:
-    """The ids of records and events of a state that do not fit."""
-    found = {record.id for _, record in _records(state) if record in fitting.unfit}
-    return found | {event.id for event in state.events if event.id in fitting.unfit}
 
 
 def _leave_out(state: SandboxState, gone: set[str], fitting: Fitting) -> None:
     """Take out what has these ids, and what refers to it. Raises BadFile for the key of the sandbox's own merchant."""
-    referring = defaultdict[str, list[str]](list)
-    for table, record in _records(state):
-        for ident in _REFERENCE.findall(record.public + record.hidden):
-            referring[ident.decode()].append(record.id)
-        if table == "webhook_logs" and record.id in gone:  # an event without this delivery would break a law
-            gone.add(orjson.loads(record.public).get("event_id"))
-    for event in state.events:
+    sandbox, referring = state.sandbox, defaultdict[str, list[str]](list)
+    for table, thing, ident in things(state):
+        if isinstance(thing, Record):
+            for other in _REFERENCE.findall(thing.public + thing.hidden):
+                referring[other.decode()].append(ident)
+            if table == "webhook_logs" and ident in gone:  # an event without this delivery would break a law
+                gone.add(orjson.loads(thing.public).get("event_id"))
+    for event in sandbox.events:
         referring[event.subject].append(event.id)
     queue = deque(gone)
     while queue:
@@ -223,15 +192,14 @@ def _leave_out(state: SandboxState, gone: set[str], fitting: Fitting) -> None:
             del owned.usage[key]
         for key in gone & owned.unrecorded.keys():
             del owned.unrecorded[key]
-    state.events = EventLog.of([event for event in state.events if event.id not in gone], state.events_raised)
-    state.timers = {
-        number: timer
-        for number, timer in state.timers.items()
-        if is_job(timer) and gone.isdisjoint(_NAMED.findall(timer[4]))
-    }
-    for reply, saved in list(state.replies.items()):
+    kept = [event for event in sandbox.events if event.id not in gone]
+    sandbox.events = EventLog.of(kept, sandbox.events.raised)
+    for timer in sandbox.timers.pending():
+        if not (is_job(timer) and gone.isdisjoint(_NAMED.findall(timer.subject))):
+            sandbox.timers.discard(timer)
+    for reply, saved in list(sandbox.replies.items()):
         if reply in fitting.unfit or not gone.isdisjoint(_NAMED.findall(saved.body.decode())):
-            state.replies.drop(reply)
-    state.sample, state.personas = (
-        {name: ident for name, ident in named.items() if ident not in gone} for named in (state.sample, state.personas)
-    )
+            sandbox.replies.drop(reply)
+    for named in (sandbox.sample, sandbox.personas):
+        for name in [name for name, ident in named.items() if ident in gone]:
+            del named[name]

@@ -6,8 +6,7 @@ sandbox gets API keys that are derived from the server's secret. A file may be w
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import IO
 
@@ -17,22 +16,19 @@ from ..contract.secrets import REDACTED
 from ..domain.api_keys import digest
 from ..engine.bounded import Replies
 from ..engine.journal import Trace
-from ..engine.sandbox import Rules, Sandbox
-from ..engine.step import Cause, Step, Used
+from ..engine.sandbox import Sandbox
+from ..engine.step import Step, Used
 from ..events.signing import new_key
-from ..kernel.clock import wall_ms
 from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
-from ..store.table import encoded, parted, place
-from .admitting import Admitted, admit
-from .fitting import Fitting, Shapes
-from .lines import Change, Reader, Rewrite, Unreadable, as_it_is, line_of, state_lines, step_line, timer_of
-from .package import RECORDING, Check, damaged, digest_of, is_readable, pack, unpack
-from .state import SandboxState, Snapshot, capture
+from ..store.table import encoded
+from .lines import Change, Reader, Rewrite, as_it_is, line_of, state_lines, step_line
+from .package import RECORDING, Check, damaged, is_readable, pack, unpack
+from .state import Owned, SandboxState, Snapshot, capture
 
-MOST_SNAPSHOTS = 20
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
+_SENDING = ("sendTestWebhook", "retryWebhook")
 _OURS = ("content-", "user-agent", "webhook-")
 
 
@@ -40,10 +36,9 @@ def write_sandbox(
     file: IO[bytes],
     state: SandboxState,
     steps: Sequence[Step],
-    contract: Body,
-    snapshots: Sequence[Snapshot] = (),
+    snapshots: Sequence[Snapshot],
     *,
-    secrets: bool = True,
+    secrets: bool,
 ) -> None:
     """Write the file of a state, which is used up, with its history in the newest steps that led to it.
 
@@ -56,18 +51,18 @@ def write_sandbox(
         for name, description, now, created_at, sandbox, _ in snapshots:
             was = capture(sandbox)
             if not secrets:
-                was.replies = Replies()
+                was.sandbox.replies = Replies()
             head = {"name": name, "description": description, "now": now, "created_at": created_at}
             yield line_of("snapshot", head)
             yield from state_lines(was, change)
 
-    pack(file, lines(), contract, secrets=secrets)
+    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
 
 
 def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
-        state.replies = Replies()
+        state.sandbox.replies = Replies()
         steps = list(map(without_replies, steps))
     lines = [step_line(step, change) for step in steps]
     too_long = [place for place, line in enumerate(lines) if not is_readable(line)]
@@ -87,87 +82,44 @@ def without_replies(step: Step) -> Step:
     return step._replace(saved=None, forgotten_replies=())
 
 
-class SandboxImporter:
-    def __init__(self, fixtures: Path, secret: bytes, rules: Rules) -> None:
-        self._shapes, self._secret, self._rules = Shapes(fixtures), secret, rules
-
-    def admit(
-        self,
-        data: bytes | bytearray,
-        name: str,
-        keep: int,
-        empty: Callable[[str, int], Sandbox],
-        *,
-        drop_unfit: bool = False,
-    ) -> Admitted:
-        """The sandbox of a file, under a name, with at most so many of its steps.
-
-        `empty` and `drop_unfit` are as for `admitting.admit`. Raises BadFile.
-        """
-        snapshots: dict[str, tuple[Body, Reader]] = {}
-        reading = unpack(data, self._shapes.check)
-        _, header = next(reading)  # a file without one is refused
-        keyless, requests = header["format"] == RECORDING, []
-        rewrite = adopted(self._secret, name, anew=not header["secrets"], keyless=keyless)
-        fitting = Fitting(self._rules, self._shapes, digest_of(header))
-        reader = own = Reader(rewrite, keep, fitting)
-        try:
-            for kind, body in reading:
-                if kind == "snapshot":
-                    if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
-                        raise Unreadable(f"one snapshot too many, {body['name']}")
-                    reader = Reader(rewrite, fitting=fitting.afresh())
-                    snapshots[body["name"]] = body, reader
-                elif reader is not own and kind in ("step", "use"):
-                    raise Unreadable(f"a line {kind!r} in a snapshot")
-                elif kind == "request":
-                    requests.append(body)
-                elif kind == "later":  # what the requests did
-                    own.read("step", body)
-                elif kind not in ("recording", "outside"):  # which a replay alone asks for
-                    reader.read(kind, body)
-            clock = own.state.clock
-            if not clock.frozen:  # it continues from the instant of the export
-                own.state.clock = clock._replace(offset=clock.now - wall_ms())
-            found = admit(own, snapshots.values(), empty, self._secret, drop_unfit=drop_unfit)
-            return found._replace(requests=requests)
-        except Unreadable as error:
-            raise damaged(str(error)) from None
-
-
 # -- recordings
 
 
 def write_recording(
     file: IO[bytes],
     state: SandboxState,
-    earlier: Sequence[Step],
+    steps: Sequence[Step],
     about: Body,
+    start: int,
     requests: Iterable[Body],
-    outside: Iterable[Step],
-    later: Sequence[Step],
-    contract: Body,
     *,
     secrets: bool,
 ) -> None:
-    """Write the file of a state, which is used up, and of what followed. It has no digests of API keys.
+    """Write the file of a state as it was after the step `start`, and of the requests since. It has no digests of keys.
 
-    `later` are the steps since: an import makes the state after them. Raises BadFile for a recording that is too large.
+    The state is used up; `steps` are the newest ones that led to it. An import makes the state after them. Raises
+    BadFile for a recording that is too large.
     """
     change = _keyless if secrets else blanked
+    earlier = [step for step in steps if step.number <= start]
+    later = steps[len(earlier) :]
 
     def lines() -> Iterator[bytes]:
         yield line_of("recording", about)
+        state.forget_unrecorded()
+        for step in reversed(later):
+            state.unfold(step)
         yield from sandbox_lines(state, earlier, change, secrets=secrets)
         for request in requests:
             yield line_of("request", request)
-        for step in outside:
-            yield step_line(without_replies(step), change, kind="outside")
+        for step in later:
+            if step.cause.kind == "delivery" or step.cause.operation in _SENDING:  # a receiver had a part in it
+                yield step_line(without_replies(step), change, kind="outside")
         after = [step_line(step if secrets else without_replies(step), change, kind="later") for step in later]
         if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
             yield from after
 
-    pack(file, lines(), contract, secrets=secrets, kind=RECORDING)
+    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets, kind=RECORDING)
 
 
 def _keyless(table: str, record: Record) -> Record:
@@ -189,26 +141,6 @@ def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
     return header, about, requests
 
 
-def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> tuple[Reader, list[Body]]:
-    """The state and steps of a file whose outline is known, and the lines of steps that depended on receivers.
-
-    Every API key gets the private half of `pair_of`. At most `keep` steps are read; with `anew` the file has no
-    secrets. Raises BadFile.
-    """
-    reader, outside = Reader(adopted(secret, None, anew=anew, keyless=True), keep, fitting), list[Body]()
-    try:
-        for kind, body in unpack(data, None, (RECORDING,)):
-            if kind == "outside":
-                puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in body.get("puts", ())]
-                outside.append(body | {"puts": puts})
-            elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
-                reader.read(kind, body)
-        _ = reader.state
-    except Unreadable as error:
-        raise damaged(str(error)) from None
-    return reader, outside
-
-
 def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
     """Write the recording, whose outline is known, as it was before its request of this number. Raises BadFile."""
     header, _, requests = outline(data, None)
@@ -227,38 +159,20 @@ def step_for(sandbox: Sandbox, body: Body) -> Step:
 
     Its results are those of the recording, but for the hidden parts and headers of webhooks.
     """
-    store = sandbox.stores[body["merchant"]]
+    store, clock = sandbox.stores[body["merchant"]], sandbox.recorded_clock
     puts = []
     for put in body.get("puts", ()):
-        key = place(put["created"], put["id"])
-        before = store.tables[put["table"]].rows.get(key)
-        public, hidden = put["public"], put["hidden"]
+        before = store.tables[put["table"]].find(put["id"])
         if put["table"] == "webhooks" and before is not None:
-            own = orjson.loads(before.public)
-            public, hidden = public | {"headers": own["headers"]}, orjson.loads(before.hidden)
-        known = {} if before is None else {before.shared: before.shared}
-        parts = parted(put["table"], encoded(hidden), known)
-        record = Record(put["id"], key, put["version"], encoded(public), *parts)
-        puts.append((put["table"], record, before))
-    timers = sandbox.timers.by_number()
-    clock = sandbox.recorded_clock
-    return Step(
-        number=sandbox.log.number + 1,
-        at=body["at"],
-        cause=Cause(**body["cause"]),
-        merchant=store.merchant,
-        puts=tuple(puts),
-        events_before=sandbox.events.raised,
-        timers_set=tuple(map(timer_of, body.get("timers", ()))),
-        timers_before=sandbox.timers.last,
-        timers_fired=tuple(timers[number] for number in body.get("taken", ()) if number in timers),
-        used=tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()),
-        clock=clock if clock.now == body["at"] else sandbox.clock.at(body["at"]),
-        clock_before=clock,
-        position=sandbox.ids.position,
-        position_before=sandbox.ids.position,
-        size=body["size"],
-    )
+            headers, hidden = orjson.loads(before.public)["headers"], orjson.loads(before.hidden)
+            put = put | {"public": put["public"] | {"headers": headers}, "hidden": hidden}
+        puts.append(put)
+    at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
+    own = {"puts": puts, "position": sandbox.ids.position, "clock": at._asdict()}
+    rows = {name: table.rows for name, table in store.tables.items()}
+    state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
+    used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
+    return Reader.of(state).step(body | own)._replace(used=used)
 
 
 # -- the requests as a journal has them
@@ -277,10 +191,9 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         query = body["query"].encode("latin-1")
         trace = Trace(body["id"], body["at"], body["method"], body["path"], query, sandbox, body["before"])
         trace.received = body["wall"]
-        trace.after, trace.status, trace.code, trace.simulated = (
-            body[name] for name in ("after", "status", "code", "simulated")
-        )
-        trace.operation, trace.is_prefixed = body["operation"], body["prefixed"]
+        trace.is_prefixed = body["prefixed"]
+        for name in ("after", "status", "code", "simulated", "operation"):
+            setattr(trace, name, body[name])
         trace.is_control = body["path"].startswith("/_sandbox")
         if body["caller"] is not None:  # as far as a recording knows him
             trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])
@@ -304,23 +217,22 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
 # -- secrets
 
 
-def adopted(secret: bytes, name: str | None, *, anew: bool, keyless: bool = False) -> Rewrite:
-    """Rewrites records for a sandbox of this name on this server: its seeded keys are those that the server derives.
+def adopted(secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bool = False) -> Rewrite:
+    """Rewrites records for a sandbox of this server: its seeded keys are those that the server derives.
 
-    Without a name the sandbox keeps its own, and what answers show of keys. With `anew` the file holds no secrets, and
-    keys that users made and signing keys are derived too; `keyless` ones hold no digests of API keys.
+    With `keeps_shown` what answers show of keys stays. With `anew` the file holds no secrets, and keys that users made
+    and signing keys are derived too; `keyless` ones hold no digests of API keys.
     """
 
-    def rewrite(state: SandboxState, table: str, record: Record) -> Record:
-        owner = state.name if name is None else name
+    def rewrite(sandbox: Sandbox, table: str, record: Record) -> Record:
         if table == "api_keys":
-            is_seeded = record.id in state.seeded_keys
+            is_seeded = record.id in sandbox.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(secret, state.seed, record.id, owner)
-                public = {"public_key": public_key} if is_seeded and name is not None else {}
+                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.name)
+                public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks" and anew:
-            drawn = derived_text(secret, 32, str(state.seed), "webhook", record.id, owner)
+            drawn = derived_text(secret, 32, str(sandbox.seed), "webhook", record.id, sandbox.name)
             return changed(record, {}, {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]})
         return record
 

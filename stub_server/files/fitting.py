@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from copy import copy
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from ..contract.converting import Fault
 from ..contract.formats import formats
 from ..contract.schema import Schemas
 from ..contract.source import Json, read
+from ..engine.bounded import Log
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
-from ..engine.step import ReplyKey, Saved, Step
+from ..engine.step import ReplyKey, Saved
 from ..events.log import Event
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record
@@ -31,6 +32,8 @@ SHOWN = 50  # reasons of a refusal
 # Blocks of ids that are compared with those of records and events. A sandbox uses blocks one after the other, so a
 # position that is too low shows in the next ones, unless so many were used that all events are forgotten.
 UPCOMING = 1_000
+Thing = tuple[str, Hashable, str]
+"""A table, `events` or `replies`, a member of it as `unfit` has it, and its id."""
 _ID = (1 << 128) - 1  # of a record's key
 
 
@@ -75,24 +78,19 @@ class Fitting:
         self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same
         self.unfit: dict[Hashable, list[Fault]] = {}
 
-    def afresh(self) -> Fitting:
-        """One for another state of the same sandbox, with which this one shares what it has made."""
-        other = copy(self)
-        other.unfit = {}
-        return other
-
-    def reasons(self, state: SandboxState, steps: Iterable[Step]) -> list[str]:
+    def reasons(self, state: SandboxState) -> list[str]:
         """What of a state and of the steps that led to it does not fit.
 
         A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
         merchant.
         """
-        if state.home not in state.owned:
-            raise damaged(f"the sandbox's own merchant {state.home} is missing")
+        home, timers = state.sandbox.home, state.sandbox.timers.pending()
+        if home not in state.owned:
+            raise damaged(f"the sandbox's own merchant {home} is missing")
         found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
-        jobs = ((timer[1], timer[2][:80]) for timer in state.timers.values() if not is_job(timer))
+        jobs = ((timer[1], timer[2][:80]) for timer in timers if not is_job(timer))
         unfit = [("timers", str(number), Fault("/job", f"there is no job {job!r}")) for number, job in jobs]
-        for table, thing, ident in _things(state, steps) if self.unfit else ():
+        for table, thing, ident in chain(things(state), _past_things(state.sandbox.log)) if self.unfit else ():
             unfit += [(table, ident, fault) for fault in self.unfit.get(thing, ())]
         for table, ident, (pointer, reason) in unfit:
             if len(found) < SHOWN or (table, pointer) in found:
@@ -164,22 +162,28 @@ class Fitting:
         return saved if body is before else saved._replace(body=encoded(body))
 
 
-def _things(state: SandboxState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
-    """(table, thing as `unfit` has it, id) of what a state and steps hold, what steps replaced included."""
-    events, replies = [*state.events], [key for key, _ in state.replies.items()]
+def things(state: SandboxState) -> Iterator[Thing]:
+    """What a state holds."""
     for owned in state.owned.values():
         for table, rows in owned.rows.items():
             yield from ((table[:40], record, record.id) for record in rows.values())
-    for step in steps:
-        parts = () if step.restored is None else step.restored.parts
-        for puts, drops in ((step.puts, step.drops), *((part.puts, part.drops) for part in parts)):
-            for table, record, before in puts:
+    yield from _named(state.sandbox.events, [key for key, _ in state.sandbox.replies.items()])
+
+
+def _past_things(log: Log) -> Iterator[Thing]:
+    """What steps hold, what they replaced included."""
+    for step in log:
+        for part in step.parts:
+            for table, record, before in part.puts:
                 yield from ((table[:40], each, record.id) for each in (record, before) if each is not None)
-            yield from ((table[:40], record, record.id) for table, record in drops)
-        events += (*step.events, *step.forgotten_events)
-        replies += [key for key, _ in (*((step.saved,) if step.saved else ()), *step.forgotten_replies)]
+            yield from ((table[:40], record, record.id) for table, record in part.drops)
+        replies = ((step.saved,) if step.saved else ()) + step.forgotten_replies
+        yield from _named((*step.events, *step.forgotten_events), [key for key, _ in replies])
+
+
+def _named(events: Iterable[Event], replies: Iterable[ReplyKey]) -> Iterator[Thing]:
     yield from (("events", event.id, event.id) for event in events)
-    yield from (("saved replies", key, " ".join(key[1:])) for key in replies)
+    yield from (("replies", key, " ".join(key[1:])) for key in replies)
 
 
 def is_job(timer: TimerData) -> bool:

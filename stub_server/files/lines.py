@@ -11,7 +11,8 @@ states give equal chunks, which are stored once. So a chunk ends where the id of
 number of them: a record that is added or deleted changes the chunk that it is in and no other one.
 """
 
-from collections import deque
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -20,16 +21,19 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
+from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
+from ..kernel.ids import Position
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record
 from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
 from ..store.table import encoded, parted, place, whole
 from .fitting import Fitting
-from .state import HEAD, Owned, SandboxState
+from .package import BadFile, damaged
+from .state import Owned, SandboxState
 
 GROUP = 64  # events or timers of a line in a chunk, and about so many records
 MOST_GROUP = 512  # records
@@ -39,8 +43,10 @@ EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource"
 TIMER = ("due", "number", "job", "merchant", "subject")
 Change = Callable[[str, Record], Record]
 """(table, record) -> the record as it is to be written."""
-Rewrite = Callable[[SandboxState, str, Record], Record]
-"""(state, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
+Rewrite = Callable[[Sandbox, str, Record], Record]
+"""(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
+Empty = Callable[[str, str, int], Sandbox]
+"""(name, scenario, seed) as lines say them -> a sandbox without records, which may have another name."""
 Form = Callable[[bytes], Any]
 """How JSON is put in a line: as itself, or as text, which is faster to read."""
 
@@ -65,20 +71,33 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
                 places[record.public] = count
                 count += 1
                 yield line_of("record", _record(name, change(name, record), Fragment))
-    for event in state.events:
+    for event in state.sandbox.events:
         yield line_of("event", _event(event, Fragment, places.get(event.resource)))
-    for timer in sorted(state.timers.values()):
+    for timer in state.sandbox.timers.pending():
         yield line_of("timer", _timers([timer])[0])
-    for reply in state.replies.items():
+    for reply in state.sandbox.replies.items():
         yield line_of("reply", _reply(*reply))
 
 
 def sandbox_line(state: SandboxState) -> bytes:
-    settings = {"settings": state.settings, "first_settings": state.first_settings}
-    body = {name: getattr(state, name) for name in HEAD}
-    body |= {"clock": state.clock._asdict(), "event_salt": f"{state.event_salt:x}"}
-    body |= {"seeded_keys": sorted(state.seeded_keys)}
-    body |= {name: each._asdict() for name, each in settings.items() if each is not None}
+    sandbox = state.sandbox
+    body = {
+        "name": sandbox.name,
+        "scenario": sandbox.scenario,
+        "seed": sandbox.seed,
+        "home": sandbox.home,
+        "step": sandbox.log.number,
+        "clock": sandbox.recorded_clock._asdict(),
+        "position": sandbox.ids.position,
+        "event_salt": f"{sandbox.ids.event_salt:x}",
+        "events_raised": sandbox.events.raised,
+        "timers_set": sandbox.timers.last,
+        "sample": sandbox.sample,
+        "personas": sandbox.personas,
+        "seeded_keys": sorted(sandbox.seeded_keys),
+        "settings": sandbox.settings._asdict(),
+        "first_settings": sandbox.first_settings._asdict(),
+    }
     return line_of("sandbox", body)
 
 
@@ -241,15 +260,16 @@ def _chunk_lines(state: SandboxState) -> Iterator[bytes | int]:
                 count += len(group)
                 yield orjson.dumps({"records": _columns(name, records)})
         yield LEAST
-    events = (_event(event, bytes.decode, places.get(event.resource)) for event in state.events)
+    sandbox = state.sandbox
+    events = (_event(event, bytes.decode, places.get(event.resource)) for event in sandbox.events)
     for kind, items in (
         ("events", ([*event.values()] for event in events)),
-        ("timers", map(tuple, sorted(state.timers.values()))),  # some are named, which orjson does not take
+        ("timers", map(tuple, sandbox.timers.pending())),  # they are named, which orjson does not take
     ):
         while many := list(islice(items, GROUP)):
             yield orjson.dumps({kind: many})
             yield LEAST
-    for reply in state.replies.items():
+    for reply in sandbox.replies.items():
         yield line_of("reply", _reply(*reply))
         yield LEAST
 
@@ -268,35 +288,39 @@ def _groups(keys: list[int]) -> Iterator[list[int]]:
 # -- reading
 
 
-class Unreadable(ValueError):
-    """Lines that are not those of a sandbox; the message says what is wrong with them."""
-
-
 class Reader:
     """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
 
-    def __init__(self, rewrite: Rewrite | None = None, keep: int = 0, fitting: Fitting | None = None) -> None:
-        """`keep` at most so many steps. Every version of a record passes through `rewrite`, then `fitting`."""
-        self._rewrite, self.fitting = rewrite, fitting
+    def __init__(self, empty: Empty, rewrite: Rewrite | None = None, fitting: Fitting | None = None) -> None:
+        """Every version of a record passes through `rewrite`, then `fitting`."""
+        self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
         self._owned: Owned | None = None
         self._state: SandboxState | None = None
         self._parts: dict[bytes, bytes] = {}  # that records share of their hidden parts
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
-        self.steps: deque[Step] = deque(maxlen=keep)  # the newest that were read
+
+    @classmethod
+    def of(cls, state: SandboxState) -> Reader:
+        """One that has read a state."""
+        reader = cls(lambda name, scenario, seed: state.sandbox)
+        reader._state = state
+        return reader
 
     @property
     def state(self) -> SandboxState:
-        """The state after what was read."""
+        """The state after what was read. Raises BadFile where there is none."""
         if self._state is None:
-            raise Unreadable("there is no sandbox in it")
+            raise damaged("there is no sandbox in it")
         return self._state
 
     def read(self, kind: str, body: Any) -> None:
-        """Read a line. Raises Unreadable."""
+        """Read a line. Raises BadFile."""
         try:
             self._read(kind, body)
+        except BadFile:
+            raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            raise Unreadable(f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})") from None
+            raise damaged(f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})") from None
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
@@ -304,43 +328,50 @@ class Reader:
         elif kind == "records":
             self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body, self._parts)])
         elif kind == "step":
-            self._apply(body)
+            self.state.fold(self.step(body))
         elif kind in ("event", "events"):
-            events, raised = self.state.events, self.state.events_raised
+            events, raised = self.state.sandbox.events, self.state.sandbox.events.raised
             for row in [[body[name] for name in EVENT]] if kind == "event" else body:
                 events.append(self._event(row, self._shown))
             events.raised = raised
         elif kind in ("timer", "timers"):
-            timers = [timer_of(body)] if kind == "timer" else map(tuple, body)
-            self.state.timers.update({timer[1]: timer for timer in timers})
+            timers, last = self.state.sandbox.timers, self.state.sandbox.timers.last
+            for timer in [timer_of(body)] if kind == "timer" else body:
+                timers.put(tuple(timer))
+            timers.last = last
         elif kind == "reply":
-            key, saved = self._reply(body)
-            self.state.replies.put(key, saved)
+            self.state.sandbox.replies.put(*self._reply(body))
         elif kind == "merchant":
             usage = {key: (used[0], used[1]) for key, used in body.pop("usage").items()}
             unrecorded = {key: _usage_of(used) for key, used in body.pop("unrecorded").items()}
-            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), {}, usage, unrecorded)
+            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage, unrecorded)
         elif kind == "use":
-            count, last = body["usage"]
-            self.state.use(body["merchant"], body["key"], (count, last))
+            owned, key = self.state.owned[body["merchant"]], body["key"]
+            owned.unrecorded.setdefault(key, owned.usage.get(key))
+            owned.set_usage(key, _usage_of(body["usage"]))
         elif kind in ("sandbox", "world"):  # the latter in directories of earlier formats
             self._begin(body)
         else:
-            raise Unreadable(f"a line of an unknown kind, {kind[:40]!r}")
+            raise damaged(f"a line of an unknown kind, {kind[:40]!r}")
 
     def _begin(self, body: Body) -> None:
         if self._state is not None:
-            raise Unreadable("two sandboxes where one was expected")
-        head = {name: body[name] for name in HEAD if name != "events_raised"}
-        head |= {"clock": ClockState(**body["clock"]), "event_salt": int(body["event_salt"], 16)}
-        head |= {"position": tuple(body["position"]), "seeded_keys": frozenset(body["seeded_keys"])}
-        head |= {name: _settings(body, name) for name in ("settings", "first_settings")}
-        self._state = SandboxState(**head)
-        self._state.events.raised = body["events_raised"]
+            raise damaged("two sandboxes where one was expected")
+        sandbox = self._empty(body["name"], body["scenario"], body["seed"])
+        sandbox.home, sandbox.log.number = body["home"], body["step"]
+        sandbox.recorded_clock = ClockState(**body["clock"])
+        sandbox.clock.set(sandbox.recorded_clock)
+        sandbox.ids.position, sandbox.ids.event_salt = _pair(body["position"]), int(body["event_salt"], 16)
+        sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
+        sandbox.sample, sandbox.personas = body["sample"], body["personas"]
+        sandbox.seeded_keys = frozenset(body["seeded_keys"])
+        sandbox.settings = _settings(body, "settings") or sandbox.settings  # of the server in files of older formats
+        sandbox.first_settings = _settings(body, "first_settings") or sandbox.first_settings
+        self._state = SandboxState(sandbox)
 
     def _add(self, table: str, records: list[Record]) -> None:
         if self._owned is None:
-            raise Unreadable("a record without a merchant")
+            raise damaged("a record without a merchant")
         self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
         self._shown.extend([record.public for record in records])
 
@@ -351,7 +382,7 @@ class Reader:
 
     def _fitted(self, table: str, record: Record) -> Record:
         if self._rewrite is not None:
-            record = self._rewrite(self.state, table, record)
+            record = self._rewrite(self.state.sandbox, table, record)
         return record if self.fitting is None else self.fitting.record(table, record)
 
     def _event(self, row: list[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:
@@ -361,7 +392,7 @@ class Reader:
         public = shown[resource] if isinstance(resource, int) else _part_of(resource)
         rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
         if names and not rest:
-            raise Unreadable(f"event {members[0]} names members of nothing")
+            raise damaged(f"event {members[0]} names members of nothing")
         event = Event._make((*members, public, rest, extras))
         return event if self.fitting is None else self.fitting.event(event)
 
@@ -372,20 +403,20 @@ class Reader:
         key = _reply_key(body["key"])
         return key, saved if self.fitting is None else self.fitting.reply(key, saved)
 
-    def _apply(self, body: Body) -> None:
-        """Read a step, with what it replaces in the state that it finds, and apply it."""
-        state = self.state
-        if body["number"] != state.step + 1:
-            raise Unreadable(f"step {body['number']} after step {state.step}")
-        if any(now < before for now, before in zip(body["position"], state.position, strict=True)):
-            raise Unreadable(f"step {body['number']} uses ids again: its position is lower than the one before")
+    def step(self, body: Body) -> Step:
+        """Read the next step, with what it replaces in the state."""
+        state, sandbox = self.state, self.state.sandbox
+        if body["number"] != sandbox.log.number + 1:
+            raise damaged(f"step {body['number']} after step {sandbox.log.number}")
+        if any(now < before for now, before in zip(body["position"], sandbox.ids.position, strict=True)):
+            raise damaged(f"step {body['number']} uses ids again: its position is lower than the one before")
         opens_store = isinstance(body["merchant"], dict)
         merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
         part = self._part(merchant, body, opens=opens_store, closes=False)
         public, hidden = [put[1].public for put in part.puts], [put[1].hidden for put in part.puts]
         events = [self._event([event[name] for name in EVENT], public, hidden) for event in body.get("events", ())]
         forgotten = map(_reply_key, body.get("forgotten_replies", ()))
-        step = Step(
+        return Step(
             number=body["number"],
             at=body["at"],
             cause=Cause(**body["cause"]),
@@ -394,28 +425,26 @@ class Reader:
             puts=part.puts,
             drops=part.drops,
             events=tuple(events),
-            events_before=state.events_raised,
-            forgotten_events=state.events.outgoing(events),
+            events_before=sandbox.events.raised,
+            forgotten_events=sandbox.events.outgoing(events),
             timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
-            timers_before=state.timers_set,
-            timers_fired=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
+            timers_before=sandbox.timers.last,
+            timers_fired=tuple(timer for number in body.get("taken", ()) if (timer := sandbox.timers.get(number))),
             used=part.used,
             saved=self._reply(body["saved"]) if "saved" in body else None,
-            forgotten_replies=tuple((key, saved) for key in forgotten if (saved := state.replies.get(key))),
+            forgotten_replies=tuple((key, saved) for key in forgotten if (saved := sandbox.replies.get(key))),
             clock=ClockState(**body["clock"]),
-            clock_before=state.clock,
-            position=(body["position"][0], body["position"][1]),
-            position_before=state.position,
+            clock_before=sandbox.recorded_clock,
+            position=_pair(body["position"]),
+            position_before=sandbox.ids.position,
             size=body["size"],
             restored=self._restored(body["restored"]) if "restored" in body else None,
             settings=_settings(body, "settings"),
-            settings_before=state.settings if "settings" in body else None,
+            settings_before=sandbox.settings if "settings" in body else None,
         )
-        state.fold(step)
-        self.steps.append(step)
 
     def _restored(self, body: Body) -> Restored:
-        state = self.state
+        sandbox = self.state.sandbox
         events = [[self._event([event[name] for name in EVENT], []) for event in end] for end in body["events_back"]]
         replies = [[*map(self._reply, end)] for end in body["replies_back"]]
         parts = [
@@ -424,21 +453,22 @@ class Reader:
         ]
         return Restored(
             tuple(parts),
-            tuple(state.owned),
+            tuple(self.state.owned),
             tuple(body["merchants"]),
-            _ends(state.events, body["events_gone"], events),
-            state.events_raised,
+            _ends(sandbox.events, body["events_gone"], events),
+            sandbox.events.raised,
             body["events_raised"],
-            _ends(state.replies.items(), body["replies_gone"], replies),
+            _ends(sandbox.replies.items(), body["replies_gone"], replies),
         )
 
     def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
         """The changes of one merchant's records and usage, with what they replace."""
-        owned = self.state.owned.get(merchant.id) or Owned(merchant, {})
+        owned = self.state.owned.get(merchant.id) or Owned(merchant)
         rows = owned.rows
         puts = [(put["table"], self._version(put)) for put in body.get("puts", ())]
         drops = [Drop(drop["table"], rows[drop["table"]][_key_in(drop)]) for drop in body.get("drops", ())]
-        used = [Used(key, _usage_of(after), owned.recorded(key)) for key, after in body.get("used", {}).items()]
+        usage, known = owned.usage, owned.unrecorded  # what the newest step says of those used since
+        used = [Used(k, _usage_of(after), known.get(k, usage.get(k))) for k, after in body.get("used", {}).items()]
         replaced = [(name, record, rows.get(name, {}).get(record.key)) for name, record in puts]
         return Part(merchant, opens, closes, tuple(replaced), tuple(drops), tuple(used))
 
@@ -456,7 +486,7 @@ def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
     every = list(items)
     oldest, newest = gone
     if oldest + newest > len(every):
-        raise Unreadable("more is removed than there is")
+        raise damaged("more is removed than there is")
     return Ends(tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1]))
 
 
@@ -482,6 +512,10 @@ def timer_of(body: Body) -> TimerData:
 def _reply_key(names: list[str]) -> ReplyKey:
     merchant_id, method, path, key = names
     return merchant_id, method, path, key
+
+
+def _pair(position: list[int]) -> Position:
+    return position[0], position[1]
 
 
 def _settings(body: Body, name: str) -> SandboxSettings | None:

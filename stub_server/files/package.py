@@ -84,11 +84,13 @@ def unpack(
     """
     if data[:2] != b"\x1f\x8b":
         raise BadFile("foreign", "This is not a sandbox file: it is not packed with gzip.")
-    seal, count, is_first = sha256(), 0, True
+    seal, count = sha256(), 0  # -1 after the end
     for line in _lines(data):
-        kind, body = _parsed(line, is_first)
-        if is_first:
+        kind, body = _parsed(line)
+        if not count:
             _check_header(kind, body, expected)
+        if not kind:
+            raise damaged("a line is not a JSON object of one member")
         if check is not None:
             check(kind, body)
         if kind == "end":
@@ -98,7 +100,7 @@ def unpack(
             continue
         if count < 0:
             raise damaged("it has data after its end")
-        is_first, count = False, count + 1
+        count += 1
         seal.update(line + b"\n")
         yield kind, body
     if count >= 0:
@@ -136,7 +138,8 @@ def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
         )
 
 
-def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
+def _parsed(line: bytes) -> tuple[str, Any]:
+    """The kind and the body of a line; no kind where it is not a JSON object of one member. Raises BadFile."""
     try:
         value = orjson.loads(line)
     except ValueError:
@@ -145,11 +148,7 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
         raise damaged(f"a line has more than {MOST_VALUES:,} values")
     if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
         raise damaged(f"a line is nested deeper than {DEEPEST} levels")
-    if not isinstance(value, dict) or len(value) != 1:
-        if is_first:
-            raise BadFile("foreign", "This is not a sandbox file: its first line does not say so.")
-        raise damaged("a line is not a JSON object of one member")
-    kind, body = next(iter(value.items()))
+    kind, body = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
     return _FORMER.get(kind, kind), body
 
 

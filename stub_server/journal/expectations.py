@@ -62,11 +62,20 @@ class Expectation:
                 continue
             if trace.path.startswith(CONTROL) and not self._looks_at_control:
                 continue
-            weight, found = yield from self._compared(trace)
+            found = list(self._target(trace))
+            weight = _AWAY * len(found)
+            for difference in () if found else self._rest(trace):  # that of a request to another target is not compared
+                if difference is None:
+                    yield
+                elif len(found) < MOST_DIFFERENCES:
+                    found.append(difference)
+                else:
+                    break
             if not found:
                 matched.append(trace.id)
             else:
-                misses = sorted([*misses, (weight, age, trace.id, found)], key=lambda miss: miss[:2])[:NEAREST]
+                miss = weight or len(found), age, trace.id, found
+                misses = sorted([*misses, miss], key=lambda miss: miss[:2])[:NEAREST]
             yield
         ((name, number),), count = self._times.items(), len(matched)
         ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
@@ -78,23 +87,6 @@ class Expectation:
             "requests": matched[:MOST_IDS],
             "nearest": [] if ok else [{"id": ident, "differences": _shown(found)} for _, _, ident, found in misses],
         }
-
-    def _compared(self, trace: Trace) -> Generator[None, None, tuple[int, list[Difference]]]:
-        """How far a request is from what is expected, and its differences.
-
-        The rest of a request to another target is not compared.
-        """
-        found = list(self._target(trace))
-        if found:
-            return _AWAY * len(found), found
-        for difference in self._rest(trace):
-            if difference is None:
-                yield
-            elif len(found) < MOST_DIFFERENCES:
-                found.append(difference)
-            else:
-                break
-        return len(found), found
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
         for name, actual in (("operationId", trace.operation), ("method", trace.method), ("path", trace.path)):

@@ -1,22 +1,18 @@
 """Which requests of the journal a recording contains, from which step on, and each as a line of it."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..contract.secrets import LEFT_OUT
 from ..engine.history import not_stored
 from ..engine.journal import LONGEST, Trace
 from ..engine.sandbox import Sandbox
-from ..engine.step import Step
-from ..kernel.clock import ClockState
 from ..kernel.record import Body, object_in
 from .entries import caller_of, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")
 """They replace the sandbox: its log has nothing before them."""
 _METHOD = 100  # characters
-_SENDING = ("sendTestWebhook", "retryWebhook")
 
 
 def named(trace: Trace) -> str:
@@ -56,26 +52,12 @@ def _goes_beyond(request: Trace, snapshots: set[str], idents: set[str]) -> bool:
     return to_request is not None and to_request not in idents
 
 
-class Chosen(NamedTuple):
-    """What is recorded: the requests in the order in which they acted, and the step before the first.
+def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
+    """The newest requests of a sandbox before which its state is kept, in the order in which they acted.
 
-    `clock` is its setting after that step, by which a replay has the machine's time of each request. `earlier` are the
-    kept steps up to there; `outside` later ones that a receiver of webhooks had a part in.
-    `later` are all of them.
-    `left_out` is how many requests the journal has that cannot be sent again, or are older than the steps.
+    And how many the journal has that cannot be sent again, or are older than the steps. Raises Conflict where there are
+    none but those.
     """
-
-    start: int
-    clock: ClockState
-    traces: list[Trace]
-    earlier: list[Step]
-    outside: list[Step]
-    later: list[Step]
-    left_out: int
-
-
-def chosen(sandbox: Sandbox) -> Chosen:
-    """The newest requests of a sandbox before which its state is kept. Raises Conflict where there are none."""
     journal, log = sandbox.journal, sandbox.log
     if not journal.keeps_bodies:
         raise not_stored(
@@ -106,18 +88,7 @@ def chosen(sandbox: Sandbox) -> Chosen:
             "Send further requests, then record."
         )
         raise not_stored(message, "requests", "query")
-    found, left_out = found[begun:], left_out + begun
-    start = found[0].before if found else log.number
-    later = [step for step in log if step.number > start]
-    return Chosen(
-        start,
-        later[0].clock_before if later else sandbox.recorded_clock,
-        found,
-        [step for step in log if step.number <= start],
-        [step for step in later if step.cause.kind == "delivery" or step.cause.operation in _SENDING],
-        later,
-        left_out,
-    )
+    return found[begun:], left_out + begun
 
 
 def line(trace: Trace) -> Body:

@@ -171,6 +171,9 @@ class Timers:
     def by_number(self) -> dict[int, TimerData]:
         return dict(self._live)
 
+    def get(self, number: int) -> TimerData | None:
+        return self._live.get(number)
+
     def pending(self, until: float = inf) -> list[Timer]:
         """The timers that are due at an instant or before, in the order of time."""
         return [Timer(*timer) for timer in sorted(self._live.values()) if timer[0] <= until]

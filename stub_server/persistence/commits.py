@@ -84,11 +84,10 @@ class Commits:
     store: Store  # set if there is one
 
     def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
-        self.has_store, self.worker = store is not None, factory.worker
+        self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
-            self.contract = factory.rules.converter.contract["digest"]
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself
@@ -126,7 +125,7 @@ class Commits:
         rows: list[Head] = []
         for stored in pending.touched.values():
             if pending.state is not None:
-                stored.state, stored.contract = pending.state, self.contract
+                stored.state, stored.contract = pending.state, self.factory.contract
             entry, sandbox = stored.entry, stored.entry.sandbox
             kept = Kept(
                 sandbox.name,
@@ -335,7 +334,7 @@ class Commits:
 
     async def _beside(self, work: Callable[[Session], T]) -> T:
         self._check_written()
-        return await self.worker.beside(lambda: self._with_session(work))
+        return await self.factory.worker.beside(lambda: self._with_session(work))
 
 
 def _next_due(sandbox: Sandbox) -> int | None:

@@ -1,7 +1,6 @@
 """Reads sandboxes and their snapshots from a store."""
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Sequence
 from random import Random
 
 import orjson
@@ -9,104 +8,85 @@ import orjson
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, LeftOut, admit
 from ..files.exports import adopted
-from ..files.fitting import Fitting, Shapes
-from ..files.lines import Reader, Unreadable, chunks_of
+from ..files.fitting import Fitting
+from ..files.lines import Reader, chunks_of
 from ..files.package import BadFile
 from ..files.state import Snapshot, capture
 from ..kernel.record import Body
-from ..kernel.slices import at_once
 from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
-from ..sandboxes.snapshots import measured
 from . import store
 from .commits import Stored
-from .store import Batch, Damage, Kept, KeptSnapshot, KeptState, Session, StoreError
+from .store import Batch, Damage, Kept, KeptState, Session, StoreError
 
 
-class Opener:
-    """Opens sandboxes of one store on one server."""
-
-    def __init__(self, factory: SandboxFactory, contract: str) -> None:
-        """Records of another contract than `contract` are converted to it and validated."""
-        self._factory, self._contract = factory, contract
-        self._shapes = Shapes(factory.seeding.fixtures)
-
-    def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
-        """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-        factory, own = self._factory, self._reader(kept.name, kept.contract, self._factory.settings.history)
-        base, lines = store.state(session, kept.state)
+def opened(
+    factory: SandboxFactory, session: Session, number: int, kept: Kept, holder: int
+) -> tuple[Stored, Sequence[Snapshot]]:
+    """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
+    own, snapshots = _reader(factory, kept.contract), list[tuple[Body, Reader]]()
+    base, lines = store.state(session, kept.state)
+    try:
         _read(own, lines)
         since = _read(own, store.steps_of(session, number, kept, base))
-        try:
-            found = admit(
-                own,
-                [self._snapshot(session, kept.name, stored) for stored in store.snapshots(session, number, kept)],
-                partial(factory.carried, kept.name or ""),
-                factory.secret,
-                drop_unfit=factory.settings.drop_unfit,
-                trusted=True,
-            )
-        except BadFile as error:
-            if error.kind == "damaged":
-                raise Damage(error.reasons[0]) from None
-            advice = () if factory.settings.drop_unfit else (DROPPING,)
-            reasons = "does not fit the contract that is served:", *error.reasons, *advice
-            raise StoreError("\n  ".join(reasons)) from None
-        sandbox = found.sandbox
-        if kept.newest or holder:  # no ids of requests that an earlier process has given
-            sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
-        sandbox.held_before = SILENT if kept.held is None else kept.held
-        if found.left_out is not None:
-            found.left_out.tell(f"the sandbox {kept.name}")
-            base, since = self._begin_anew(session, number, kept, sandbox, found.left_out, holder), 0
-            kept = kept._replace(contract=self._contract)
-        entry = Entry(
-            sandbox,
-            kept.parent,
-            bool(kept.on_first_use),
-            kept.created_at,
-            kept.last_used_at,
-            kept.expires_at,
-            *factory.belongings(),
-            kept.incarnation,
-            kept.origin_events,
-        )
-        contract = kept.contract if kept.contract == self._contract else ""  # of several, with what follows
-        newest = kept.newest, kept.chain
-        stored = Stored(entry, number, base, contract, *newest, newest, since)
-        return stored, [at_once(measured(snapshot)) for snapshot in found.snapshots]
+        for snapshot in store.snapshots(session, number, kept):
+            reader = _reader(factory, snapshot.contract)
+            _read(reader, store.state(session, snapshot.state)[1])
+            snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
+        found = admit(own, snapshots, factory.secret, drop_unfit=factory.settings.drop_unfit, trusted=True)
+    except ValueError as error:
+        if not isinstance(error, BadFile) or error.kind == "damaged":
+            raise Damage(f"its lines cannot be read: {error}") from None
+        advice = () if factory.settings.drop_unfit else (DROPPING,)
+        reasons = "does not fit the contract that is served:", *error.reasons, *advice
+        raise StoreError("\n  ".join(reasons)) from None
+    sandbox = found.sandbox
+    if kept.newest or holder:  # no ids of requests that an earlier process has given
+        sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
+    sandbox.held_before = SILENT if kept.held is None else kept.held
+    if found.left_out is not None:
+        found.left_out.tell(f"the sandbox {kept.name}")
+        kept = kept._replace(contract=factory.contract)
+        base, since = _begin_anew(session, number, kept, sandbox, found.left_out, holder), 0
+    entry = Entry(
+        sandbox,
+        kept.parent,
+        bool(kept.on_first_use),
+        kept.created_at,
+        kept.last_used_at,
+        kept.expires_at,
+        *factory.belongings(),
+        kept.incarnation,
+        kept.origin_events,
+    )
+    contract = kept.contract if kept.contract == factory.contract else ""  # of several, with what follows
+    newest = kept.newest, kept.chain
+    return Stored(entry, number, base, contract, *newest, newest, since), found.snapshots
 
-    def _begin_anew(
-        self, session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
-    ) -> KeptState:
-        """Store a sandbox from which something was left out as it is now, without history."""
-        now = capture(sandbox)
-        state = store.write_state(session, number, now.step, kept.chain, chunks_of(now))
-        changes = store.state_replaced(kept.state, state.id)
-        for name in left_out.snapshots:
-            changes += store.snapshot_ended(number, name)
-        head = number, kept.newest, kept._replace(state=state.id, contract=self._contract)
-        store.commit(session, Batch(changes, [head], is_one=True), holder)
-        return state
 
-    def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:
-        fitting = None if contract == self._contract else Fitting(self._factory.rules, self._shapes, contract)
-        return Reader(adopted(self._factory.secret, name or "", anew=False), keep, fitting)
+def _begin_anew(
+    session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
+) -> KeptState:
+    """Store a sandbox from which something was left out as it is now, without history."""
+    state = store.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
+    changes = store.state_replaced(kept.state, state.id)
+    for name in left_out.snapshots:
+        changes += store.snapshot_ended(number, name)
+    store.commit(session, Batch(changes, [(number, kept.newest, kept._replace(state=state.id))], is_one=True), holder)
+    return state
 
-    def _snapshot(self, session: Session, name: str | None, stored: KeptSnapshot) -> tuple[Body, Reader]:
-        reader = self._reader(name, stored.contract)
-        _read(reader, store.state(session, stored.state)[1])
-        return stored._asdict() | {"description": orjson.loads(stored.description)}, reader
+
+def _reader(factory: SandboxFactory, contract: str) -> Reader:
+    """A reader of lines of this contract: those of another than the served one are converted to it and validated."""
+    fitting = None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
+    return Reader(factory.carried, adopted(factory.secret, anew=False), fitting)
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:
-    """Read lines; returns how many bytes they have. Raises Damage."""
+    """Read lines; returns how many bytes they have. Raises ValueError."""
     size = 0
-    try:
-        for line in lines:
-            size += len(line)
-            ((kind, body),) = orjson.loads(line).items()
-            reader.read(kind, body)
-    except (Unreadable, ValueError) as error:
-        raise Damage(f"its lines cannot be read: {error}") from None
+    for line in lines:
+        size += len(line)
+        ((kind, body),) = orjson.loads(line).items()
+        reader.read(kind, body)
     return size

@@ -19,7 +19,7 @@ from ..sandboxes.entry import Entry, too_many
 from ..sandboxes.making import SandboxFactory
 from . import store as sql
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
-from .opening import Opener
+from .opening import opened
 from .store import Batch, Damage, KeptSnapshot, KeptState, Session, Statement, Store, StoreError
 
 MOST = 100_000  # sandboxes of a store
@@ -38,8 +38,6 @@ class Persistence(Commits):
     def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
         """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
         super().__init__(store, factory)
-        if self.has_store:
-            self._opener = Opener(factory, self.contract)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
         self._writing: list[int] = []  # sandboxes with states being written, to which nothing refers yet
         self._ends: list[int] = []  # deleted sandboxes, which the store still has
@@ -59,11 +57,11 @@ class Persistence(Commits):
             except self.store.errors as error:
                 raise StoreError(f"{self.store.name} cannot be read ({error}). {self.store.advice}") from None
             for name in names:
-                opened = self._open(session, name)
-                if isinstance(opened, str):
+                found = self._open(session, name)
+                if isinstance(found, str):
                     self.elsewhere.append(name)
-                elif opened is not None:
-                    yield self._entry(*opened)
+                elif found is not None:
+                    yield self._entry(*found)
 
     async def open(self, name: str) -> Entry | str | None:
         """A sandbox that is not in memory; the address of the server that has it; None where there is none.
@@ -73,7 +71,7 @@ class Persistence(Commits):
         found = await self.ask(lambda session: self._open(session, name))
         return self._entry(*found) if isinstance(found, tuple) else found
 
-    def _open(self, session: Session, name: str) -> tuple[Stored, list[Snapshot]] | str | None:
+    def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
         where = f"{self.store.name}: the sandbox {name}"
         try:
             number = self.store.claim(session, name)
@@ -83,7 +81,7 @@ class Persistence(Commits):
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, Batch(ends=[number]), self.store.holder)
                 return None
-            return self._opener.open(session, number, kept, self.store.holder)
+            return opened(self.factory, session, number, kept, self.store.holder)
         except Damage as error:
             raise StoreError(f"{where} is damaged: {error}. {self.store.advice}") from None
         except StoreError as error:
@@ -129,7 +127,7 @@ class Persistence(Commits):
         """Store the first sandbox of a new store, before any request is served. Raises Unavailable."""
         if self.has_store:
             states, holder = _states(entry.sandbox, snapshots), self.store.holder
-            number = self._with_session(lambda session: sql.reserve(session, states[0].step, holder))
+            number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
             batch = self._batch(Pending(changes, {number: stored}, is_one=True))
@@ -144,11 +142,13 @@ class Persistence(Commits):
         changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
         for snapshot, other in zip(snapshots, others, strict=True):
             changes += sql.snapshot_entered(number, self._kept_snapshot(snapshot, other))
-        return Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), changes
+        return Stored(entry, number, state, self.factory.contract, state.step, 0, (state.step, 0)), changes
 
     def _kept_snapshot(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
         description = orjson.dumps(snapshot.description).decode()
-        return KeptSnapshot(snapshot.name, description, snapshot.now, snapshot.created_at, self.contract, state.id)
+        return KeptSnapshot(
+            snapshot.name, description, snapshot.now, snapshot.created_at, self.factory.contract, state.id
+        )
 
     async def leave(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
@@ -259,7 +259,7 @@ class Persistence(Commits):
         session, self._session = self._session, None
         if session is not None:
             with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(self.worker.beside(session.close), CLOSING)
+                await asyncio.wait_for(self.factory.worker.beside(session.close), CLOSING)
         self.close()
 
     def close(self) -> None:
@@ -322,7 +322,7 @@ class Persistence(Commits):
         def write(session: Session) -> Written:
             if stored is None and sql.count(session) >= MOST:
                 raise too_many(MOST, "store")
-            number = sql.reserve(session, states[0].step, holder) if stored is None else stored.number
+            number = sql.reserve(session, states[0].sandbox.log.number, holder) if stored is None else stored.number
             begun.append(number)
             self._writing.append(number)
             return _write(session, number, chain, states)
@@ -337,15 +337,9 @@ class Persistence(Commits):
 
     async def _tidy(self) -> None:
         numbers, self._untidy = sorted(self._untidy), set()
-        work: Iterator[None] | None = None
-
-        def go_on(session: Session) -> bool:
-            nonlocal work
-            work = work or sql.tidying(session, self.store, numbers, self._writing)
-            return next(work, _DONE) is _DONE
-
         try:
-            while not await self._beside(go_on):
+            work = await self._beside(lambda session: sql.tidying(session, self.store, numbers, self._writing))
+            while await self._beside(lambda _: next(work, _DONE)) is not _DONE:
                 pass
         except Unavailable:
             self._untidy |= set(numbers)
@@ -357,4 +351,5 @@ def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[SandboxStat
 
 
 def _write(session: Session, number: int, chain: int, states: Sequence[SandboxState]) -> Written:
-    return number, [sql.write_state(session, number, state.step, chain, chunks_of(state)) for state in states]
+    steps = [(state.sandbox.log.number, state) for state in states]
+    return number, [sql.write_state(session, number, step, chain, chunks_of(state)) for step, state in steps]

@@ -56,18 +56,11 @@ class SqliteSession:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        database = self._database
-        if database.in_transaction:  # one that could not be ended
-            database.execute("rollback")
-        database.execute("begin immediate")
-        try:
+        if self._database.in_transaction:  # one that could not be ended
+            self._database.rollback()
+        self._database.execute("begin immediate")
+        with self._database:  # commits, or rolls back
             yield
-            database.execute("commit")
-        except BaseException:
-            if database.in_transaction:
-                with suppress(sqlite3.Error):
-                    database.execute("rollback")
-            raise
 
     def close(self) -> None:
         self._database.close()

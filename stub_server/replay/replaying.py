@@ -17,9 +17,10 @@ from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.fault_rules import Faults
 from ..files.admitting import admit
-from ..files.exports import outline, read_recording, traces_of
+from ..files.exports import adopted, outline, traces_of
 from ..files.fitting import Fitting, Shapes
-from ..files.package import BadFile, damaged, digest_of
+from ..files.lines import Reader
+from ..files.package import RECORDING, BadFile, damaged, digest_of, unpack
 from ..http.access import CONTROL_KEY, opens
 from ..http.inside import Question, ask
 from ..journal.recordable import answered, line
@@ -35,7 +36,6 @@ _ADMIN, _CONTROL = "x-sandbox-admin-key", CONTROL_KEY.decode()
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
 _SECRET = b"replay"
-_MOST_STEPS = 1_000_000
 
 
 class Outcome(NamedTuple):
@@ -94,17 +94,27 @@ async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | No
 
 class Session:
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
-        shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
-        header, about, requests = outline(data, shapes.check)
+        self.timepiece = Timepiece()
+        header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
         self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
         self.timepiece.now = requests[0]["wall"] if requests else 0
         self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
-        rules, secrets = self._app.server.sandboxes.factory.rules, header["secrets"]
-        self._fitting = Fitting(rules, shapes, digest_of(header))
-        reader, outside = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
-        self._reader, self.name = reader, reader.state.name
+        factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
+        rules = factory.rules
+        self._fitting = Fitting(rules, factory.shapes, digest_of(header))
+        # Every API key gets the private half of `pair_of`.
+        rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
+        self._reader, shown = Reader(factory.carried, rewrite, self._fitting), self._fitting.shown
+        outside: list[Body] = []
+        for kind, body in unpack(data, None, (RECORDING,)):
+            if kind == "outside":
+                puts = [put | {"public": shown(put["table"], put["public"])} for put in body.get("puts", ())]
+                outside.append(body | {"puts": puts})
+            elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
+                self._reader.read(kind, body)
+        self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests, self.name)
         control = self._app.server.control
@@ -132,8 +142,7 @@ class Session:
     async def run(self) -> Outcome:
         """Send everything, until an answer differs and no other contract may be why."""
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
-        empty = partial(sandboxes.factory.carried, self.name)
-        sandbox = admit(self._reader, (), empty, secret).sandbox
+        sandbox = admit(self._reader, (), secret).sandbox
         held = self._held_before
         sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
         await sandboxes.put_in_place(sandbox)

@@ -1,16 +1,20 @@
-"""Names of sandboxes, what the server knows of each, and of their keys."""
+"""Names of sandboxes, what the server knows of each, and of their keys and snapshots."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..delivery.inbox import Inbox
+from ..engine.bounded import Budget
 from ..engine.sandbox import DEFAULT, Sandbox
+from ..files.package import BadFile
+from ..files.state import Snapshot
 from ..kernel.ids import named_uuid
-from ..kernel.problem import Conflict
-from .snapshots import Snapshots
+from ..kernel.problem import Conflict, NotFound
 
 MOST_KEYS = 100_000
+MOST_SNAPSHOTS = 20  # also of a file
+MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
 NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
 is_name = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
 
@@ -40,6 +44,73 @@ def made_up(prefix: str, number: int) -> str:
     """A generated name: the prefix and eight letters."""
     digits = named_uuid(prefix, str(number))[:8]
     return f"{prefix}-{digits.translate(str.maketrans('0123456789', 'ghijklmnop'))}"
+
+
+class Snapshots:
+    """The snapshots of one sandbox by name, which stay when the log drops steps, bounded in number and bytes.
+
+    `budget` is shared by those of a server.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._snapshots: dict[str, Snapshot] = {}
+
+    def get(self, name: str) -> Snapshot:
+        """A snapshot. Raises NotFound."""
+        found = self._snapshots.get(name)
+        if found is None:
+            raise NotFound(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")
+        return found
+
+    def all(self) -> list[Snapshot]:
+        """All of them, in the order in which they were made."""
+        return list(self._snapshots.values())
+
+    def check_room(self, name: str, size: int = 0) -> None:
+        """Check that there is room for one more snapshot of so many bytes. Raises Conflict."""
+        old = self._snapshots.get(name)
+        if old is None and len(self._snapshots) >= MOST_SNAPSHOTS:
+            raise _too_many(f"A sandbox has at most {MOST_SNAPSHOTS} snapshots.")
+        self._check_bytes(size if old is None else size - old.size)
+
+    def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
+        """Check that the snapshots of a file fit in the place of all of these. Raises BadFile."""
+        try:
+            self._check_bytes(_size(snapshots) - _size(self.all()))
+        except Conflict as error:
+            raise BadFile("too_large", error.message) from None
+
+    def _check_bytes(self, more: int) -> None:
+        if _size(self.all()) + more > MOST_SNAPSHOT_BYTES:
+            raise _too_many(f"The snapshots of a sandbox have at most {MOST_SNAPSHOT_BYTES >> 20} MiB together.")
+        if self.budget.used + more > self.budget.most:
+            raise _too_many(f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB together.")
+
+    def keep(self, *snapshots: Snapshot) -> None:
+        """Keep snapshots for which there is room, each in place of the one of the same name."""
+        for snapshot in snapshots:
+            self.drop(snapshot.name)
+            self._snapshots[snapshot.name] = snapshot
+            self.budget.used += snapshot.size
+
+    def drop(self, name: str) -> None:
+        """Delete a snapshot, if it is there."""
+        gone = self._snapshots.pop(name, None)
+        if gone is not None:
+            self.budget.used -= gone.size
+
+    def clear(self) -> None:
+        for name in list(self._snapshots):
+            self.drop(name)
+
+
+def _size(snapshots: Iterable[Snapshot]) -> int:
+    return sum([snapshot.size for snapshot in snapshots])
+
+
+def _too_many(message: str) -> Conflict:
+    return Conflict.at("name", message, "too_many_snapshots", advice="DELETE /_sandbox/snapshots/NAME frees one.")
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Makes sandboxes from scenarios, empty ones, and what each has beside its state."""
+"""Makes sandboxes from scenarios and files, empty ones, and what each has beside its state."""
 
 import logging
 
@@ -7,17 +7,22 @@ from ..delivery.inbox import Inbox
 from ..engine.bounded import Budget, Log
 from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.journal import Journal
-from ..engine.sandbox import Rules, Sandbox
+from ..engine.sandbox import SILENT, Rules, Sandbox
+from ..files.admitting import Admitted, admit
+from ..files.exports import adopted, traces_of
+from ..files.fitting import Fitting, Shapes
+from ..files.lines import Reader
+from ..files.package import RECORDING, damaged, digest_of, unpack
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
 from ..kernel.problem import NotFound
+from ..kernel.record import Body
 from ..kernel.slices import BackgroundWorker
 from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
 from ..seeding.filling import Seeding
 from ..seeding.keys import derive_keys, mark_seeded
 from ..settings import Settings
-from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
-from .snapshots import Snapshots
+from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
 
 log = logging.getLogger("stub_server")
 
@@ -36,9 +41,10 @@ class SandboxFactory:
     ) -> None:
         """`secret` signs; `control_secret` is random, whatever the seed, and makes the control keys."""
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
-        self.secret, self.control_secret = secret, control_secret
+        self.secret, self.control_secret, self.shapes = secret, control_secret, Shapes(seeding.fixtures)
+        self.contract: str = rules.converter.contract["digest"]
         self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
-        self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
+        self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
         """An empty inbox and no snapshots, for a new sandbox."""
@@ -59,6 +65,47 @@ class SandboxFactory:
         own = self.settings.scenario
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
         return self.empty(name, scenario if known else own, seed, None)
+
+    def read(self, name: str, file: bytes | bytearray, *, drop_unfit: bool) -> Admitted:
+        """The sandbox of a file, under a name, which delivers nothing; for any thread. Raises BadFile.
+
+        `drop_unfit` is as for `admit`.
+        """
+
+        def reader_of_state() -> Reader:
+            fitting = Fitting(self.rules, self.shapes, digest_of(header))
+            return Reader(lambda _, scenario, seed: self.carried(name, scenario, seed), rewrite, fitting)
+
+        snapshots: dict[str, tuple[Body, Reader]] = {}
+        reading = unpack(file, self.shapes.check)
+        _, header = next(reading)  # a file without one is refused
+        rewrite = adopted(self.secret, anew=not header["secrets"], keyless=header["format"] == RECORDING)
+        requests = list[Body]()
+        reader = own = reader_of_state()
+        for kind, body in reading:
+            if kind == "snapshot":
+                if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+                    raise damaged(f"one snapshot too many, {body['name']}")
+                reader = reader_of_state()
+                snapshots[body["name"]] = body, reader
+            elif reader is not own and kind in ("step", "use"):
+                raise damaged(f"a line {kind!r} in a snapshot")
+            elif kind == "request":
+                requests.append(body)
+            elif kind == "later":  # what the requests did
+                own.read("step", body)
+            elif kind not in ("recording", "outside"):  # which a replay alone asks for
+                reader.read(kind, body)
+        sandbox = own.state.sandbox
+        if not sandbox.clock.frozen:  # it continues from the instant of the export
+            sandbox.recorded_clock = sandbox.clock.resumed()
+            sandbox.clock.set(sandbox.recorded_clock)
+        found = admit(own, snapshots.values(), self.secret, drop_unfit=drop_unfit)
+        for trace in traces_of(requests, sandbox.log, name, keeps_bodies=sandbox.journal.keeps_bodies):
+            trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
+            sandbox.journal.append(trace)
+        sandbox.held_before = SILENT
+        return found
 
     def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded sandbox. Raises ScenarioError."""

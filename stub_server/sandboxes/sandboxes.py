@@ -9,17 +9,15 @@ from threading import Event
 from typing import TypeVar
 
 from ..engine.history import state_at
-from ..engine.sandbox import DEFAULT, SILENT, Sandbox
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.scheduler import ticking
 from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
-from ..files.exports import SandboxImporter, traces_of
 from ..files.package import read_file
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, gone
 from ..kernel.record import Body
-from ..kernel.slices import at_once
 from ..kernel.text import glob, nearest
 from ..persistence import store as sql
 from ..persistence.commits import keys_of, records_of
@@ -30,7 +28,6 @@ from ..seeding.keys import derive_keys
 from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, made_up, too_many
 from .making import SandboxFactory
 from .residence import Residence
-from .snapshots import measured
 
 MOST = 1_000
 T = TypeVar("T")
@@ -52,7 +49,6 @@ class Sandboxes:
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self._importer = SandboxImporter(self.factory.seeding.fixtures, self.factory.secret, self.factory.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
         for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
@@ -63,7 +59,7 @@ class Sandboxes:
             return
         if self.settings.restore is not None:
             file = read_file(self.settings.restore)
-            sandbox, snapshots, left_out = self._admitted(DEFAULT, file, drop_unfit=self.settings.drop_unfit)
+            sandbox, snapshots, left_out = factory.read(DEFAULT, file, drop_unfit=self.settings.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
             self.factory.belongings()[1].check_room_instead(snapshots)
@@ -341,7 +337,7 @@ class Sandboxes:
         """
         name = self.entry(name).sandbox.name
         sandbox, snapshots, left_out = await self.worker.beside(
-            lambda: self._admitted(name, file, drop_unfit=drop_unfit)
+            lambda: self.factory.read(name, file, drop_unfit=drop_unfit)
         )
         if deliver:
             sandbox.speak()
@@ -425,20 +421,6 @@ class Sandboxes:
             entry.snapshots.get(snapshot)
             await self.persistence.leave_snapshot(entry, snapshot)
             entry.snapshots.drop(snapshot)
-
-    def _admitted(
-        self, name: str, file: bytes | bytearray, *, drop_unfit: bool
-    ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
-        """Read and check a file, in any thread: a sandbox that delivers nothing, and its snapshots."""
-        found = self._importer.admit(
-            file, name, self.settings.history, partial(self.factory.carried, name), drop_unfit=drop_unfit
-        )
-        sandbox = found.sandbox
-        for trace in traces_of(found.requests, found.steps, name, keeps_bodies=sandbox.journal.keeps_bodies):
-            trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
-            sandbox.journal.append(trace)
-        sandbox.held_before = SILENT
-        return sandbox, [at_once(measured(snapshot)) for snapshot in found.snapshots], found.left_out
 
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()

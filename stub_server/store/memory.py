@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -35,14 +35,35 @@ class Merchant:
     created_at: str
 
 
-class Store:
-    """One merchant's records. `unrecorded` are the keys used since the last step, with what that step knew of them."""
+@dataclass(eq=False)
+class Usages:
+    """How a merchant's API keys were used. `unrecorded` are those used since the last step, with what that knew."""
+
+    merchant: Merchant
+    usage: dict[str, Usage] = field(default_factory=dict)
+    unrecorded: dict[str, Usage | None] = field(default_factory=dict)
+
+    def set_usage(self, ident: str, usage: Usage | None) -> None:
+        """Have a key been used so often; None forgets it."""
+        if usage is None:
+            self.usage.pop(ident, None)
+        else:
+            self.usage[ident] = usage
+
+    def forget_unrecorded(self) -> None:
+        """Have keys been used as often as the newest step says."""
+        for ident, usage in self.unrecorded.items():
+            self.set_usage(ident, usage)
+        self.unrecorded.clear()
+
+
+class Store(Usages):
+    """One merchant's records."""
 
     def __init__(self, merchant: Merchant, layout: Layout) -> None:
-        self.merchant, self._layout = merchant, layout
+        super().__init__(merchant)
+        self._layout = layout
         self.tables = {name: Table(name, spec, layout.checks[spec.schema]) for name, spec in layout.tables.items()}
-        self.usage: dict[str, Usage] = {}
-        self.unrecorded: dict[str, Usage | None] = {}
         self._shared: set[str] = set()  # tables that another store reads too: the first write copies
         self._name_tables()
 
@@ -173,19 +194,6 @@ class Store:
             self.tables[name] = self.tables[name].copy()
             self._name_tables()
         self.tables[name].replace(before, after)
-
-    def set_usage(self, ident: str, usage: Usage | None) -> None:
-        """Have a key been used so often; None forgets it."""
-        if usage is None:
-            self.usage.pop(ident, None)
-        else:
-            self.usage[ident] = usage
-
-    def forget_unrecorded(self) -> None:
-        """Have keys been used as often as the newest step says."""
-        for ident, usage in self.unrecorded.items():
-            self.set_usage(ident, usage)
-        self.unrecorded.clear()
 
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""

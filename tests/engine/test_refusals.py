@@ -11,7 +11,7 @@ from stub_server.faults import fault_rules
 from stub_server.files import package
 from stub_server.files.package import MEDIA
 from stub_server.operations.control import sandbox as control
-from stub_server.sandboxes import sandboxes, snapshots
+from stub_server.sandboxes import entry, sandboxes
 
 from ..support.contract import document
 from ..support.estate import Estate, webhook_body
@@ -133,7 +133,7 @@ def _while_advancing(shop: Estate) -> httpx2.Response:
 
 
 def _too_many_snapshots(shop: Estate) -> httpx2.Response:
-    with patch.object(snapshots, "MOST", 1):
+    with patch.object(entry, "MOST_SNAPSHOTS", 1):
         made = shop.control.post("/snapshots", json={"name": "one"})
         refusal = shop.control.post("/snapshots", json={"name": "two"})
     assert 201 == made.status_code

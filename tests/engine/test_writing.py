@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -16,14 +15,13 @@ from stub_server.delivery.inbox import Inbox
 from stub_server.engine.bounded import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
-from stub_server.files.exports import SandboxImporter, write_sandbox
+from stub_server.files.exports import write_sandbox
 from stub_server.files.lines import Reader, state_lines, step_line
 from stub_server.files.state import build, capture
 from stub_server.kernel.slices import BackgroundWorker
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
-from stub_server.sandboxes.entry import Entry
-from stub_server.sandboxes.snapshots import Snapshots
+from stub_server.sandboxes.entry import Entry, Snapshots
 
 from .inside import Inside
 from .shop import Shop, Turn, at_rest, shop_in
@@ -38,14 +36,13 @@ EXAMPLES = 12
 
 def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
     """The world of these lines, and their steps."""
-    reader = Reader(None, 1 << 30)
+    factory = inside.app.sandboxes.factory
+    reader = Reader(lambda _, scenario, seed: factory.empty(NAME, scenario, seed, None))
     for line in lines:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
-    world = inside.app.sandboxes.factory.empty(NAME, reader.state.scenario, reader.state.seed, None)
-    build(world, reader.state, inside.app.sandboxes.factory.secret)
-    world.log.refill(reader.steps)
-    return world, list(reader.steps)
+    world = build(reader.state, factory.secret)
+    return world, list(world.log)
 
 
 def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tuple[str, ...], tmp_path: Path) -> None:
@@ -92,14 +89,9 @@ def look_at(inside: Inside, shop: Shop) -> None:
     read_back, _ = read(inside, state_lines(capture(world)))
     same(expected, state(read_back))
     assert {} == stale(read_back)
-    secret, history = inside.app.sandboxes.factory.secret, 1 << 30
     file = BytesIO()
-    rules = inside.app.sandboxes.factory.rules
-    write_sandbox(file, capture(world), kept, rules.converter.contract)
-    customs = SandboxImporter(inside.app.sandboxes.factory.seeding.fixtures, secret, rules)
-    admitted, *_ = customs.admit(
-        file.getvalue(), NAME, history, partial(inside.app.sandboxes.factory.empty, NAME, now=None)
-    )
+    write_sandbox(file, capture(world), kept, (), secrets=True)
+    admitted, *_ = inside.app.sandboxes.factory.read(NAME, file.getvalue(), drop_unfit=False)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))
     assert admitted.clock.now == world.recorded_clock.now

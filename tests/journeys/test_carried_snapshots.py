@@ -8,8 +8,7 @@ from unittest.mock import patch
 import httpx2
 import pytest
 
-from stub_server.files import exports
-from stub_server.sandboxes import snapshots
+from stub_server.sandboxes import entry
 
 from ..support.estate import client
 from ..support.files import HEADERS, Line, exported, imported, lines, sealed
@@ -166,7 +165,7 @@ def _again(found: list[Line]) -> None:
 
 def _many(found: list[Line]) -> None:
     head = found[_head(found)][1]
-    for number in range(exports.MOST_SNAPSHOTS):
+    for number in range(entry.MOST_SNAPSHOTS):
         found.append(("snapshot", head | {"name": f"s{number}"}))
 
 
@@ -243,7 +242,7 @@ def test_snapshots_that_do_not_fit_are_refused_before_anything_changes(
     imported(control, sealed(file))
     assert used == budget.used
     before = exported(control)
-    with patch.object(snapshots, "MOST_BYTES", 1_000):
+    with patch.object(entry, "MOST_SNAPSHOT_BYTES", 1_000):
         answer = control.post("/import", content=sealed(file), headers=HEADERS)
     assert (422, "too_large") == (answer.status_code, answer.json()["details"][0]["code"])
     with patch.object(budget, "most", used - 1):

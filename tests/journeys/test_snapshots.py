@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from stub_server.sandboxes import snapshots
+from stub_server.sandboxes import entry
 
 from ..conftest import Serve
 from ..support.files import exported, lines
@@ -140,21 +140,21 @@ def test_a_reset_drops_them_and_a_fork_begins_without(control: httpx2.Client, sa
 
 def test_a_sandbox_has_so_many_and_so_large(control: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that replaces another has the room of that one."""
-    for number in range(snapshots.MOST):
+    for number in range(entry.MOST_SNAPSHOTS):
         snapshot(control, f"s{number}")
     answer = control.post("/snapshots", json={"name": "more"})
     assert {"name": "too_many_snapshots"} == refused(answer, 409, "too_many_snapshots")
     assert says(answer.json()["message"], 20)
     snapshot(control, "s0")
-    for number in range(1, snapshots.MOST):
+    for number in range(1, entry.MOST_SNAPSHOTS):
         control.delete(f"/snapshots/s{number}")
-    monkeypatch.setattr(snapshots, "MOST_BYTES", 5 * 1024 * 1024)
+    monkeypatch.setattr(entry, "MOST_SNAPSHOT_BYTES", 5 * 1024 * 1024)
     made = 1
     while (answer := control.post("/snapshots", json={"name": f"t{made}"})).status_code == 201:
         made += 1
     refused(answer, 409, "too_many_snapshots")
     assert says(answer.json()["message"], "5 MiB")
-    assert 1 < made < snapshots.MOST
+    assert 1 < made < entry.MOST_SNAPSHOTS
     snapshot(control, "s0")
 
 

@@ -7,7 +7,6 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.views import shown
-from ...engine.history import rebuilt_at
 from ...files.exports import write_recording, write_sandbox
 from ...files.package import MEDIA, BadFile, Download
 from ...files.state import capture
@@ -26,36 +25,30 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
     sandbox = call.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
     snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.all()
-    contract = sandbox.rules.converter.contract
-    return await _file(
-        call, "sandbox", lambda to: write_sandbox(to, state, steps, contract, snapshots, secrets=query["secrets"])
-    )
+    return await _file(call, "sandbox", lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]))
 
 
 async def _record(call: Call, *, secrets: bool) -> Reply:
     """The state before the oldest request that can be sent again, and the requests since."""
-    sandbox, worker = call.sandbox, call.server.sandboxes.worker
-    found = chosen(sandbox)
+    sandbox = call.sandbox
+    (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
+    start = traces[0].before if traces else sandbox.log.number
     about = {
         "behaviour": dict(call.server.behaviour),
         "held": sandbox.held_before,
-        "left_out": found.left_out,
-        "recorded": len(found.traces),
+        "left_out": left_out,
+        "recorded": len(traces),
     }
-    state = capture((await worker.in_line(rebuilt_at(sandbox, found.start, sandbox.name))).sandbox)
-    state.clock = found.clock
     return await _file(
         call,
         "stub",
         lambda to: write_recording(
             to,
             state,
-            found.earlier,
+            steps,
             about,
-            map(line, found.traces),
-            found.outside,
-            found.later,
-            sandbox.rules.converter.contract,
+            start,
+            map(line, traces),
             secrets=secrets,
         ),
     )
@@ -71,11 +64,10 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
     try:
         await server.sandboxes.worker.beside(lambda: write(download.file))
         download.written()
-    except BadFile as error:
+    except BaseException as error:
         await download.aclose()
-        raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
-    except BaseException:
-        await download.aclose()
+        if isinstance(error, BadFile):
+            raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
         raise
     named = (b"content-disposition", f'attachment; filename="{call.sandbox.name}.{ending}"'.encode())
     return Streamed(download, MEDIA.encode(), (named, (b"content-length", b"%d" % download.size)))

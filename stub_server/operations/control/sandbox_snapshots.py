@@ -1,5 +1,7 @@
 """Snapshots, states of a sandbox with a name: create, list, show, restore and delete them."""
 
+from functools import partial
+
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
@@ -7,11 +9,11 @@ from ...calls.views import shown
 from ...contract.secrets import Secrets
 from ...engine.history import restore
 from ...engine.scheduler import check_not_advancing
-from ...files.state import Snapshot
-from ...kernel.clock import iso
+from ...files.state import Snapshot, measured
+from ...kernel.clock import iso, wall_ms
 from ...kernel.record import Body
 from ...persistence.commits import records_of
-from ...sandboxes.snapshots import Snapshots, capture_snapshot
+from ...sandboxes.entry import Snapshots
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
@@ -21,8 +23,9 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     while True:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
-        undone_at = entry.sandbox.undone_at
-        snapshot = await sandboxes.worker.in_line(capture_snapshot(entry.sandbox, name, description))
+        undone_at, copy = entry.sandbox.undone_at, entry.sandbox.fork(entry.sandbox.name)
+        make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
+        snapshot = await sandboxes.worker.beside(make)
         await sandboxes.persistence.confirm(entry.sandbox, undone_at)
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):
