@@ -1,7 +1,6 @@
 """What controls ask of deliveries: advance a clock past them, wait for them, count them, and send what is held."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Generator
 from contextlib import suppress
 
@@ -15,7 +14,6 @@ from .courier import Courier
 from .posting import claim_due, let_go_on
 
 TIMEOUT = 4.0  # seconds of one attempt
-log = logging.getLogger("stub_server")
 
 
 async def pass_time(
@@ -46,7 +44,6 @@ async def pass_time(
     if done:
         task.result()
         return fired, True
-    task.add_done_callback(_log_defect)
     return list(fired), False
 
 
@@ -98,11 +95,6 @@ async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fire
                 fired.append(Fired(timer.due, SENDING, timer.subject, ()))
 
     await asyncio.gather(*map(in_order, by_webhook.values()))
-
-
-def _log_defect(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.error("defect while the clock advances", exc_info=task.exception())
 
 
 async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
