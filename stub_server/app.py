@@ -124,7 +124,7 @@ def _served(
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
         __version__,
-        settings.url,
+        settings,
         document,
         schemas,
         control,
@@ -132,10 +132,6 @@ def _served(
         tokens,
         courier,
         Explainer(mender, control, control_schemas, rehearsal).explain,
-        loopback=settings.loopback,
-        lenient=settings.lenient_auth,
-        behaviour=settings.behaviour,
-        rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,

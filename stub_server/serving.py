@@ -95,7 +95,8 @@ class ReadyFile:
     def write(self, server: Server) -> None:
         """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
         sandbox = server.sandboxes.default
-        found = {"url": server.url, "token": server.ready_token(sandbox), "sample": sandbox.sample, "pid": os.getpid()}
+        url, token = server.settings.url, server.ready_token(sandbox)
+        found = {"url": url, "token": token, "sample": sandbox.sample, "pid": os.getpid()}
         self._text = orjson.dumps(found) + b"\n"
         with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=self._path.name, delete=False) as draft:
             self._draft = Path(draft.name)

@@ -183,7 +183,7 @@ def sees_everything(call: Call) -> bool:
 
 
 def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
-    if header[:9].lower() == b"bearer ey" and not call.server.lenient:
+    if header[:9].lower() == b"bearer ey" and not call.server.settings.lenient_auth:
         return _token_caller(call, header)
     kind, _, token = header.decode("latin-1").strip().partition(" ")
     token = token.strip()
@@ -195,7 +195,7 @@ def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
     try:
         return _token_caller(call, b"Bearer " + token.encode("latin-1"))
     except Unauthenticated:
-        if call.server.lenient:
+        if call.server.settings.lenient_auth:
             return _seeded_merchant(call.sandbox)
         raise
 
@@ -217,7 +217,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
     key = _key_in(sandbox, token)
     if key is not None:
         call.trace.caller = key.caller  # also of a key that is refused
-    if is_public and scheme != "publicBearer" and not call.server.lenient:
+    if is_public and scheme != "publicBearer" and not call.server.settings.lenient_auth:
         raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
     if key is not None and scheme == "jwt" and not is_public:
         raise Forbidden(
@@ -226,7 +226,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
             code="jwt_required",
             details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
         )
-    if key is None and call.server.lenient:
+    if key is None and call.server.settings.lenient_auth:
         return _seeded_merchant(sandbox)
     if key is None:
         other = call.server.sandboxes.seeded_owner(*_unique(token))
@@ -245,7 +245,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
 
 def _check_address(call: Call, caller: Caller) -> None:
     claimed = call.headers.get(b"x-sandbox-client-ip")
-    if not call.server.loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
+    if not call.server.settings.loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
         claimed = None
     text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
     try:
@@ -255,7 +255,7 @@ def _check_address(call: Call, caller: Caller) -> None:
     if address is None or not any(address in network for network in caller.networks):
         raise Forbidden(
             f"This API key may not be used from {_shown(text)} (allowed_ips). To try another address, send it as "
-            f"X-Sandbox-Client-IP{'' if call.server.loopback else ' with the admin key'}.",
+            f"X-Sandbox-Client-IP{'' if call.server.settings.loopback else ' with the admin key'}.",
             code="ip_not_allowed",
             details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
         )

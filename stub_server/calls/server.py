@@ -2,7 +2,7 @@
 
 import hmac
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
@@ -18,6 +18,7 @@ from ..engine.sandbox import Sandbox
 from ..kernel.problem import Limited
 from ..sandboxes.entry import Entry
 from ..sandboxes.sandboxes import Sandboxes
+from ..settings import Settings
 from .credentials import Tokens
 from .metrics import Requests
 
@@ -85,14 +86,13 @@ class Closing(Event):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One per application. `rate_limit` is a number of requests and of seconds.
+    """One per application.
 
-    `courier` sends deliveries that are due; `explain` explains refusals; `behaviour` has the settings that shape
-    answers. Unless it `waits`, no answer is delayed. If it is `lenient`, any bearer token is the seeded merchant's.
+    `courier` sends deliveries that are due; `explain` explains refusals. Unless it `waits`, no answer is delayed.
     """
 
     version: str
-    url: str
+    settings: Settings
     document: Document
     schemas: Schemas
     control: Document
@@ -100,10 +100,6 @@ class Server:
     tokens: Tokens
     courier: Courier
     explain: Explain
-    loopback: bool
-    lenient: bool
-    behaviour: Mapping[str, Any]
-    rate_limit: tuple[int, int] | None = None
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
     waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait

@@ -14,14 +14,14 @@ WARNING = "Store the private key now: it is shown this once and never again."
 def get_api_info(call: Call) -> Reply:
     document = call.server.document
     documented = sum(o.is_documented for o in document.operations.values())
-    rate = call.server.rate_limit
+    rate = call.server.settings.rate_limit
     limit = None if rate is None else {"requests": rate[0], "window_seconds": rate[1]}
     info = {
         "name": document.raw["info"]["title"],
         "version": "2",
         "environment": "sandbox",
-        "base_url": call.server.url + call.prefix,
-        "documentation_url": f"{call.server.url}{call.prefix}/openapi.json",
+        "base_url": call.server.settings.url + call.prefix,
+        "documentation_url": f"{call.server.settings.url}{call.prefix}/openapi.json",
         "status": "operational",
         "server_time": call.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
@@ -93,7 +93,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
 
 def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     table = call.store.api_keys
-    row = call.open(table, ident, "API key")
+    row = call.open_allowed(table, ident, "API key")
     rules.check_update(call.who.may, row, body, call.now)
     projects = None
     if "allowed_projects" in body:
@@ -106,7 +106,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
 
 def delete_api_key(call: Call, ident: str) -> Reply:
     table = call.store.api_keys
-    row = call.open(table, ident, "API key")
+    row = call.open_allowed(table, ident, "API key")
     before = rules.state(row.public, call.now)
     call.draft.emit_move(table, row.record, call.lifecycle("ApiKey").find(before, "deleted"))
     call.draft.drop(table, row)

@@ -37,7 +37,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
     sandbox, worker = call.sandbox, call.server.sandboxes.worker
     found = chosen(sandbox)
     about = {
-        "behaviour": dict(call.server.behaviour),
+        "behaviour": dict(call.server.settings.behaviour),
         "held": sandbox.held_before,
         "left_out": found.left_out,
         "recorded": len(found.traces),

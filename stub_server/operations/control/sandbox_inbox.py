@@ -56,7 +56,7 @@ def _inbox(call: Call) -> Inbox:
 def _summary(call: Call, name: str, box: Box, kept: int) -> Body:
     return {
         "name": name,
-        "url": f"{call.server.url}/s/{call.sandbox.name}/_sandbox/inbox/{name}",
+        "url": f"{call.server.settings.url}/s/{call.sandbox.name}/_sandbox/inbox/{name}",
         "received": box.received,
         "messages": kept,
         "last_received_at": None if box.last_at is None else iso(box.last_at),

@@ -44,7 +44,7 @@ async def get_request(call: Call, ident: str) -> Reply:
 async def get_requests_har(call: Call, query: Body) -> Reply:
     found = await _chosen(call, query)
     server = call.server
-    return Streamed(archive(found, server.url + call.prefix, server.version), b"application/har+json")
+    return Streamed(archive(found, server.settings.url + call.prefix, server.version), b"application/har+json")
 
 
 async def verify_requests(call: Call, body: Body) -> Reply:
