@@ -187,16 +187,13 @@ class Call:
             raise self.not_found(what)
         return record
 
-    def open(self, table: Table, ident: str, what: str) -> Row:
-        """The target of the request, parsed. Raises NotFound."""
-        return table.parse(self.find(table, ident, what))
-
     def find_allowed(self, table: Table, ident: str, what: str) -> Record:
         """The target of the request, of a project that the caller may use. Raises NotFound, Forbidden."""
         record = self.find(table, ident, what)
         if self.caller is not None and self.caller.projects is not None:
             row = table.parse(record)
-            self.allow_project(row.public.get("projectId", row.hidden.get("projectId")))
+            of_others = row.public.get("projectId", row.hidden.get("projectId"))
+            self.allow_project(ident if table.name == "projects" else of_others)
         return record
 
     def open_allowed(self, table: Table, ident: str, what: str) -> Row:
