@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..kernel.text import counted, nearest
-from .options import BaseUrl, Unusable, asks_sandbox, given, json_text, printable, verb
+from .options import Unusable, asks_sandbox, given, json_text, printable, url_with_query, verb
 from .running_server import Away, Refused, Target
 
 _WAIT = 25  # seconds that a request waits for an event
@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 
 @verb(short_help="Test a receiver of webhooks.")
-@click.argument("url", type=BaseUrl(with_query=True))
+@click.argument("url", type=url_with_query)
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
 @asks_sandbox
@@ -83,7 +83,7 @@ def _certificate_text(report: dict[str, Any]) -> str:
 
 
 @verb(short_help="Forward the events of a sandbox to a receiver.")
-@click.option("--forward-to", type=BaseUrl(with_query=True), help="The receiver that gets every event.")
+@click.option("--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event.")
 @click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
 @click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
 @asks_sandbox

@@ -21,7 +21,6 @@ from .options import (
     table,
     verb,
     with_options,
-    write_download,
 )  # fmt: skip
 from .running_server import Refused, Target
 
@@ -94,8 +93,7 @@ def show_request(target: Target, ident: str) -> None:
 @asks_sandbox
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    file = target.download("/requests.har", given(**filters), _HAR)
-    done = write_download(target.sandbox, file, output, "har")
+    file, done = target.download("/requests.har", given(**filters), _HAR, output, "har")
     if done is not None:
         target.show(done, f"{done['file']} has the requests of {target.sandbox}, {len(file):,} bytes.")
 

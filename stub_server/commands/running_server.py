@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from .options import Refusing, Unusable, flags_of, given, show
+from .options import Refusing, Unusable, flags_of, given, show, write_private
 
 if TYPE_CHECKING:
     import httpx2
@@ -91,13 +92,20 @@ class Target:
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    def download(self, path: str, query: Mapping[str, Any], media: str) -> bytes:
-        """A file of a media type from the control surface."""
+    def download(
+        self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str
+    ) -> tuple[bytes, dict[str, Any] | None]:
+        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`.
+
+        Returns its bytes, and what a verb shows of it; None for standard output.
+        """
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
             raise self._foreign()
-        return response.content
+        data, file = response.content, output or Path(f"{self.sandbox}.{ending}")
+        write_private(file, data)
+        return data, None if str(file) == "-" else {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
         from ..engine.sandbox import DEFAULT

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from ..kernel.text import is_local
-from .options import EXISTING, BaseUrl, Number, Unusable, of_overlays, printable, write_private
+from .options import EXISTING, Number, Unusable, of_overlays, printable, url, write_private
 
 if TYPE_CHECKING:
     from ..verify.observed import Watching
@@ -37,7 +37,7 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
 @click.command(
     context_settings={"show_default": True}, short_help="Compare a backend with the contract and the sandbox."
 )
-@click.argument("url", type=BaseUrl(), required=False)
+@click.argument("url", type=url, required=False)
 @click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
 @click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
 @click.option("--charges", is_flag=True, help="Also place orders and send test deliveries, which may cost money.")
@@ -187,7 +187,7 @@ def _ask(host: str) -> None:
 
 
 @click.command(context_settings={"show_default": True}, short_help="Pass requests to a backend, and judge its answers.")
-@click.argument("url", type=BaseUrl())
+@click.argument("url", type=url)
 @click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
 @of_overlays
 @_REPORTS
