@@ -57,6 +57,7 @@ def error_of(status: int) -> str | None:
 
 
 def new_log(
+    defaults: Body,
     ident: str,
     webhook: Body,
     event_id: str,
@@ -72,7 +73,7 @@ def new_log(
     An automatic one is due at once and attempted at `most` so often; a test send (None) is attempted by its request
     and is never due. The project is the webhook's at the time of the event: restricted keys see the delivery by it.
     """
-    public = {
+    public = defaults | {
         "id": ident,
         "webhookId": webhook["id"],
         "event_id": event_id,
@@ -82,13 +83,7 @@ def new_log(
         "url": webhook["url"],
         "attempt_count": 0,
         "max_attempts": most or 1,
-        "response_status": None,
-        "response_body": None,
-        "duration_ms": None,
-        "error": None,
         "next_attempt_at": None if most is None else now,
-        "last_attempt_at": None,
-        "delivered_at": None,
         "createdAt": now,
         "updatedAt": now,
     }
