@@ -17,7 +17,6 @@ from typing import Any
 
 import orjson
 import uvicorn
-from rich.console import Console
 
 from . import banner
 from .app import PACKAGE, create_app, data_dir
@@ -187,7 +186,7 @@ def build(settings: Settings) -> Application:
 
 def run(app: Application, settings: Settings, listener: socket.socket, ready_file: ReadyFile | None = None) -> None:
     """Print the banner and serve until a signal comes, or nobody uses the server. Raises CannotServe."""
-    banner.show(app, settings, Console())
+    banner.show(app, settings)
     calm_collector()
     sys.setswitchinterval(HANDOVER)
     server = _Server(app, settings, ready_file)
