@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 import uvicorn
@@ -38,6 +38,7 @@ from .settings import Settings
 BACKLOG = 2048
 OWN_FILES = 256  # beside connections: deliveries, the contract's files, connections that are about to be refused
 FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
+Show: TypeAlias = Callable[[Server], None]
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -80,56 +81,47 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
         sys.exit(2)
 
 
-class ReadyFile:
-    """A JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
-
-    It appears at once and whole: it is written beside its place, and moved there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Remove the file of a server that was killed. Raises OSError."""
-        self._path, self._draft, self._text = path.absolute(), path, b""
-        self._path.unlink(missing_ok=True)
-
-    def write(self, server: Server) -> None:
-        """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
-        sandbox = server.sandboxes.default
-        url, token = server.settings.url, server.ready_token(sandbox)
-        found = {"url": url, "token": token, "sample": sandbox.sample, "pid": os.getpid()}
-        self._text = orjson.dumps(found) + b"\n"
-        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=self._path.name, delete=False) as draft:
-            self._draft = Path(draft.name)
-            draft.write(self._text)
-
-    def show(self) -> None:
-        self._draft.replace(self._path)
-
-    def remove(self) -> None:
-        """Remove the file, unless another server has replaced it."""
-        with suppress(OSError):
-            if self._path.read_bytes() == self._text:
-                self._path.unlink()
-
-
 def _start(settings: Settings, listener: socket.socket) -> None:
-    if settings.ready_file is None:
-        run(build(settings), settings, listener)
-        return
-    with _writing(settings.ready_file):
-        ready_file = ReadyFile(settings.ready_file)
-    app = build(settings)
-    with _writing(settings.ready_file):
-        ready_file.write(app.server)
-    run(app, settings, listener, ready_file)
+    with _ready_file(settings.ready_file) as show:
+        run(build(settings), settings, listener, show)
 
 
 @contextmanager
-def _writing(ready_file: Path) -> Iterator[None]:
+def _ready_file(path: Path | None) -> Iterator[Show]:
+    """Gives what writes the file: JSON with `url`, `token`, `sample`, and the `pid` to stop the server by.
+
+    It appears at once and whole, as it is moved to its place. At the end it is removed, unless another server has
+    replaced it. Raises CannotServe.
+    """
+    if path is None:
+        yield lambda server: None
+        return
+    path, text = path.absolute(), b""
     try:
-        yield
+        path.unlink(missing_ok=True)  # of a server that was killed
+        drafts = tempfile.TemporaryDirectory(dir=path.parent, prefix=path.name)
     except OSError as error:
-        where = f"--ready-file {ready_file}: {error.strerror or error}."
+        where = f"--ready-file {path}: {error.strerror or error}."
         raise CannotServe(f"{where} Name a file in a directory that you may write to.") from None
+
+    def show(server: Server) -> None:
+        nonlocal text
+        url, sandbox = server.settings.url, server.sandboxes.default
+        found = {"url": url, "token": server.ready_token(sandbox), "sample": sandbox.sample, "pid": os.getpid()}
+        text = orjson.dumps(found) + b"\n"
+        with drafts as folder:
+            draft = Path(folder, path.name)
+            draft.touch(0o600)  # for its owner alone, since a token opens the sandbox
+            draft.write_bytes(text)
+            draft.replace(path)
+
+    try:
+        yield show
+    finally:
+        drafts.cleanup()
+        with suppress(OSError):
+            if path.read_bytes() == text:
+                path.unlink()
 
 
 def allow_files(connections: int, *, forwards: bool = False) -> None:
@@ -184,12 +176,12 @@ def build(settings: Settings) -> Application:
         raise CannotServe("\n  ".join(lines)) from None
 
 
-def run(app: Application, settings: Settings, listener: socket.socket, ready_file: ReadyFile | None = None) -> None:
-    """Print the banner and serve until a signal comes, or nobody uses the server. Raises CannotServe."""
+def run(app: Application, settings: Settings, listener: socket.socket, show: Show) -> None:
+    """Print the banner, serve, and `show` that it answers, until a signal comes, or nobody uses the server."""
     banner.show(app, settings)
     calm_collector()
     sys.setswitchinterval(HANDOVER)
-    server = _Server(app, settings, ready_file)
+    server = _Server(app, settings, show)
     log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
     if log is not None:
         app.server.listeners.append(log)
@@ -200,8 +192,6 @@ def run(app: Application, settings: Settings, listener: socket.socket, ready_fil
     except KeyboardInterrupt:  # uvicorn has shut down in order, and raises the signal again
         return
     finally:
-        if ready_file is not None:
-            ready_file.remove()
         if log is not None:
             log.close(server.stopped_by)
         gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
@@ -213,15 +203,14 @@ class _Server(uvicorn.Server):
     `stopped_by` is the name of a signal, or `idle`.
     """
 
-    def __init__(self, app: Application, settings: Settings, ready_file: ReadyFile | None) -> None:
+    def __init__(self, app: Application, settings: Settings, show: Show) -> None:
         super().__init__(uvicorn_config(app, Limits(connections=settings.max_connections)))
-        self._app, self._settings, self._ready_file, self.stopped_by = app, settings, ready_file, ""
+        self._app, self._settings, self._show, self.stopped_by = app, settings, show, ""
         self._used = monotonic()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self._ready_file is not None:
-            self._ready_file.show()
+        self._show(self._app.server)
         if self._settings.stop_after_idle is not None:
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)
