@@ -20,6 +20,7 @@ from .commands import (
 )
 from .commands.options import EXISTING, F, Number, Unusable, of_overlays, url, verb
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
+from .kernel.problem import UnusableInput
 from .settings import Settings
 from .version import __version__
 
@@ -32,6 +33,13 @@ class DefaultCommand(click.Group):
         if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
             args = ["serve", *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb. What cannot be used ends it with exit code 2."""
+        try:
+            return super().invoke(ctx)
+        except UnusableInput as error:
+            raise Unusable(str(error)) from None
 
 
 def _instant(text: str) -> int:
@@ -179,8 +187,6 @@ def serve(
     )
     try:
         serving.serve(settings, reloads=reload)
-    except serving.CannotServe as error:
-        raise Unusable(str(error)) from None
     finally:
         gc.enable()
 

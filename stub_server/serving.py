@@ -21,7 +21,6 @@ import uvicorn
 from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .calls.server import Server
-from .contract.source import ContractError
 from .delivery.courier import GRACE
 from .engine.journal import Trace
 from .files.admitting import DROPPING
@@ -30,9 +29,8 @@ from .http.monitor import IDLE, Limits
 from .http.protocol import HttpProtocol, protocol
 from .http.routing import Application
 from .http.selection import ABOUT_THE_SERVER
-from .persistence.store import StoreError
+from .kernel.problem import UnusableInput
 from .request_log import RequestLog
-from .scenarios.scenario import ScenarioError
 from .settings import Settings
 
 BACKLOG = 2048
@@ -42,12 +40,8 @@ Show: TypeAlias = Callable[[Server], None]
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
-class CannotServe(Exception):
-    """The server cannot start with these settings. The message names place and reason."""
-
-
 def serve(settings: Settings, *, reloads: bool = False) -> None:
-    """Serve until interrupted. Raises CannotServe.
+    """Serve until interrupted. Raises UnusableInput.
 
     With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays or code
     change. The socket stays open: a request during a restart waits instead of failing.
@@ -76,7 +70,7 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
         os.setpgrp()
     try:
         _start(settings, listener)
-    except CannotServe as error:
+    except UnusableInput as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
 
@@ -91,7 +85,7 @@ def _ready_file(path: Path | None) -> Iterator[Show]:
     """Gives what writes the file: JSON with `url`, `token`, `sample`, and the `pid` to stop the server by.
 
     It appears at once and whole, as it is moved to its place. At the end it is removed, unless another server has
-    replaced it. Raises CannotServe.
+    replaced it. Raises UnusableInput.
     """
     if path is None:
         yield lambda server: None
@@ -102,7 +96,7 @@ def _ready_file(path: Path | None) -> Iterator[Show]:
         drafts = tempfile.TemporaryDirectory(dir=path.parent, prefix=path.name)
     except OSError as error:
         where = f"--ready-file {path}: {error.strerror or error}."
-        raise CannotServe(f"{where} Name a file in a directory that you may write to.") from None
+        raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
 
     def show(server: Server) -> None:
         nonlocal text
@@ -125,7 +119,7 @@ def _ready_file(path: Path | None) -> Iterator[Show]:
 
 
 def allow_files(connections: int, *, forwards: bool = False) -> None:
-    """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed.
+    """Raise the limit of open files to what connections need. Raises UnusableInput if that is not allowed.
 
     A forwarded request needs a second connection, to another server.
     """
@@ -142,11 +136,11 @@ def allow_files(connections: int, *, forwards: bool = False) -> None:
     except (OSError, ValueError):  # beyond the hard limit, or one of the kernel's own
         most = "fewer" if hard == resource.RLIM_INFINITY else hard
         message = f"--max-connections {connections} needs {needed} open files, and {most} are allowed (ulimit -n)."
-        raise CannotServe(message) from None
+        raise UnusableInput(message) from None
 
 
 def listen(settings: Settings) -> socket.socket:
-    """A listening socket; with port 0 on a free port. Raises CannotServe."""
+    """A listening socket; with port 0 on a free port. Raises UnusableInput."""
     try:
         family, *_, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -155,7 +149,7 @@ def listen(settings: Settings) -> socket.socket:
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         hint = " --port 0 picks a free one." if settings.port else ""
-        raise CannotServe(f"cannot listen on {where}: {error.strerror or error}.{hint}") from None
+        raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}.{hint}") from None
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:
@@ -163,17 +157,13 @@ def with_port(settings: Settings, listener: socket.socket) -> Settings:
 
 
 def build(settings: Settings) -> Application:
-    """The application. Raises CannotServe for a contract, overlay, scenario, store or file that cannot be used."""
+    """The application. Raises UnusableInput for a contract, overlay, scenario, store or file that cannot be used."""
     try:
         return create_app(settings)
-    except (ContractError, ScenarioError) as error:
-        raise CannotServe(" ".join(str(error).split())) from None
-    except StoreError as error:  # the message has a line for each record that does not fit
-        raise CannotServe(str(error)) from None
     except BadFile as error:
         advice = (DROPPING,) if error.kind == "unfit" and not settings.drop_unfit else ()
         lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons, *advice)
-        raise CannotServe("\n  ".join(lines)) from None
+        raise UnusableInput("\n  ".join(lines)) from None
 
 
 def run(app: Application, settings: Settings, listener: socket.socket, show: Show) -> None:

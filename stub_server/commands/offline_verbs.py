@@ -69,12 +69,8 @@ def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
     from ..app import data_dir
     from ..contract import bundle
     from ..contract.generated import Names
-    from ..contract.source import ContractError
 
-    try:
-        known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
-    except ContractError as error:
-        raise Unusable(str(error)) from None
+    known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
     unknown = next((scope for scope in scopes if scope not in known), None)
     if unknown is not None:
         raise Unusable(f"{unknown!r} is not a scope of the contract. Its scopes are {', '.join(known)}.")
@@ -177,13 +173,9 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
     from ..contract import bundle
     from ..contract.assumptions import assumptions_of
     from ..contract.document import Document
-    from ..contract.source import ContractError
 
-    try:
-        document = Document(bundle.contracts(data_dir("openapi"), overlays)[0])
-        found = assumptions_of(document)
-    except ContractError as error:
-        raise Unusable(str(error)) from None
+    document = Document(bundle.contracts(data_dir("openapi"), overlays)[0])
+    found = assumptions_of(document)
     if as_json:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return

@@ -117,7 +117,6 @@ def _sent(
     import asyncio
     import ssl
 
-    from ..contract.source import ContractError
     from ..verify.correcting import Correcting
     from ..verify.har import Recording
     from ..verify.outcome import check_names, of_run
@@ -140,8 +139,6 @@ def _sent(
                 asyncio.run(Correcting(runner, progress).correct(outcome.report, run.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
-        except ContractError as error:
-            raise Unusable(str(error)) from None
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
