@@ -49,7 +49,7 @@ class Caller:
     key_id: str | None = None
     projects: frozenset[str] | None = None
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    claims: Mapping[str, Any] | None = field(default=None, compare=False)
+    claims: Any = field(default=None, compare=False)
 
     def may(self, scope: str) -> bool:
         """Whether the caller has a scope, by name or (JWT only) by wildcard."""

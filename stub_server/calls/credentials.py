@@ -49,14 +49,6 @@ def bad_credentials(message: str, code: str = "invalid_token", advice: str = "")
     return Unauthenticated(message, advice=advice, code=code, headers={"WWW-Authenticate": challenge})
 
 
-class Verified(NamedTuple):
-    """A token of this server: its caller, its sandbox, and when it expires, in seconds since 1970."""
-
-    caller: Caller
-    sandbox: str
-    expires_at: int
-
-
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
@@ -66,7 +58,7 @@ class Tokens:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self.known: dict[bytes, Verified] = {}
+        self.known: dict[bytes, Caller] = {}
         """The tokens that were verified last, by their Authorization header."""
 
     @cached_property
@@ -100,13 +92,15 @@ class Tokens:
 
     def sandbox_named(self, authorization: bytes) -> str | None:
         """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
+        if authorization[:9].lower() != b"bearer ey":
+            return None
         try:
-            return self.verified(authorization).sandbox if authorization[:9].lower() == b"bearer ey" else None
+            return str(self.verified(authorization).claims["sandbox"])
         except Unauthenticated:
             return None
 
-    def verified(self, authorization: bytes) -> Verified:
-        """The token in an Authorization header, expired or not. Raises Unauthenticated."""
+    def verified(self, authorization: bytes) -> Caller:
+        """The caller whose token is in an Authorization header, expired or not. Raises Unauthenticated."""
         if (known := self.known.get(authorization)) is not None:
             return known
         from joserfc import jwt
@@ -127,12 +121,11 @@ class Tokens:
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
         caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
-        verified = Verified(caller, claims["sandbox"], claims["exp"])
         if len(authorization) <= _LONGEST:
             if len(self.known) >= _REMEMBERED:
                 del self.known[next(iter(self.known))]
-            self.known[authorization] = verified
-        return verified
+            self.known[authorization] = caller
+        return caller
 
 
 def admit(call: Call, operation: Operation) -> None:
@@ -201,15 +194,14 @@ def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
 
 
 def _token_caller(call: Call, authorization: bytes) -> Caller:
-    found = call.server.tokens.verified(authorization)
-    call.trace.caller = found.caller  # also of a token that is refused
-    if found.expires_at <= call.trace.received / 1000:
+    caller = call.trace.caller = call.server.tokens.verified(authorization)  # also of a token that is refused
+    if caller.claims["exp"] <= call.trace.received / 1000:
         raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-    if found.sandbox != call.sandbox.name:
+    if caller.claims["sandbox"] != call.sandbox.name:
         raise bad_credentials(
             "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
         )
-    return found.caller
+    return caller
 
 
 def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
