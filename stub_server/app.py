@@ -112,7 +112,7 @@ def _served(
     tokens = Tokens(secret)
     rules = _rules(settings, document, shipped, schemas)
     local = settings.loopback or settings.allow_private_webhooks
-    courier = Courier(Sender(__version__, local=local), abroad=Sender(__version__, local=False))
+    courier = Courier(Sender(local=local), abroad=Sender(local=False))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     factory = SandboxFactory(rules, seeding, settings, secret, random, courier.worker)
     try:

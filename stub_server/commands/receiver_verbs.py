@@ -119,11 +119,10 @@ class _Listener:
     def __init__(self, target: Target, patterns: Sequence[str], forward_to: str | None, *, shows: bool) -> None:
         """Without `forward_to` no event is sent; with `shows` each is printed whole."""
         from ..events.sender import Sender
-        from ..version import __version__
 
         self.failures = 0
         self._target, self._patterns, self._forward_to, self._shows = target, patterns, forward_to, shows
-        self._sender = Sender(__version__, local=True)
+        self._sender = Sender(local=True)
         self._key = self._since = ""
 
     def begin(self) -> None:

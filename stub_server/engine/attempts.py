@@ -16,7 +16,6 @@ from ..kernel.ids import luck
 from ..kernel.record import Body, Row
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
-from ..version import __version__
 from .deliveries import ANSWERING, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .sandbox import Sandbox
@@ -85,7 +84,7 @@ def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutc
         response_headers={} if answer.status is None else {"content-type": media, "server": "nginx"},
         duration_ms=answer.took,
         error=LOST if disturbed is not None and disturbed.drop else answer.error,
-        request_headers=dict(signed_headers(__version__, delivery.event_id, stamp, signature, own)),
+        request_headers=dict(signed_headers(delivery.event_id, stamp, signature, own)),
         signature=signature,
         simulated=None if disturbed is None else disturbed.label,
     )

@@ -55,14 +55,8 @@ class Sender:
     `results` counts the attempts by error, `delivered` for those without. With `answer` nothing leaves the server.
     """
 
-    def __init__(
-        self,
-        version: str,
-        *,
-        local: bool,
-        answer: Responder | None = None,
-    ) -> None:
-        self.version, self.local, self._answer = version, local, answer
+    def __init__(self, *, local: bool, answer: Responder | None = None) -> None:
+        self.local, self._answer = local, answer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._kept: dict[bool, Pool] = {}  # by whether they are for https
         self.results: Counter[str] = Counter()
@@ -96,7 +90,7 @@ class Sender:
         now = wall_ms() if at is None else at
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
-        headers = signed_headers(self.version, delivery.event_id, timestamp, signature, delivery.headers)
+        headers = signed_headers(delivery.event_id, timestamp, signature, delivery.headers)
         begun = perf_counter_ns()
         answer, error = None, None
         try:

@@ -34,7 +34,7 @@ async def _report(call: Call, store: Store, target: Delivery, event_type: str, p
     _check_room(server.certifying, sandbox.name)
     entry = server.document.events[event_type]
     samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
-    sender = Sender(server.version, local=server.courier.sender.local and not call.head.is_foreign)
+    sender = Sender(local=server.courier.sender.local and not call.head.is_foreign)
     server.certifying.add(sandbox.name)
     try:
         report = await certify(Session(sandbox, target, sender, samples))
