@@ -146,7 +146,12 @@ def _served(
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
     contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
     sessions = Sessions()
-    make = partial(_console, document, control, settings, sessions)
+
+    def make() -> Any:
+        from .console.application import create_console  # Flask is imported for the first page, not at every start
+
+        return create_console(document, control, data_dir("docs").parent, settings, sessions)
+
     console = Console(make, contracts, lambda: app, sessions)
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
     pages = {path: file.answer for path, file in files.items()} | console_pages(console, contracts, static)
@@ -221,21 +226,6 @@ def _opened(path: Path | str, settings: Settings) -> "Store":
         return postgres.PostgresStore(path, settings.host, settings.port)
     takeover.prepare(path, salvage=settings.salvage)
     return sqlite.SqliteStore(path, always=settings.sync == "always")
-
-
-def _console(document: Document, control: Document, settings: Settings, sessions: Sessions) -> Any:
-    from .console.application import create_console  # Flask is imported for the first page, not at every start
-
-    return create_console(
-        document,
-        control,
-        data_dir("docs").parent,
-        __version__,
-        settings.url,
-        settings.created_by,
-        sessions,
-        drops=settings.ignore_unknown,
-    )
 
 
 def thin(document: Document) -> Body:
