@@ -154,6 +154,11 @@ class Call:
         return self.trace
 
     @property
+    def entry(self) -> Entry:
+        """The sandbox with what the server knows of it. Raises NotFound."""
+        return self.server.sandboxes.entry(self.sandbox.name)
+
+    @property
     def peer(self) -> str | None:
         return self.client[0] if self.client else None
 

@@ -101,7 +101,7 @@ async def follow_events(call: Call, query: Body) -> Reply:
     """The events since a position, oldest first; while there are none it waits as long as it may."""
     server, loop = call.server, asyncio.get_running_loop()
     until = loop.time() + query["wait_seconds"]
-    entry = server.sandboxes.entry(call.sandbox.name)
+    entry = call.entry
     since = query.get("since", _position(entry, entry.sandbox.events.raised))
     with server.waiting.of(call):
         while True:
@@ -110,7 +110,7 @@ async def follow_events(call: Call, query: Body) -> Reply:
             if events or began_anew or loop.time() >= until or server.closing.is_set():
                 break
             await asyncio.sleep(PAUSE)
-            entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another sandbox in its place
+            entry = call.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.is_broken:
                 await caught_up(entry.sandbox, server.sandboxes.worker)
     log = entry.sandbox.events

@@ -25,7 +25,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
         return await _record(call, secrets=query["secrets"])
     sandbox = call.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
-    snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.all()
+    snapshots = call.entry.snapshots.all()
     contract = sandbox.rules.converter.contract
     return await _file(
         call, "sandbox", lambda to: write_sandbox(to, state, steps, contract, snapshots, secrets=query["secrets"])
