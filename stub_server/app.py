@@ -193,6 +193,7 @@ def _served(
 def _rules(settings: Settings, document: Document, shipped: Document | None, schemas: Schemas) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
     running = document.lifecycles["Subscription"].sets["running"]
+    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]  # each as often as its weight says
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # their create requests have more defaults
@@ -206,7 +207,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
         changes=_changes(document, shipped),
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
-        banks=_banks(),
+        banks=tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"])),
         converter=Converter(document, schemas),
         base_url=settings.url,
         settings=SandboxSettings(
@@ -259,9 +260,3 @@ def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str
         name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
         for name in {**known, **document.changes}
     }
-
-
-def _banks() -> tuple[tuple[str, str], ...]:
-    """(ISPB, name) of the banks of payers, each repeated by its weight."""
-    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
-    return tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"]))

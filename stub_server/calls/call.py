@@ -274,12 +274,10 @@ class Call:
         return self.drafted
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
-        """Record the draft, if there is one. `saved` is the reply to save for an Idempotency-Key.
+        """Record the draft. `saved` is the reply to save for an Idempotency-Key.
 
         Raises Unavailable if the sandbox was deleted meanwhile.
         """
-        if self.drafted is None and saved is None:
-            return
         self.check_there()
         step = self.draft.record(saved)
         if step is not None:

@@ -8,6 +8,7 @@ from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
 from ..kernel.clock import iso, parse_iso
+from ..kernel.money import cents
 from ..kernel.record import Body, Record, Row
 from . import billing
 from .draft import Draft
@@ -201,7 +202,7 @@ def lose(draft: Draft, row: Row) -> Record:
     """The disputed amount goes back as by a refund, however long ago it was paid. Raises Conflict."""
     payments.check_disputed(row.public)
     table, status = billing.lifecycle(draft, "Order"), row.public["status"]
-    amount = payments.disputed_cents(row.public)
+    amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
     full = amount == payments.left(row.hidden)
     moved = legal(table, status, "refunded") if full else legal(table, status, "paid", "lost")
     record = billing.give_back(draft, row, amount, moved)
