@@ -92,10 +92,13 @@ class Sender:
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
         headers = signed_headers(delivery.event_id, timestamp, signature, delivery.headers)
         begun = perf_counter_ns()
-        answer, error = None, None
+        status: int | None = None
+        received: dict[str, str] = {}
+        body = None
         try:
-            answer = await post(connections, delivery, headers, timeout, set() if limits is None else limits)
-            error = error_of(answer.status)
+            limits = set() if limits is None else limits
+            status, received, body = await post(connections, delivery, headers, timeout, limits)
+            error = error_of(status)
         except Failed as failed:
             error = str(failed)
         finally:
@@ -103,14 +106,14 @@ class Sender:
                 await connections.aclose()
         self.results[error or "delivered"] += 1
         return AttemptOutcome(
-            status=answer.status if answer else None,
-            body=answer.body if answer else None,
-            response_headers=answer.headers if answer else {},
+            status=status,
+            body=body,
+            response_headers=received,
             duration_ms=(perf_counter_ns() - begun) // 1_000_000,
             error=error,
             request_headers=joined(headers),
             signature=signature,
-            retry_after=_retry_after(answer.headers.get("retry-after"), now) if answer else None,
+            retry_after=_retry_after(received.get("retry-after"), now),
         )
 
 
