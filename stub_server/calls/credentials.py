@@ -245,8 +245,10 @@ def _check_address(call: Call, caller: Caller) -> None:
     except ValueError:
         address = None
     if address is None or not any(address in network for network in caller.networks):
+        plain = "".join(sign if sign.isprintable() else "?" for sign in text[:_LONGEST_ADDRESS])
+        shown = plain or "an unknown address"
         raise Forbidden(
-            f"This API key may not be used from {_shown(text)} (allowed_ips). To try another address, send it as "
+            f"This API key may not be used from {shown} (allowed_ips). To try another address, send it as "
             f"X-Sandbox-Client-IP{'' if call.server.settings.loopback else ' with the admin key'}.",
             code="ip_not_allowed",
             details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
@@ -259,12 +261,6 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
     return network
-
-
-def _shown(address: str) -> str:
-    """An address as it was sent, cut short."""
-    plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
-    return plain or "an unknown address"
 
 
 def _seeded_merchant(sandbox: Sandbox) -> Caller:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 OF_ONE = 32  # requests of one caller to one sandbox
 OF_SANDBOX = 128
 IN_ALL = 384
-Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
-"""Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -88,7 +86,8 @@ class Closing(Event):
 class Server:
     """One per application.
 
-    `courier` sends deliveries that are due; `explain` explains refusals. Unless it `waits`, no answer is delayed.
+    `courier` sends deliveries that are due. `explain` says why a request was refused, None for one that was not. Unless
+    it `waits`, no answer is delayed.
     """
 
     version: str
@@ -99,7 +98,7 @@ class Server:
     sandboxes: Sandboxes
     tokens: Tokens
     courier: Courier
-    explain: Explain
+    explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
     waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait

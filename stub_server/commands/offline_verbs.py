@@ -191,7 +191,10 @@ def _report_lines(report: Body, document: Document, width: int, *, every_field: 
     """
     width = min(max(width, _NARROWEST), _WIDEST)
     entries: list[Body] = report["assumptions"]
-    fields = _by_schema(entries)
+    fields: dict[str, list[Body]] = {}  # by the named schema that has them, members of members with it
+    for entry in entries:
+        if entry["kind"] == "property":
+            fields.setdefault(entry["id"].partition(".")[0], []).append(entry)
     total = len(document.operations)
     head = f"{report['total']} entries; {report['documented_operations']} of {total} operations are documented in full."
     more = "" if every_field else " Of the fields only the number: --all shows each."
@@ -213,15 +216,6 @@ def _report_lines(report: Body, document: Document, width: int, *, every_field: 
         for entry in entries:
             if entry["kind"] == kind:
                 yield from _row(entry["id"], entry["text"], width)
-
-
-def _by_schema(entries: list[Body]) -> dict[str, list[Body]]:
-    """The entries about fields by the named schema that has them, members of members with it."""
-    found: dict[str, list[Body]] = {}
-    for entry in entries:
-        if entry["kind"] == "property":
-            found.setdefault(entry["id"].partition(".")[0], []).append(entry)
-    return found
 
 
 def _fields(schemas: dict[str, list[Body]], width: int, *, every_field: bool) -> Iterator[str]:

@@ -112,18 +112,15 @@ class Target:
 
         if not self.may_be_new and self.sandbox != DEFAULT:
             self.may_be_new = True
-            self._check_sandbox()
+            try:
+                self.control("GET", "")
+            except Refused as refusal:
+                if refusal.code != "sandbox_not_found":
+                    raise
+                advice = "`stub-server sandboxes` lists the sandboxes, `stub-server fork NAME` creates one."
+                raise Refused(f"{refusal.message} {advice}", refusal.code) from None
         headers = {**self._headers, **options.pop("headers", {})}
         return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
-
-    def _check_sandbox(self) -> None:
-        try:
-            self.control("GET", "")
-        except Refused as refusal:
-            if refusal.code != "sandbox_not_found":
-                raise
-            advice = "`stub-server sandboxes` lists the sandboxes, `stub-server fork NAME` creates one."
-            raise Refused(f"{refusal.message} {advice}", refusal.code) from None
 
     def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
         import httpx2

@@ -23,8 +23,6 @@ JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
-DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
-"""What one delivery shows beyond its entry in a list."""
 
 
 class AttemptOutcome(NamedTuple):
@@ -99,7 +97,8 @@ def new_log(
 
 
 def shown_log(public: Body, hidden: Body) -> Body:
-    details = {name: hidden[name] for name in DETAILS}
+    """A delivery by itself, with more than its entry in a list."""
+    details = {name: hidden[name] for name in ("request_headers", "request_body", "response_headers", "attempts")}
     return public | details | {"request_body": hidden["request_body"].decode()}
 
 

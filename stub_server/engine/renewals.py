@@ -118,8 +118,8 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     order = billing.place(
         draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only
     )
-    public, hidden = subscriptions.awaiting(row.public, row.hidden, order.id, draft.now)
-    draft.update(store.subscriptions, row, public, hidden)
+    public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
+    draft.update(store.subscriptions, row, public, row.hidden | {"renewal_order": order.id})
     return order, public
 
 
