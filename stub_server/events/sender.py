@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
@@ -21,6 +20,7 @@ Limits: TypeAlias = set[asyncio.Timeout] | None
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
 _HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
+_CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
 
 
 class Failed(Exception):
@@ -120,19 +120,15 @@ class Sender:
 # -- as no client library sends: cut off half way, or several at the same moment
 
 
-class _HungUp(Exception):
-    """The connection is closed on purpose."""
-
-
 async def send_half(sender: Sender, delivery: Delivery, at: int, timeout: float) -> None:
     """Post the head and half of the body, then close the connection. Raises Failed."""
 
     async def half() -> AsyncIterator[bytes]:
         yield delivery.body[: len(delivery.body) // 2]
-        raise _HungUp
+        raise Failed(_CUT_OFF)
 
-    with suppress(_HungUp):
-        outcome = await sender.attempt(replace(delivery, pieces=half), timeout, at=at)
+    outcome = await sender.attempt(replace(delivery, pieces=half), timeout, at=at)
+    if outcome.error != _CUT_OFF:
         raise Failed(outcome.error or "connection_failed")
 
 
