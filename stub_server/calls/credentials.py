@@ -145,8 +145,6 @@ def admit(call: Call, operation: Operation) -> None:
         )
     call.store = store
     if caller.key_id is not None:
-        if caller.networks:
-            _check_address(call, caller)
         store.use_key(caller.key_id, call.now_text)
     if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
         scope = min(lacking)
@@ -164,8 +162,6 @@ def sees_everything(call: Call) -> bool:
         return False
     try:
         caller = _caller(call, header, "bearer")
-        if caller.networks:
-            _check_address(call, caller)
     except Refusal:
         return False
     scopes = call.server.document.scopes
@@ -232,6 +228,8 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
         raise bad_credentials("This API key has expired.", "api_key_expired")
     if not key.is_active:
         raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+    if key.caller.networks:
+        _check_address(call, key.caller)
     return key.caller
 
 
