@@ -117,16 +117,6 @@ class EventLog:
         self._bytes += sum([event.size for event in (*ends.oldest_after, *ends.newest_after)])
         self.raised = raised
 
-    def newest(self, type_: str | None = None, subject: str | None = None, ident: str | None = None) -> Iterator[Event]:
-        """Events from the newest to the oldest, of one type, about one record or with one id if asked."""
-        for event in reversed(self._events):
-            if (
-                (type_ is None or event.type == type_)
-                and (subject is None or event.subject == subject)
-                and (ident is None or event.id == ident)
-            ):
-                yield event
-
     def after(self, position: int, most: int) -> list[Event]:
         """The oldest events that were raised after so many, as far as they are kept; fewer where they are large."""
         first = max(0, len(self._events) - (self.raised - position))

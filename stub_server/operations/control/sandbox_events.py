@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Generator
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -22,15 +21,14 @@ PAUSE = 0.05  # seconds between two looks
 
 
 async def list_events(call: Call, query: Body) -> Reply:
-    asked = query.get("type"), query.get("resource_id"), query.get("id")
-    log = call.sandbox.events
+    found = list(call.sandbox.events)[::-1]
+    for name, member in (("type", "type"), ("resource_id", "subject"), ("id", "id")):
+        if name in query:
+            found = [event for event in found if getattr(event, member) == query[name]]
     page, limit = query["page"], query["limit"]
-    total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
-    first = (page - 1) * limit
-    chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
-    shown = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
+    shown = await call.server.sandboxes.worker.in_slices(_payloads(found[(page - 1) * limit : page * limit]))
     head = b'{"events":['
-    ends = orjson.dumps(reply.pagination(page, limit, total))
+    ends = orjson.dumps(reply.pagination(page, limit, len(found)))
     return Reply(200, (head, b",".join(shown), b'],"pagination":', ends, b"}"), head)
 
 
