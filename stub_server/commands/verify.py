@@ -80,8 +80,7 @@ def verify(
 
     Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
     """
-    from ..verify.forms import overlay
-    from ..verify.outcome import forms_of, known, of_recorded, save, written
+    from ..verify.outcome import forms_of, known, of_recorded, written
 
     host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
@@ -101,9 +100,7 @@ def verify(
         trusted = None if cacert is None else str(cacert)
         options = Options(url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen)
         outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
-    if write_overlay is not None:
-        save(write_overlay, overlay(outcome.report))
-    for text in written(outcome.report, forms):
+    for text in written(outcome.report, forms, write_overlay):
         click.echo(text)
     for note in outcome.notes:
         click.echo(printable(note), err=True)
@@ -201,9 +198,8 @@ def proxy(
     import asyncio
 
     from ..verify.exchange import base_of
-    from ..verify.forms import overlay
     from ..verify.observed import Watching
-    from ..verify.outcome import contract_with, forms_of, save, written
+    from ..verify.outcome import contract_with, forms_of, written
 
     forms = forms_of(reports)
     target = base_of(url)
@@ -213,8 +209,7 @@ def proxy(
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
-        save(write_overlay, overlay(report))
-    for text in written(report, forms):
+    for text in written(report, forms, write_overlay):
         click.echo(text)
     for reason, count in sorted(watching.unjudged.items()):
         click.echo(f"Not judged: {count:,} ({printable(reason)}).", err=True)

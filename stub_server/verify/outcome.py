@@ -14,7 +14,7 @@ from ..contract import bundle
 from ..contract.document import Document
 from ..contract.source import read_text
 from .findings import CLASSES, GROUPS, Divergence, Report, Unreached, contract_of
-from .forms import FORMS
+from .forms import FORMS, overlay
 from .har import read
 from .judging import Run
 from .merging import merged
@@ -97,8 +97,10 @@ def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
     return found
 
 
-def written(report: Report, forms: list[tuple[str, Path | None]]) -> Iterator[str]:
-    """Write a report to files; yields the forms for the terminal. Raises Unusable."""
+def written(report: Report, forms: list[tuple[str, Path | None]], corrections: Path | None) -> Iterator[str]:
+    """Write a report and its corrections to files; yields the forms for the terminal. Raises Unusable."""
+    if corrections is not None:
+        save(corrections, overlay(report))
     for form, file in forms:
         text = FORMS[form](report)
         if file is None:
