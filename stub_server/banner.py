@@ -6,8 +6,8 @@ import click
 
 from .calls.call import CONTROL
 from .calls.server import Server
-from .commands.options import LOCAL, command, flags_of
-from .engine.sandbox import DEFAULT, Sandbox
+from .commands.options import LOCAL, command
+from .engine.sandbox import Sandbox
 from .http.routing import Application
 from .kernel.clock import iso
 from .settings import Settings
@@ -52,7 +52,8 @@ def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]
     """Flags without effect on a stored or restored sandbox."""
     found = []
     if is_kept and settings.restore is not None:
-        paste = f"{command()} import {quote(str(settings.restore))}{flags_of(settings.url, DEFAULT)}"
+        server = "" if settings.url == LOCAL else f" --server {settings.url}"
+        paste = f"{command()} import {quote(str(settings.restore))}{server}"
         found.append(
             f"--restore has no effect: {settings.store} already has a sandbox {sandbox.name}; "
             f"`{paste}` replaces it by the file"

@@ -151,14 +151,6 @@ def write_private(file: Path, data: bytes) -> None:
 # -- how the command is called
 
 
-def flags_of(server: str, sandbox: str) -> str:
-    """The flags with which a command asks a sandbox of a server, with a space before each."""
-    from ..engine.sandbox import DEFAULT
-
-    flags = "" if server == LOCAL else f" --server {server}"
-    return flags + ("" if sandbox == DEFAULT else f" --sandbox {sandbox}")
-
-
 def command() -> str:
     """How a shell calls this command: by its name if the shell finds it, else as it was called."""
     import shlex

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from .options import Refusing, Unusable, flags_of, given, show, write_private
+from .options import LOCAL, Refusing, Unusable, given, show, write_private
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,7 +66,8 @@ class Target:
     @property
     def flags(self) -> str:
         """The flags with which another command asks the same sandbox, with a space before each."""
-        return flags_of(self.server, self.sandbox)
+        flags = "" if self.server == LOCAL else f" --server {self.server}"
+        return flags if self.sandbox == "default" else f"{flags} --sandbox {self.sandbox}"
 
     def show(self, answer: Any, text: str) -> None:
         show(answer, text, as_json=self.as_json)
