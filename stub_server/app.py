@@ -194,6 +194,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
     running = document.lifecycles["Subscription"].sets["running"]
     banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]  # each as often as its weight says
+    known = shipped.changes if shipped else {}
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # their create requests have more defaults
@@ -204,7 +205,10 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
             tables, {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()}, running
         ),
         lifecycles=document.lifecycles,
-        changes=_changes(document, shipped),
+        changes={  # one that an overlay has removed has no events
+            name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
+            for name in {**known, **document.changes}
+        },
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"])),
@@ -250,13 +254,4 @@ def thin(document: Document) -> Body:
         "servers": raw.get("servers", [{"url": "/"}]),
         "components": {"securitySchemes": raw["components"].get("securitySchemes", {})},
         "paths": paths,
-    }
-
-
-def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The events of each change; a change that an overlay has removed has none."""
-    known = shipped.changes if shipped else {}
-    return {
-        name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
-        for name in {**known, **document.changes}
     }

@@ -22,17 +22,14 @@ class Requests:
     """Counts the requests of a server by operation and class of status."""
 
     def __init__(self) -> None:
-        self.counts: dict[str | None, dict[int, list[int]]] = defaultdict(_no_requests)
+        self.counts: dict[str | None, dict[int, list[int]]]
+        self.counts = defaultdict(lambda: defaultdict(lambda: [0] * (len(BOUNDS) + 2)))
         """Requests by bucket, and last their µs; by operation id and the status' first digit, 0 without an answer."""
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
         counts = self.counts[trace.operation][trace.status // 100]
         counts[bisect_left(BOUNDS, trace.micros)] += 1
         counts[-1] += trace.micros
-
-
-def _no_requests() -> dict[int, list[int]]:
-    return defaultdict(lambda: [0] * (len(BOUNDS) + 2))
 
 
 def exposition(server: "Server") -> bytes:
