@@ -57,23 +57,17 @@ def token(
     from ..seeding.filling import MERCHANT_ID, USER_ID
     from ..settings import Settings
 
-    _check_scopes(scopes, overlays)
+    if set(scopes) != {_EVERYTHING}:  # reading the contract takes a second: not for a token of all scopes
+        from ..app import data_dir
+        from ..contract import bundle
+        from ..contract.generated import Names
+
+        known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
+        unknown = next((scope for scope in scopes if scope not in known), None)
+        if unknown is not None:
+            raise Unusable(f"{unknown!r} is not a scope of the contract. Its scopes are {', '.join(known)}.")
     secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
     click.echo(Tokens(secret).issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
-
-
-def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
-    """Raise Unusable for an unknown scope. Reading the contract takes a second: not for a token of all scopes."""
-    if set(scopes) == {_EVERYTHING}:
-        return
-    from ..app import data_dir
-    from ..contract import bundle
-    from ..contract.generated import Names
-
-    known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
-    unknown = next((scope for scope in scopes if scope not in known), None)
-    if unknown is not None:
-        raise Unusable(f"{unknown!r} is not a scope of the contract. Its scopes are {', '.join(known)}.")
 
 
 @click.command(short_help="Write files for a tool, such as pytest.")
