@@ -112,7 +112,7 @@ def _served(
     tokens = Tokens(secret)
     rules = _rules(settings, document, shipped, schemas)
     local = settings.loopback or settings.allow_private_webhooks
-    courier = Courier(Sender(__version__, local=local), abroad=Sender(__version__, local=False))
+    courier = Courier(Sender(local=local), abroad=Sender(local=False))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     factory = SandboxFactory(rules, seeding, settings, secret, random, courier.worker)
     try:
@@ -124,7 +124,7 @@ def _served(
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
         __version__,
-        settings.url,
+        settings,
         document,
         schemas,
         control,
@@ -132,10 +132,6 @@ def _served(
         tokens,
         courier,
         Explainer(mender, control, control_schemas, rehearsal).explain,
-        loopback=settings.loopback,
-        lenient=settings.lenient_auth,
-        behaviour=settings.behaviour,
-        rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
@@ -150,7 +146,12 @@ def _served(
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
     contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
     sessions = Sessions()
-    make = partial(_console, document, control, settings, sessions)
+
+    def make() -> Any:
+        from .console.application import create_console  # Flask is imported for the first page, not at every start
+
+        return create_console(document, control, data_dir("docs").parent, settings, sessions)
+
     console = Console(make, contracts, lambda: app, sessions)
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
     pages = {path: file.answer for path, file in files.items()} | console_pages(console, contracts, static)
@@ -192,6 +193,8 @@ def _served(
 def _rules(settings: Settings, document: Document, shipped: Document | None, schemas: Schemas) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
     running = document.lifecycles["Subscription"].sets["running"]
+    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]  # each as often as its weight says
+    known = shipped.changes if shipped else {}
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # their create requests have more defaults
@@ -202,10 +205,13 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
             tables, {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()}, running
         ),
         lifecycles=document.lifecycles,
-        changes=_changes(document, shipped),
+        changes={  # one that an overlay has removed has no events
+            name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
+            for name in {**known, **document.changes}
+        },
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
-        banks=_banks(),
+        banks=tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"])),
         converter=Converter(document, schemas),
         base_url=settings.url,
         settings=SandboxSettings(
@@ -225,21 +231,6 @@ def _opened(path: Path | str, settings: Settings) -> "Store":
         return postgres.PostgresStore(path, settings.host, settings.port)
     takeover.prepare(path, salvage=settings.salvage)
     return sqlite.SqliteStore(path, always=settings.sync == "always")
-
-
-def _console(document: Document, control: Document, settings: Settings, sessions: Sessions) -> Any:
-    from .console.application import create_console  # Flask is imported for the first page, not at every start
-
-    return create_console(
-        document,
-        control,
-        data_dir("docs").parent,
-        __version__,
-        settings.url,
-        settings.created_by,
-        sessions,
-        drops=settings.ignore_unknown,
-    )
 
 
 def thin(document: Document) -> Body:
@@ -264,18 +255,3 @@ def thin(document: Document) -> Body:
         "components": {"securitySchemes": raw["components"].get("securitySchemes", {})},
         "paths": paths,
     }
-
-
-def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The events of each change; a change that an overlay has removed has none."""
-    known = shipped.changes if shipped else {}
-    return {
-        name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
-        for name in {**known, **document.changes}
-    }
-
-
-def _banks() -> tuple[tuple[str, str], ...]:
-    """(ISPB, name) of the banks of payers, each repeated by its weight."""
-    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
-    return tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"]))

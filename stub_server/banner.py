@@ -2,19 +2,18 @@
 
 from shlex import quote
 
-from rich.console import Console
-from rich.text import Text
+import click
 
 from .calls.call import CONTROL
 from .calls.server import Server
-from .commands.options import LOCAL, command, flags_of
-from .engine.sandbox import DEFAULT, Sandbox
+from .commands.options import LOCAL, command
+from .engine.sandbox import Sandbox
 from .http.routing import Application
 from .kernel.clock import iso
 from .settings import Settings
 
 
-def show(app: Application, settings: Settings, console: Console) -> None:
+def show(app: Application, settings: Settings) -> None:
     """Print the banner. No line is wrapped: a command broken by the terminal's width would not paste."""
     server: Server = app.server
     sandbox = app.sandboxes.default
@@ -41,26 +40,20 @@ def show(app: Application, settings: Settings, console: Console) -> None:
         facts.append(("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"))
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
-    lines = [
-        Text(f"Membership Commerce sandbox {server.version}", style="bold"),
-        *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
-        *(
-            Text.assemble(("  warning     ", "bold yellow"), text)
-            for text in (*warnings(settings), *_surprises(settings, sandbox, app.sandboxes.has_kept_default))
-        ),
-        Text(),
-        Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"),
-        Text(),
-    ]
-    for line in lines:
-        console.print(line, soft_wrap=True, highlight=False)
+    click.secho(f"Membership Commerce sandbox {server.version}", bold=True)
+    for name, value in facts:
+        click.echo(click.style(f"  {name:<12}", dim=True) + value)
+    for warning in (*warnings(settings), *_surprises(settings, sandbox, app.sandboxes.has_kept_default)):
+        click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
+    click.echo(f"\ncurl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'\n")
 
 
 def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:
     """Flags without effect on a stored or restored sandbox."""
     found = []
     if is_kept and settings.restore is not None:
-        paste = f"{command()} import {quote(str(settings.restore))}{flags_of(settings.url, DEFAULT)}"
+        server = "" if settings.url == LOCAL else f" --server {settings.url}"
+        paste = f"{command()} import {quote(str(settings.restore))}{server}"
         found.append(
             f"--restore has no effect: {settings.store} already has a sandbox {sandbox.name}; "
             f"`{paste}` replaces it by the file"

@@ -18,8 +18,9 @@ from .commands import (
     sandbox_verbs,
     verify,
 )
-from .commands.options import EXISTING, BaseUrl, F, Number, Unusable, of_overlays, verb
+from .commands.options import EXISTING, F, Number, Unusable, of_overlays, url, verb
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
+from .kernel.problem import UnusableInput
 from .settings import Settings
 from .version import __version__
 
@@ -32,6 +33,13 @@ class DefaultCommand(click.Group):
         if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
             args = ["serve", *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb. What cannot be used ends it with exit code 2."""
+        try:
+            return super().invoke(ctx)
+        except UnusableInput as error:
+            raise Unusable(str(error)) from None
 
 
 def _instant(text: str) -> int:
@@ -85,7 +93,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option(
     "--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one and prints it."
 )
-@click.option("--base-url", type=BaseUrl(), help="URL of this server in its answers, if not host and port.")
+@click.option("--base-url", type=url, metavar="URL", help="URL of this server in its answers, if not host and port.")
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=_instant, metavar="ISO8601",
@@ -179,8 +187,6 @@ def serve(
     )
     try:
         serving.serve(settings, reloads=reload)
-    except serving.CannotServe as error:
-        raise Unusable(str(error)) from None
     finally:
         gc.enable()
 

@@ -54,8 +54,9 @@ class RequestLog:
         while not self._stop.wait(PAUSE):
             self.flush()
         self.flush()
-        if self._stopped_by:
-            self._write([self._end()])
+        if by := self._stopped_by:
+            plain = "Stopped: nobody used the server." if by == "idle" else f"Stopped by {by}."
+            self._write([orjson.dumps({"stopped": by}).decode() if self._json else plain])
 
     def flush(self) -> None:
         """Write the waiting lines, and the number of those that were dropped."""
@@ -73,11 +74,6 @@ class RequestLog:
         with suppress(OSError, ValueError):  # the reader has closed the stream
             self._stream.write("\n".join(lines) + "\n")
             self._stream.flush()
-
-    def _end(self) -> str:
-        if self._json:
-            return orjson.dumps({"stopped": self._stopped_by}).decode()
-        return "Stopped: nobody used the server." if self._stopped_by == "idle" else f"Stopped by {self._stopped_by}."
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
         status, address = str(trace.status or "-"), self._to_pay(trace)

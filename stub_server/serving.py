@@ -13,16 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 import uvicorn
-from rich.console import Console
 
 from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .calls.server import Server
-from .contract.source import ContractError
 from .delivery.courier import GRACE
 from .engine.journal import Trace
 from .files.admitting import DROPPING
@@ -31,23 +29,19 @@ from .http.monitor import IDLE, Limits
 from .http.protocol import HttpProtocol, protocol
 from .http.routing import Application
 from .http.selection import ABOUT_THE_SERVER
-from .persistence.store import StoreError
+from .kernel.problem import UnusableInput
 from .request_log import RequestLog
-from .scenarios.scenario import ScenarioError
 from .settings import Settings
 
 BACKLOG = 2048
 OWN_FILES = 256  # beside connections: deliveries, the contract's files, connections that are about to be refused
 FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
+Show: TypeAlias = Callable[[Server], None]
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
-class CannotServe(Exception):
-    """The server cannot start with these settings. The message names place and reason."""
-
-
 def serve(settings: Settings, *, reloads: bool = False) -> None:
-    """Serve until interrupted. Raises CannotServe.
+    """Serve until interrupted. Raises UnusableInput.
 
     With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays or code
     change. The socket stays open: a request during a restart waits instead of failing.
@@ -76,64 +70,56 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
         os.setpgrp()
     try:
         _start(settings, listener)
-    except CannotServe as error:
+    except UnusableInput as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
 
 
-class ReadyFile:
-    """A JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
-
-    It appears at once and whole: it is written beside its place, and moved there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Remove the file of a server that was killed. Raises OSError."""
-        self._path, self._draft, self._text = path.absolute(), path, b""
-        self._path.unlink(missing_ok=True)
-
-    def write(self, server: Server) -> None:
-        """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
-        sandbox = server.sandboxes.default
-        found = {"url": server.url, "token": server.ready_token(sandbox), "sample": sandbox.sample, "pid": os.getpid()}
-        self._text = orjson.dumps(found) + b"\n"
-        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=self._path.name, delete=False) as draft:
-            self._draft = Path(draft.name)
-            draft.write(self._text)
-
-    def show(self) -> None:
-        self._draft.replace(self._path)
-
-    def remove(self) -> None:
-        """Remove the file, unless another server has replaced it."""
-        with suppress(OSError):
-            if self._path.read_bytes() == self._text:
-                self._path.unlink()
-
-
 def _start(settings: Settings, listener: socket.socket) -> None:
-    if settings.ready_file is None:
-        run(build(settings), settings, listener)
-        return
-    with _writing(settings.ready_file):
-        ready_file = ReadyFile(settings.ready_file)
-    app = build(settings)
-    with _writing(settings.ready_file):
-        ready_file.write(app.server)
-    run(app, settings, listener, ready_file)
+    with _ready_file(settings.ready_file) as show:
+        run(build(settings), settings, listener, show)
 
 
 @contextmanager
-def _writing(ready_file: Path) -> Iterator[None]:
+def _ready_file(path: Path | None) -> Iterator[Show]:
+    """Gives what writes the file: JSON with `url`, `token`, `sample`, and the `pid` to stop the server by.
+
+    It appears at once and whole, as it is moved to its place. At the end it is removed, unless another server has
+    replaced it. Raises UnusableInput.
+    """
+    if path is None:
+        yield lambda server: None
+        return
+    path, text = path.absolute(), b""
     try:
-        yield
+        path.unlink(missing_ok=True)  # of a server that was killed
+        drafts = tempfile.TemporaryDirectory(dir=path.parent, prefix=path.name)
     except OSError as error:
-        where = f"--ready-file {ready_file}: {error.strerror or error}."
-        raise CannotServe(f"{where} Name a file in a directory that you may write to.") from None
+        where = f"--ready-file {path}: {error.strerror or error}."
+        raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
+
+    def show(server: Server) -> None:
+        nonlocal text
+        url, sandbox = server.settings.url, server.sandboxes.default
+        found = {"url": url, "token": server.ready_token(sandbox), "sample": sandbox.sample, "pid": os.getpid()}
+        text = orjson.dumps(found) + b"\n"
+        with drafts as folder:
+            draft = Path(folder, path.name)
+            draft.touch(0o600)  # for its owner alone, since a token opens the sandbox
+            draft.write_bytes(text)
+            draft.replace(path)
+
+    try:
+        yield show
+    finally:
+        drafts.cleanup()
+        with suppress(OSError):
+            if path.read_bytes() == text:
+                path.unlink()
 
 
 def allow_files(connections: int, *, forwards: bool = False) -> None:
-    """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed.
+    """Raise the limit of open files to what connections need. Raises UnusableInput if that is not allowed.
 
     A forwarded request needs a second connection, to another server.
     """
@@ -150,11 +136,11 @@ def allow_files(connections: int, *, forwards: bool = False) -> None:
     except (OSError, ValueError):  # beyond the hard limit, or one of the kernel's own
         most = "fewer" if hard == resource.RLIM_INFINITY else hard
         message = f"--max-connections {connections} needs {needed} open files, and {most} are allowed (ulimit -n)."
-        raise CannotServe(message) from None
+        raise UnusableInput(message) from None
 
 
 def listen(settings: Settings) -> socket.socket:
-    """A listening socket; with port 0 on a free port. Raises CannotServe."""
+    """A listening socket; with port 0 on a free port. Raises UnusableInput."""
     try:
         family, *_, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -163,7 +149,7 @@ def listen(settings: Settings) -> socket.socket:
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         hint = " --port 0 picks a free one." if settings.port else ""
-        raise CannotServe(f"cannot listen on {where}: {error.strerror or error}.{hint}") from None
+        raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}.{hint}") from None
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:
@@ -171,25 +157,21 @@ def with_port(settings: Settings, listener: socket.socket) -> Settings:
 
 
 def build(settings: Settings) -> Application:
-    """The application. Raises CannotServe for a contract, overlay, scenario, store or file that cannot be used."""
+    """The application. Raises UnusableInput for a contract, overlay, scenario, store or file that cannot be used."""
     try:
         return create_app(settings)
-    except (ContractError, ScenarioError) as error:
-        raise CannotServe(" ".join(str(error).split())) from None
-    except StoreError as error:  # the message has a line for each record that does not fit
-        raise CannotServe(str(error)) from None
     except BadFile as error:
         advice = (DROPPING,) if error.kind == "unfit" and not settings.drop_unfit else ()
         lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons, *advice)
-        raise CannotServe("\n  ".join(lines)) from None
+        raise UnusableInput("\n  ".join(lines)) from None
 
 
-def run(app: Application, settings: Settings, listener: socket.socket, ready_file: ReadyFile | None = None) -> None:
-    """Print the banner and serve until a signal comes, or nobody uses the server. Raises CannotServe."""
-    banner.show(app, settings, Console())
+def run(app: Application, settings: Settings, listener: socket.socket, show: Show) -> None:
+    """Print the banner, serve, and `show` that it answers, until a signal comes, or nobody uses the server."""
+    banner.show(app, settings)
     calm_collector()
     sys.setswitchinterval(HANDOVER)
-    server = _Server(app, settings, ready_file)
+    server = _Server(app, settings, show)
     log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
     if log is not None:
         app.server.listeners.append(log)
@@ -200,8 +182,6 @@ def run(app: Application, settings: Settings, listener: socket.socket, ready_fil
     except KeyboardInterrupt:  # uvicorn has shut down in order, and raises the signal again
         return
     finally:
-        if ready_file is not None:
-            ready_file.remove()
         if log is not None:
             log.close(server.stopped_by)
         gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
@@ -213,15 +193,14 @@ class _Server(uvicorn.Server):
     `stopped_by` is the name of a signal, or `idle`.
     """
 
-    def __init__(self, app: Application, settings: Settings, ready_file: ReadyFile | None) -> None:
+    def __init__(self, app: Application, settings: Settings, show: Show) -> None:
         super().__init__(uvicorn_config(app, Limits(connections=settings.max_connections)))
-        self._app, self._settings, self._ready_file, self.stopped_by = app, settings, ready_file, ""
+        self._app, self._settings, self._show, self.stopped_by = app, settings, show, ""
         self._used = monotonic()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self._ready_file is not None:
-            self._ready_file.show()
+        self._show(self._app.server)
         if self._settings.stop_after_idle is not None:
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)

@@ -1,6 +1,7 @@
 """The server's settings, each with a flag and an environment variable `STUB_<FLAG>`."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ _SHAPING = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
     """All settings. `now` is ms and freezes the clock; on loopback the seed gives the `secret` if there is none.
 
@@ -56,7 +57,7 @@ class Settings:
     admin_key: str | None = field(default=None, repr=False)
     secret: bytes | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def url(self) -> str:
         """The base URL that responses show."""
         if self.base_url:
@@ -66,7 +67,7 @@ class Settings:
         host = f"[{reachable}]" if ":" in reachable else reachable
         return f"http://{host}:{self.port}"
 
-    @property
+    @cached_property
     def loopback(self) -> bool:
         """Whether only this machine can call the server: the control surface is then open.
 

@@ -36,7 +36,7 @@ OWNERS = {
     "httpcore2": ("events/network",),
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),
-    "click": ("cli.py", "__main__.py", "commands/"),
+    "click": ("cli.py", "__main__.py", "banner.py", "commands/"),
     "joserfc": ("calls/credentials.py",),
     "psycopg": ("persistence/",),
     "sqlite3": ("persistence/", "guide/"),

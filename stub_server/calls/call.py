@@ -49,7 +49,7 @@ class Caller:
     key_id: str | None = None
     projects: frozenset[str] | None = None
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    claims: Mapping[str, Any] | None = field(default=None, compare=False)
+    claims: Any = field(default=None, compare=False)
 
     def may(self, scope: str) -> bool:
         """Whether the caller has a scope, by name or (JWT only) by wildcard."""
@@ -154,6 +154,11 @@ class Call:
         return self.trace
 
     @property
+    def entry(self) -> Entry:
+        """The sandbox with what the server knows of it. Raises NotFound."""
+        return self.server.sandboxes.entry(self.sandbox.name)
+
+    @property
     def peer(self) -> str | None:
         return self.client[0] if self.client else None
 
@@ -187,16 +192,13 @@ class Call:
             raise self.not_found(what)
         return record
 
-    def open(self, table: Table, ident: str, what: str) -> Row:
-        """The target of the request, parsed. Raises NotFound."""
-        return table.parse(self.find(table, ident, what))
-
     def find_allowed(self, table: Table, ident: str, what: str) -> Record:
         """The target of the request, of a project that the caller may use. Raises NotFound, Forbidden."""
         record = self.find(table, ident, what)
         if self.caller is not None and self.caller.projects is not None:
             row = table.parse(record)
-            self.allow_project(row.public.get("projectId", row.hidden.get("projectId")))
+            of_others = row.public.get("projectId", row.hidden.get("projectId"))
+            self.allow_project(ident if table.name == "projects" else of_others)
         return record
 
     def open_allowed(self, table: Table, ident: str, what: str) -> Row:
@@ -272,12 +274,10 @@ class Call:
         return self.drafted
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
-        """Record the draft, if there is one. `saved` is the reply to save for an Idempotency-Key.
+        """Record the draft. `saved` is the reply to save for an Idempotency-Key.
 
         Raises Unavailable if the sandbox was deleted meanwhile.
         """
-        if self.drafted is None and saved is None:
-            return
         self.check_there()
         step = self.draft.record(saved)
         if step is not None:

@@ -49,14 +49,6 @@ def bad_credentials(message: str, code: str = "invalid_token", advice: str = "")
     return Unauthenticated(message, advice=advice, code=code, headers={"WWW-Authenticate": challenge})
 
 
-class Verified(NamedTuple):
-    """A token of this server: its caller, its sandbox, and when it expires, in seconds since 1970."""
-
-    caller: Caller
-    sandbox: str
-    expires_at: int
-
-
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
@@ -66,7 +58,7 @@ class Tokens:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self.known: dict[bytes, Verified] = {}
+        self.known: dict[bytes, Caller] = {}
         """The tokens that were verified last, by their Authorization header."""
 
     @cached_property
@@ -100,13 +92,15 @@ class Tokens:
 
     def sandbox_named(self, authorization: bytes) -> str | None:
         """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
+        if authorization[:9].lower() != b"bearer ey":
+            return None
         try:
-            return self.verified(authorization).sandbox if authorization[:9].lower() == b"bearer ey" else None
+            return str(self.verified(authorization).claims["sandbox"])
         except Unauthenticated:
             return None
 
-    def verified(self, authorization: bytes) -> Verified:
-        """The token in an Authorization header, expired or not. Raises Unauthenticated."""
+    def verified(self, authorization: bytes) -> Caller:
+        """The caller whose token is in an Authorization header, expired or not. Raises Unauthenticated."""
         if (known := self.known.get(authorization)) is not None:
             return known
         from joserfc import jwt
@@ -127,12 +121,11 @@ class Tokens:
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
         caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
-        verified = Verified(caller, claims["sandbox"], claims["exp"])
         if len(authorization) <= _LONGEST:
             if len(self.known) >= _REMEMBERED:
                 del self.known[next(iter(self.known))]
-            self.known[authorization] = verified
-        return verified
+            self.known[authorization] = caller
+        return caller
 
 
 def admit(call: Call, operation: Operation) -> None:
@@ -152,8 +145,6 @@ def admit(call: Call, operation: Operation) -> None:
         )
     call.store = store
     if caller.key_id is not None:
-        if caller.networks:
-            _check_address(call, caller)
         store.use_key(caller.key_id, call.now_text)
     if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
         scope = min(lacking)
@@ -171,8 +162,6 @@ def sees_everything(call: Call) -> bool:
         return False
     try:
         caller = _caller(call, header, "bearer")
-        if caller.networks:
-            _check_address(call, caller)
     except Refusal:
         return False
     scopes = call.server.document.scopes
@@ -183,7 +172,7 @@ def sees_everything(call: Call) -> bool:
 
 
 def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
-    if header[:9].lower() == b"bearer ey" and not call.server.lenient:
+    if header[:9].lower() == b"bearer ey" and not call.server.settings.lenient_auth:
         return _token_caller(call, header)
     kind, _, token = header.decode("latin-1").strip().partition(" ")
     token = token.strip()
@@ -195,21 +184,20 @@ def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
     try:
         return _token_caller(call, b"Bearer " + token.encode("latin-1"))
     except Unauthenticated:
-        if call.server.lenient:
+        if call.server.settings.lenient_auth:
             return _seeded_merchant(call.sandbox)
         raise
 
 
 def _token_caller(call: Call, authorization: bytes) -> Caller:
-    found = call.server.tokens.verified(authorization)
-    call.trace.caller = found.caller  # also of a token that is refused
-    if found.expires_at <= call.trace.received / 1000:
+    caller = call.trace.caller = call.server.tokens.verified(authorization)  # also of a token that is refused
+    if caller.claims["exp"] <= call.trace.received / 1000:
         raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-    if found.sandbox != call.sandbox.name:
+    if caller.claims["sandbox"] != call.sandbox.name:
         raise bad_credentials(
             "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
         )
-    return found.caller
+    return caller
 
 
 def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
@@ -217,7 +205,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
     key = _key_in(sandbox, token)
     if key is not None:
         call.trace.caller = key.caller  # also of a key that is refused
-    if is_public and scheme != "publicBearer" and not call.server.lenient:
+    if is_public and scheme != "publicBearer" and not call.server.settings.lenient_auth:
         raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
     if key is not None and scheme == "jwt" and not is_public:
         raise Forbidden(
@@ -226,7 +214,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
             code="jwt_required",
             details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
         )
-    if key is None and call.server.lenient:
+    if key is None and call.server.settings.lenient_auth:
         return _seeded_merchant(sandbox)
     if key is None:
         other = call.server.sandboxes.seeded_owner(*_unique(token))
@@ -240,12 +228,14 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
         raise bad_credentials("This API key has expired.", "api_key_expired")
     if not key.is_active:
         raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+    if key.caller.networks:
+        _check_address(call, key.caller)
     return key.caller
 
 
 def _check_address(call: Call, caller: Caller) -> None:
     claimed = call.headers.get(b"x-sandbox-client-ip")
-    if not call.server.loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
+    if not call.server.settings.loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
         claimed = None
     text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
     try:
@@ -253,9 +243,11 @@ def _check_address(call: Call, caller: Caller) -> None:
     except ValueError:
         address = None
     if address is None or not any(address in network for network in caller.networks):
+        plain = "".join(sign if sign.isprintable() else "?" for sign in text[:_LONGEST_ADDRESS])
+        shown = plain or "an unknown address"
         raise Forbidden(
-            f"This API key may not be used from {_shown(text)} (allowed_ips). To try another address, send it as "
-            f"X-Sandbox-Client-IP{'' if call.server.loopback else ' with the admin key'}.",
+            f"This API key may not be used from {shown} (allowed_ips). To try another address, send it as "
+            f"X-Sandbox-Client-IP{'' if call.server.settings.loopback else ' with the admin key'}.",
             code="ip_not_allowed",
             details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
         )
@@ -267,12 +259,6 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
     return network
-
-
-def _shown(address: str) -> str:
-    """An address as it was sent, cut short."""
-    plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
-    return plain or "an unknown address"
 
 
 def _seeded_merchant(sandbox: Sandbox) -> Caller:

@@ -1,6 +1,7 @@
 """The metrics of a server: counts of its requests, and the text that Prometheus reads."""
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -21,16 +22,14 @@ class Requests:
     """Counts the requests of a server by operation and class of status."""
 
     def __init__(self) -> None:
-        self.counts: dict[tuple[str | None, int], list[int]] = {}
+        self.counts: dict[str | None, dict[int, list[int]]]
+        self.counts = defaultdict(lambda: defaultdict(lambda: [0] * (len(BOUNDS) + 2)))
         """Requests by bucket, and last their µs; by operation id and the status' first digit, 0 without an answer."""
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        key, micros = (trace.operation, trace.status // 100), trace.micros
-        counts = self.counts.get(key)
-        if counts is None:
-            counts = self.counts[key] = [0] * (len(BOUNDS) + 2)
-        counts[bisect_left(BOUNDS, micros)] += 1
-        counts[-1] += micros
+        counts = self.counts[trace.operation][trace.status // 100]
+        counts[bisect_left(BOUNDS, trace.micros)] += 1
+        counts[-1] += trace.micros
 
 
 def exposition(server: "Server") -> bytes:
@@ -60,16 +59,12 @@ def _present(server: "Server") -> Iterator[Any]:
     latencies = Histograms(
         "stub_request_duration_seconds", "Time from a request to the end of its answer.", labels=["operation"]
     )
-    by_operation: dict[str, list[int]] = {}
-    for (operation, status), counts in server.requests.counts.items():
+    for operation, by_status in server.requests.counts.items():
         name = operation or ""
-        answers.add_metric([name, f"{status}xx" if status else "none"], sum(counts[:-1]))
-        others = by_operation.get(name)
-        by_operation[name] = counts if others is None else [a + b for a, b in zip(counts, others, strict=True)]
-    for name, counts in by_operation.items():
-        latencies.add_metric(
-            [name], list(zip(_ENDS, map(float, accumulate(counts[:-1])), strict=True)), counts[-1] / _MICRO
-        )
+        for status, counts in by_status.items():
+            answers.add_metric([name, f"{status}xx" if status else "none"], sum(counts[:-1]))
+        *in_all, micros = map(sum, zip(*by_status.values(), strict=True))
+        latencies.add_metric([name], list(zip(_ENDS, map(float, accumulate(in_all)), strict=True)), micros / _MICRO)
     yield answers
     yield latencies
     resident = len(sandboxes.sandboxes())

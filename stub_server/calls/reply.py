@@ -86,9 +86,28 @@ def bare(record: bytes) -> Reply:
 
 
 def listed(call: Call, table: Table, query: Query, message: str, member: str, *, in_data: bool = False) -> Reply:
-    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in `enveloped`."""
+    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in `enveloped`.
+
+    A key with `allowed_projects` sees only what belongs to those projects. The records are not joined: the journal
+    refers to the parts, which the store has anyway.
+    """
+    projects = None if call.caller is None else call.caller.projects
+    if projects is not None:
+        if table.name == "projects":
+            query.ids = sorted(projects)
+        elif table.name == "customers":
+            query.ids = call.store.customers_of(projects)
+        elif "projectId" in table.spec.indexes:
+            query.within = ("projectId", sorted(projects))
+    records, total = select(table, query)
+    if table.spec.live or table.spec.mirrors:
+        shown = [call.store.shown(table, record) for record in records]
+    else:
+        shown = [record.public for record in records]
+    rows = [b","] * max(0, 2 * len(shown) - 1)
+    rows[::2] = shown
     before, after = around = _around(message, member, in_data)
-    rows, page = _page_of(call, table, query)
+    page = orjson.dumps(pagination(query.page, query.limit, total))
     return Reply(200, (before, b"[", *rows, b'],"pagination":', page, after), around if rows else None)
 
 
@@ -149,30 +168,6 @@ _PLAIN: Mapping[str, Any] = {
     "code": str.upper,
     **dict.fromkeys(("projectId", "planId", "customerId", "subscriptionId", "webhookId"), str.lower),
 }
-
-
-def _page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], bytes]:
-    """The public bytes of the records on the requested page with commas between them, and its pagination.
-
-    They are not joined: the journal refers to the parts, which the store has anyway. A key with `allowed_projects` sees
-    only what belongs to those projects.
-    """
-    projects = None if call.caller is None else call.caller.projects
-    if projects is not None:
-        if table.name == "projects":
-            query.ids = sorted(projects)
-        elif table.name == "customers":
-            query.ids = call.store.customers_of(projects)
-        elif "projectId" in table.spec.indexes:
-            query.within = ("projectId", sorted(projects))
-    records, total = select(table, query)
-    if table.spec.live or table.spec.mirrors:
-        shown = [call.store.shown(table, record) for record in records]
-    else:
-        shown = [record.public for record in records]
-    rows = [b","] * max(0, 2 * len(shown) - 1)
-    rows[::2] = shown
-    return rows, orjson.dumps(pagination(query.page, query.limit, total))
 
 
 def list_reply(call: Call, table: Table, query: Body, message: str, member: str) -> Reply:

@@ -2,7 +2,7 @@
 
 import hmac
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
@@ -18,6 +18,7 @@ from ..engine.sandbox import Sandbox
 from ..kernel.problem import Limited
 from ..sandboxes.entry import Entry
 from ..sandboxes.sandboxes import Sandboxes
+from ..settings import Settings
 from .credentials import Tokens
 from .metrics import Requests
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 OF_ONE = 32  # requests of one caller to one sandbox
 OF_SANDBOX = 128
 IN_ALL = 384
-Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
-"""Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -85,25 +84,21 @@ class Closing(Event):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One per application. `rate_limit` is a number of requests and of seconds.
+    """One per application.
 
-    `courier` sends deliveries that are due; `explain` explains refusals; `behaviour` has the settings that shape
-    answers. Unless it `waits`, no answer is delayed. If it is `lenient`, any bearer token is the seeded merchant's.
+    `courier` sends deliveries that are due. `explain` says why a request was refused, None for one that was not. Unless
+    it `waits`, no answer is delayed.
     """
 
     version: str
-    url: str
+    settings: Settings
     document: Document
     schemas: Schemas
     control: Document
     sandboxes: Sandboxes
     tokens: Tokens
     courier: Courier
-    explain: Explain
-    loopback: bool
-    lenient: bool
-    behaviour: Mapping[str, Any]
-    rate_limit: tuple[int, int] | None = None
+    explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
     waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait

@@ -26,7 +26,7 @@ def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
     merchant = sandbox.store.merchant
     return {
         "sandbox": sandbox.name,
-        "base_url": call.server.url + prefix,
+        "base_url": call.server.settings.url + prefix,
         "merchant": {"id": merchant.id, "name": merchant.name},
         "jwt": call.server.ready_token(sandbox),
         "public_key": sandbox.credentials["public_key"],
@@ -41,26 +41,22 @@ def pay_url(url: str, sandbox: str, order: str) -> str:
     return f"{url}{'' if sandbox == DEFAULT else f'/s/{sandbox}'}/pay/{order}"
 
 
-def checked_scenario(call: Call, scenario: str | None) -> str | None:
-    """The scenario of a request. Raises NotFound for anything but a name.
+def checked_beginning(call: Call, asked: Body) -> tuple[str | None, int | None]:
+    """The scenario and the instant (ms) with which a request has a sandbox begin, where it names them.
 
-    Paths of files are for the command line only: a request must not open files of this machine.
+    Raises NotFound for a scenario that is no name, Conflict outside the years 1970 to 8999. Paths of files are for the
+    command line only: a request must not open files of this machine.
     """
-    sandboxes = call.server.sandboxes
+    sandboxes, scenario = call.server.sandboxes, asked.get("scenario")
+    now = parse_iso(asked["now"]) if "now" in asked else None
     if scenario is not None and scenario != sandboxes.scenario and scenario not in sandboxes.scenarios:
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
         message += f"Known ones are {', '.join(sandboxes.scenarios)}."
         raise NotFound.at("scenario", message, "scenario_not_found")
-    return scenario
-
-
-def checked_start(text: str) -> int:
-    """The instant (ms) at which a sandbox begins. Raises Conflict outside the years 1970 to 8999."""
-    now = parse_iso(text)
-    if not EARLIEST_START <= now < LATEST_START:
+    if now is not None and not EARLIEST_START <= now < LATEST_START:
         message = "A sandbox begins between 1970 and 8999. Send a time in these years."
         raise Conflict.at("now", message, "clock_too_far")
-    return now
+    return scenario, now
 
 
 def summary_of(call: Call, found: Entry | Kept) -> Body:
@@ -82,7 +78,7 @@ def summary_of(call: Call, found: Entry | Kept) -> Body:
         "now": iso(now),
         "frozen": clock.frozen,
         "records": summary["records"],
-        "base_url": f"{call.server.url}/s/{name}",
+        "base_url": f"{call.server.settings.url}/s/{name}",
         "created_at": iso(found.created_at),
         "last_used_at": iso(found.last_used_at),
         "expires_at": None if found.expires_at is None else iso(found.expires_at),

@@ -57,27 +57,17 @@ def token(
     from ..seeding.filling import MERCHANT_ID, USER_ID
     from ..settings import Settings
 
-    _check_scopes(scopes, overlays)
+    if set(scopes) != {_EVERYTHING}:  # reading the contract takes a second: not for a token of all scopes
+        from ..app import data_dir
+        from ..contract import bundle
+        from ..contract.generated import Names
+
+        known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
+        unknown = next((scope for scope in scopes if scope not in known), None)
+        if unknown is not None:
+            raise Unusable(f"{unknown!r} is not a scope of the contract. Its scopes are {', '.join(known)}.")
     secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
     click.echo(Tokens(secret).issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
-
-
-def _check_scopes(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
-    """Raise Unusable for an unknown scope. Reading the contract takes a second: not for a token of all scopes."""
-    if set(scopes) == {_EVERYTHING}:
-        return
-    from ..app import data_dir
-    from ..contract import bundle
-    from ..contract.generated import Names
-    from ..contract.source import ContractError
-
-    try:
-        known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
-    except ContractError as error:
-        raise Unusable(str(error)) from None
-    unknown = next((scope for scope in scopes if scope not in known), None)
-    if unknown is not None:
-        raise Unusable(f"{unknown!r} is not a scope of the contract. Its scopes are {', '.join(known)}.")
 
 
 @click.command(short_help="Write files for a tool, such as pytest.")
@@ -177,13 +167,9 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
     from ..contract import bundle
     from ..contract.assumptions import assumptions_of
     from ..contract.document import Document
-    from ..contract.source import ContractError
 
-    try:
-        document = Document(bundle.contracts(data_dir("openapi"), overlays)[0])
-        found = assumptions_of(document)
-    except ContractError as error:
-        raise Unusable(str(error)) from None
+    document = Document(bundle.contracts(data_dir("openapi"), overlays)[0])
+    found = assumptions_of(document)
     if as_json:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
@@ -199,7 +185,10 @@ def _report_lines(report: Body, document: Document, width: int, *, every_field: 
     """
     width = min(max(width, _NARROWEST), _WIDEST)
     entries: list[Body] = report["assumptions"]
-    fields = _by_schema(entries)
+    fields: dict[str, list[Body]] = {}  # by the named schema that has them, members of members with it
+    for entry in entries:
+        if entry["kind"] == "property":
+            fields.setdefault(entry["id"].partition(".")[0], []).append(entry)
     total = len(document.operations)
     head = f"{report['total']} entries; {report['documented_operations']} of {total} operations are documented in full."
     more = "" if every_field else " Of the fields only the number: --all shows each."
@@ -221,15 +210,6 @@ def _report_lines(report: Body, document: Document, width: int, *, every_field: 
         for entry in entries:
             if entry["kind"] == kind:
                 yield from _row(entry["id"], entry["text"], width)
-
-
-def _by_schema(entries: list[Body]) -> dict[str, list[Body]]:
-    """The entries about fields by the named schema that has them, members of members with it."""
-    found: dict[str, list[Body]] = {}
-    for entry in entries:
-        if entry["kind"] == "property":
-            found.setdefault(entry["id"].partition(".")[0], []).append(entry)
-    return found
 
 
 def _fields(schemas: dict[str, list[Body]], width: int, *, every_field: bool) -> Iterator[str]:

@@ -44,26 +44,25 @@ class Number(click.IntRange):
     name = "integer"  # click's own name is "integer range"
 
 
-class BaseUrl(click.ParamType[str]):
-    """An absolute http address."""
+def url_with_query(text: str) -> str:
+    """An absolute http address that a client can call."""
+    from urllib.parse import urlsplit
 
-    name = "URL"
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good or parts.fragment:
+        raise click.BadParameter(f"{text!r} is not an address, such as https://sandbox.example.com.")
+    return text
 
-    def __init__(self, *, with_query: bool = False) -> None:
-        self._with_query = with_query
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for an address that no client can call."""
-        from urllib.parse import urlsplit
-
-        try:
-            parts = urlsplit(str(value))
-            good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
-        except ValueError:
-            good = False
-        if not good or parts.fragment or (parts.query and not self._with_query):
-            self.fail(f"{value!r} is not an address, such as https://sandbox.example.com.", param, ctx)
-        return str(value)
+def url(text: str) -> str:
+    """The same without a query, as paths are added to it."""
+    if "?" in text:
+        raise click.BadParameter(f"{text!r} has a query: give an address such as https://sandbox.example.com.")
+    return url_with_query(text)
 
 
 EXISTING = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -149,22 +148,7 @@ def write_private(file: Path, data: bytes) -> None:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
 
 
-def write_download(sandbox: str, data: bytes, output: Path | None, ending: str) -> dict[str, Any] | None:
-    """Write a file of a sandbox. Returns what a verb shows of it; None for standard output. Raises Unusable."""
-    file = output or Path(f"{sandbox}.{ending}")
-    write_private(file, data)
-    return None if str(file) == "-" else {"sandbox": sandbox, "file": str(file), "bytes": len(data)}
-
-
 # -- how the command is called
-
-
-def flags_of(server: str, sandbox: str) -> str:
-    """The flags with which a command asks a sandbox of a server, with a space before each."""
-    from ..engine.sandbox import DEFAULT
-
-    flags = "" if server == LOCAL else f" --server {server}"
-    return flags + ("" if sandbox == DEFAULT else f" --sandbox {sandbox}")
 
 
 def command() -> str:
@@ -201,7 +185,7 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 verb = partial(click.command, context_settings=SETTINGS)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_SERVER = click.option("--server", type=BaseUrl(), default=LOCAL, help="The running server.")
+_SERVER = click.option("--server", type=url, metavar="URL", default=LOCAL, help="The running server.")
 _SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
 _ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
 _CONTROL_KEY = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import click
 
 from ..kernel.text import counted
-from .options import BaseUrl, asks_sandbox, asks_server, given, table, verb
+from .options import asks_sandbox, asks_server, given, table, url, verb
 from .running_server import Away, Target
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -150,7 +150,7 @@ def health(target: Target) -> None:
 
 
 @verb(short_help="Wait until a server is ready.")
-@click.argument("url", type=BaseUrl(), required=False)
+@click.argument("url", type=url, required=False)
 @click.option(
     "--timeout", type=float, default=30.0, metavar="SECONDS", help="Give up after this time, with exit code 2."
 )

@@ -2,14 +2,14 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import sleep
 from typing import Any
 
 import click
 
 from ..kernel.text import counted, nearest
-from .options import BaseUrl, Unusable, asks_sandbox, given, json_text, printable, verb
+from .options import Unusable, asks_sandbox, given, json_text, printable, url_with_query, verb
 from .running_server import Away, Refused, Target
 
 _WAIT = 25  # seconds that a request waits for an event
@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 
 @verb(short_help="Test a receiver of webhooks.")
-@click.argument("url", type=BaseUrl(with_query=True))
+@click.argument("url", type=url_with_query)
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
 @asks_sandbox
@@ -83,7 +83,7 @@ def _certificate_text(report: dict[str, Any]) -> str:
 
 
 @verb(short_help="Forward the events of a sandbox to a receiver.")
-@click.option("--forward-to", type=BaseUrl(with_query=True), help="The receiver that gets every event.")
+@click.option("--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event.")
 @click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
 @click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
 @asks_sandbox
@@ -95,120 +95,108 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     """
     import signal
 
+    from ..domain.webhooks import listens
+
     if forward_to is None and not show:
         raise click.UsageError("Give --forward-to URL to forward the events, or --print to show them.")
     patterns = [part.strip() for part in events.split(",") if part.strip()]
     if not patterns:
         raise click.UsageError("--events names no type.")
-    listener = _Listener(target, patterns, forward_to, shows=show)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    failures = 0
     try:
-        listener.begin()
-        listener.follow()
+        key, since = _begin(target, patterns, forward_to)
+        for event in _feed(target, since):
+            if listens(patterns, event["type"]):
+                failures += forward_to is not None  # until the event has arrived: an interrupt may end the wait
+                failures -= _has_arrived(target, event, forward_to, key, shows=show)
     except KeyboardInterrupt:
-        sys.exit(1 if listener.failures else 0)
+        sys.exit(1 if failures else 0)
     except Refused as error:
         if error.code == "sandbox_not_found":
             raise
         raise Unusable(error.message) from None
 
 
-class _Listener:
-    """Follows one sandbox. `failures` counts the events that the receiver rejected."""
+def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str, str]:
+    """Print the signing key. Returns it, and the present position in the feed. Raises Away, Refused, Unusable."""
+    import hashlib
+    import hmac
 
-    def __init__(self, target: Target, patterns: Sequence[str], forward_to: str | None, *, shows: bool) -> None:
-        """Without `forward_to` no event is sent; with `shows` each is printed whole."""
-        from ..events.sender import Sender
-        from ..version import __version__
+    from ..events.signing import new_key
 
-        self.failures = 0
-        self._target, self._patterns, self._forward_to, self._shows = target, patterns, forward_to, shows
-        self._sender = Sender(__version__, local=True)
-        self._key = self._since = ""
+    credentials = target.control("GET", "/credentials")
+    # The same for a sandbox each time, so that a receiver can keep it.
+    key = new_key(hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256))
+    known = target.api("/openapi.json")["components"]["schemas"]["EventPattern"]["enum"]
+    for pattern in patterns:
+        if pattern not in known:
+            similar = nearest(pattern, known)
+            hint = f" Did you mean {similar}?" if similar else f" Known are {', '.join(known)}."
+            raise Unusable(f"no event is called {pattern}.{hint}")
+    since = target.control("GET", "/events/feed")["next"]
+    sandbox, signed = credentials["sandbox"], f" go to {to}, signed with {key}" if to else ""
+    answer = {"sandbox": sandbox, "forward_to": to, "signing_key": key}
+    target.show(answer, f"Events of the sandbox {sandbox}{signed}")
+    return key, since
 
-    def begin(self) -> None:
-        """Take the present position in the feed, and print the signing key. Raises Away, Refused, Unusable."""
-        import hashlib
-        import hmac
 
-        from ..events.signing import new_key
-
-        credentials = self._target.control("GET", "/credentials")
-        # The same for a sandbox each time, so that a receiver can keep it.
-        self._key = new_key(hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256))
-        self._check_patterns()
-        self._since = self._target.control("GET", "/events/feed")["next"]
-        sandbox, to = credentials["sandbox"], self._forward_to
-        signed = f" go to {to}, signed with {self._key}" if to else ""
-        answer = {"sandbox": sandbox, "forward_to": to, "signing_key": self._key}
-        self._target.show(answer, f"Events of the sandbox {sandbox}{signed}")
-
-    def follow(self) -> None:
-        """Forward events in their order, until interrupted. Raises Refused."""
-        from ..domain.webhooks import listens
-
-        is_away = False
-        while True:
-            query = {"since": self._since, "wait_seconds": _WAIT, "limit": 100}
-            try:
-                page = self._target.control("GET", "/events/feed", params=query)
-            except Away:
-                if not is_away:
-                    _notice("The server does not answer. Trying again every second.")
-                is_away = True
-                sleep(_PAUSE)
-                continue
-            if is_away:
-                _notice("The server is back.")
-            is_away = False
-            if page["began_anew"]:
-                _notice("The sandbox was reset or rewound, or the server restarted.")
-            if page["missed"]:
-                verb = "is" if page["missed"] == 1 else "are"
-                _notice(f"{counted(page['missed'], 'event')} {verb} no longer stored.")
-            for event in page["events"]:
-                if listens(self._patterns, event["type"]):
-                    self._handle(event)
-            self._since = page["next"]
-
-    def _check_patterns(self) -> None:
-        known = self._target.api("/openapi.json")["components"]["schemas"]["EventPattern"]["enum"]
-        for pattern in self._patterns:
-            if pattern not in known:
-                similar = nearest(pattern, known)
-                hint = f" Did you mean {similar}?" if similar else f" Known are {', '.join(known)}."
-                raise Unusable(f"no event is called {pattern}.{hint}")
-
-    def _handle(self, event: Event) -> None:
-        line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
-        text = f"{event['timestamp']}  {event['type']:<26}"
-        status = error = ms = None
-        if self._forward_to is not None:
-            self.failures += 1  # until the event has arrived: an interrupt may end the wait
-            status, error, ms = asyncio.run(self._forward(event, self._forward_to))
-            self.failures -= error is None
-            text += f"  {status or error}  {ms} ms"
-        line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if self._shows else {})
-        self._target.show(line, text.rstrip() + (f"\n{json_text(event)}" if self._shows else ""))
-
-    async def _forward(self, event: Event, to: str) -> tuple[int | None, str | None, int]:
-        """Deliver an event, again and again until the receiver accepts a connection."""
-        import orjson
-
-        from ..events.sender import Delivery
-
-        delivery = Delivery(to, event["id"], orjson.dumps(event), (), (self._key,))
-        is_away = False
-        while True:
-            outcome = await self._sender.attempt(delivery, _ATTEMPT)
-            if outcome.error not in ("connection_refused", "dns"):
-                if is_away:
-                    _notice("The receiver is back.")
-                return outcome.status, outcome.error, outcome.duration_ms
+def _feed(target: Target, since: str) -> Iterator[Event]:
+    """The events of the sandbox since a position, in their order, without end. Raises Refused."""
+    is_away = False
+    while True:
+        query = {"since": since, "wait_seconds": _WAIT, "limit": 100}
+        try:
+            page = target.control("GET", "/events/feed", params=query)
+        except Away:
             if not is_away:
-                _notice(f"No answer from {to} ({outcome.error}). Trying again every second.")
+                _notice("The server does not answer. Trying again every second.")
             is_away = True
-            await asyncio.sleep(_PAUSE)
+            sleep(_PAUSE)
+            continue
+        if is_away:
+            _notice("The server is back.")
+        is_away = False
+        if page["began_anew"]:
+            _notice("The sandbox was reset or rewound, or the server restarted.")
+        if page["missed"]:
+            verb = "is" if page["missed"] == 1 else "are"
+            _notice(f"{counted(page['missed'], 'event')} {verb} no longer stored.")
+        yield from page["events"]
+        since = page["next"]
+
+
+def _has_arrived(target: Target, event: Event, to: str | None, key: str, *, shows: bool) -> bool:
+    """Forward an event, if it is to be, and print a line, with `shows` the event too; whether it was accepted."""
+    line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
+    text = f"{event['timestamp']}  {event['type']:<26}"
+    status = error = ms = None
+    if to is not None:
+        status, error, ms = asyncio.run(_forward(event, to, key))
+        text += f"  {status or error}  {ms} ms"
+    line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if shows else {})
+    target.show(line, text.rstrip() + (f"\n{json_text(event)}" if shows else ""))
+    return to is not None and error is None
+
+
+async def _forward(event: Event, to: str, key: str) -> tuple[int | None, str | None, int]:
+    """Deliver an event, again and again until the receiver accepts a connection."""
+    import orjson
+
+    from ..events.sender import Delivery, Sender
+
+    sender, delivery = Sender(local=True), Delivery(to, event["id"], orjson.dumps(event), (), (key,))
+    is_away = False
+    while True:
+        outcome = await sender.attempt(delivery, _ATTEMPT)
+        if outcome.error not in ("connection_refused", "dns"):
+            if is_away:
+                _notice("The receiver is back.")
+            return outcome.status, outcome.error, outcome.duration_ms
+        if not is_away:
+            _notice(f"No answer from {to} ({outcome.error}). Trying again every second.")
+        is_away = True
+        await asyncio.sleep(_PAUSE)
 
 
 def _notice(text: str) -> None:

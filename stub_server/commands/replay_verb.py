@@ -84,13 +84,11 @@ def replay(
     import asyncio
 
     from ..app import data_dir
-    from ..contract.source import ContractError
     from ..files.exports import outline
     from ..files.fitting import Shapes
     from ..files.package import BadFile
     from ..replay.replaying import replay as replayed
     from ..replay.replaying import settings_of
-    from ..scenarios.scenario import ScenarioError
 
     if until is not None and not serves:
         raise click.UsageError("--until goes with --serve.")
@@ -111,8 +109,6 @@ def replay(
             _list(requests, as_json=as_json)
     except BadFile as error:
         raise Unusable("\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))) from None
-    except (ContractError, ScenarioError) as error:
-        raise Unusable(str(error)) from None
 
 
 def _report(outcome: "Outcome") -> dict[str, Any]:
@@ -154,7 +150,7 @@ def _text(outcome: "Outcome") -> str:
 
 
 def _serve(data: bytes, until: int | None, settings: Any, port: int) -> None:
-    """Serve the sandbox of a recording, as it was before a request or after all. Raises BadFile, Unusable."""
+    """Serve the sandbox of a recording, as it was before a request or after all. Raises BadFile, UnusableInput."""
     from dataclasses import replace
 
     from .. import serving
@@ -166,12 +162,9 @@ def _serve(data: bytes, until: int | None, settings: Any, port: int) -> None:
         else:
             cut_before(cut, data, until)
         cut.flush()
-        try:
-            serving.serve(
-                replace(settings, host="127.0.0.1", port=port, base_url=None, admin_key=None, restore=Path(cut.name))
-            )
-        except serving.CannotServe as error:
-            raise Unusable(str(error)) from None
+        serving.serve(
+            replace(settings, host="127.0.0.1", port=port, base_url=None, admin_key=None, restore=Path(cut.name))
+        )
 
 
 def _list(requests: Sequence[Request], *, as_json: bool) -> None:

@@ -21,12 +21,9 @@ from .options import (
     table,
     verb,
     with_options,
-    write_download,
 )  # fmt: skip
 from .running_server import Refused, Target
 
-_HAR = "application/har+json"
-_LAST = "last"
 _PAGE = 100
 _LONGEST = 60  # characters of a path in a list
 _WARNINGS = {
@@ -94,8 +91,7 @@ def show_request(target: Target, ident: str) -> None:
 @asks_sandbox
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    file = target.download("/requests.har", given(**filters), _HAR)
-    done = write_download(target.sandbox, file, output, "har")
+    file, done = target.download("/requests.har", given(**filters), "application/har+json", output, "har")
     if done is not None:
         target.show(done, f"{done['file']} has the requests of {target.sandbox}, {len(file):,} bytes.")
 
@@ -150,7 +146,7 @@ def explain(target: Target, ident: str) -> None:
 def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], bool]) -> Body | None:
     """A request whole, by its id; for `last` the newest one that is wanted, or None."""
     wanted: str | None = ident
-    if ident == _LAST:
+    if ident == "last":
         newest = target.control("GET", "/requests", params={"limit": limit})["requests"]
         wanted = next((request["id"] for request in newest if is_wanted(request)), None)
     return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from .options import Refusing, Unusable, flags_of, given, show
+from .options import LOCAL, Refusing, Unusable, given, show, write_private
 
 if TYPE_CHECKING:
     import httpx2
@@ -65,7 +66,8 @@ class Target:
     @property
     def flags(self) -> str:
         """The flags with which another command asks the same sandbox, with a space before each."""
-        return flags_of(self.server, self.sandbox)
+        flags = "" if self.server == LOCAL else f" --server {self.server}"
+        return flags if self.sandbox == "default" else f"{flags} --sandbox {self.sandbox}"
 
     def show(self, answer: Any, text: str) -> None:
         show(answer, text, as_json=self.as_json)
@@ -91,31 +93,35 @@ class Target:
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    def download(self, path: str, query: Mapping[str, Any], media: str) -> bytes:
-        """A file of a media type from the control surface."""
+    def download(
+        self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str
+    ) -> tuple[bytes, dict[str, Any] | None]:
+        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`.
+
+        Returns its bytes, and what a verb shows of it; None for standard output.
+        """
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
             raise self._foreign()
-        return response.content
+        data, file = response.content, output or Path(f"{self.sandbox}.{ending}")
+        write_private(file, data)
+        return data, None if str(file) == "-" else {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
         from ..engine.sandbox import DEFAULT
 
         if not self.may_be_new and self.sandbox != DEFAULT:
             self.may_be_new = True
-            self._check_sandbox()
+            try:
+                self.control("GET", "")
+            except Refused as refusal:
+                if refusal.code != "sandbox_not_found":
+                    raise
+                advice = "`stub-server sandboxes` lists the sandboxes, `stub-server fork NAME` creates one."
+                raise Refused(f"{refusal.message} {advice}", refusal.code) from None
         headers = {**self._headers, **options.pop("headers", {})}
         return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
-
-    def _check_sandbox(self) -> None:
-        try:
-            self.control("GET", "")
-        except Refused as refusal:
-            if refusal.code != "sandbox_not_found":
-                raise
-            advice = "`stub-server sandboxes` lists the sandboxes, `stub-server fork NAME` creates one."
-            raise Refused(f"{refusal.message} {advice}", refusal.code) from None
 
     def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
         import httpx2

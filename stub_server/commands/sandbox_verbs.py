@@ -22,7 +22,6 @@ from .options import (
     read_file,
     table,
     verb,
-    write_download,
 )  # fmt: skip
 from .running_server import Target
 
@@ -134,8 +133,7 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
     from ..files.package import MEDIA
 
     query = {"history": history, "requests": requests, "secrets": not no_secrets}
-    file = target.download("/export", query, MEDIA)
-    done = write_download(target.sandbox, file, output, "sandbox")
+    file, done = target.download("/export", query, MEDIA, output, "sandbox")
     if done is not None:
         content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
         text = f"{done['file']} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}."
@@ -151,8 +149,8 @@ def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     from ..files.exports import outline
     from ..files.package import MEDIA
 
-    file = target.download("/export", {"requests": True, "secrets": not no_secrets}, MEDIA)
-    done = write_download(target.sandbox, file, output, "stub")
+    query = {"requests": True, "secrets": not no_secrets}
+    file, done = target.download("/export", query, MEDIA, output, "stub")
     if done is None:
         return
     _, about, _ = outline(file, None)

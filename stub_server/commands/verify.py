@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from ..kernel.text import is_local
-from .options import EXISTING, BaseUrl, Number, Unusable, of_overlays, printable, write_private
+from .options import EXISTING, Number, Unusable, of_overlays, printable, url, write_private
 
 if TYPE_CHECKING:
     from ..verify.observed import Watching
@@ -37,7 +37,7 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
 @click.command(
     context_settings={"show_default": True}, short_help="Compare a backend with the contract and the sandbox."
 )
-@click.argument("url", type=BaseUrl(), required=False)
+@click.argument("url", type=url, required=False)
 @click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
 @click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
 @click.option("--charges", is_flag=True, help="Also place orders and send test deliveries, which may cost money.")
@@ -80,8 +80,7 @@ def verify(
 
     Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
     """
-    from ..verify.forms import overlay
-    from ..verify.outcome import forms_of, known, of_recorded, save, written
+    from ..verify.outcome import forms_of, known, of_recorded, written
 
     host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
@@ -101,9 +100,7 @@ def verify(
         trusted = None if cacert is None else str(cacert)
         options = Options(url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen)
         outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
-    if write_overlay is not None:
-        save(write_overlay, overlay(outcome.report))
-    for text in written(outcome.report, forms):
+    for text in written(outcome.report, forms, write_overlay):
         click.echo(text)
     for note in outcome.notes:
         click.echo(printable(note), err=True)
@@ -117,7 +114,6 @@ def _sent(
     import asyncio
     import ssl
 
-    from ..contract.source import ContractError
     from ..verify.correcting import Correcting
     from ..verify.har import Recording
     from ..verify.outcome import check_names, of_run
@@ -140,8 +136,6 @@ def _sent(
                 asyncio.run(Correcting(runner, progress).correct(outcome.report, run.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
-        except ContractError as error:
-            raise Unusable(str(error)) from None
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
@@ -187,7 +181,7 @@ def _ask(host: str) -> None:
 
 
 @click.command(context_settings={"show_default": True}, short_help="Pass requests to a backend, and judge its answers.")
-@click.argument("url", type=BaseUrl())
+@click.argument("url", type=url)
 @click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
 @of_overlays
 @_REPORTS
@@ -204,9 +198,8 @@ def proxy(
     import asyncio
 
     from ..verify.exchange import base_of
-    from ..verify.forms import overlay
     from ..verify.observed import Watching
-    from ..verify.outcome import contract_with, forms_of, save, written
+    from ..verify.outcome import contract_with, forms_of, written
 
     forms = forms_of(reports)
     target = base_of(url)
@@ -216,8 +209,7 @@ def proxy(
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
-        save(write_overlay, overlay(report))
-    for text in written(report, forms):
+    for text in written(report, forms, write_overlay):
         click.echo(text)
     for reason, count in sorted(watching.unjudged.items()):
         click.echo(f"Not judged: {count:,} ({printable(reason)}).", err=True)

@@ -18,6 +18,8 @@ from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
 from ..guide.guide import Guide
 from ..http.routing import DOCS
+from ..settings import Settings
+from ..version import __version__
 from .attempt import Attempt
 from .filters import FILTERS
 from .guide_pages import guide
@@ -42,29 +44,16 @@ class Group:
     operations: tuple[Operation, ...]
 
 
-def create_console(
-    document: Document,
-    control: Document,
-    root: Path,
-    version: str,
-    url: str,
-    made: str,
-    sessions: Sessions,
-    *,
-    drops: bool,
-) -> Flask:
+def create_console(document: Document, control: Document, root: Path, settings: Settings, sessions: Sessions) -> Flask:
     """The pages for two contracts and of the guide, whose files are in `root`.
-
-    `made` says how a sandbox comes to be, `drops` that unknown fields are dropped.
 
     They run in threads and read no sandbox. What a page shows of one comes with its request, or is asked for.
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
     application.jinja_env.filters.update(FILTERS)
-    application.extensions[EXTENSION] = Contracts(
-        document, control, url, version, sessions, Guide(root, document, control)
-    )
+    guidance = Guide(root, document, control)
+    application.extensions[EXTENSION] = Contracts(document, control, settings.url, __version__, sessions, guidance)
     for module in iter_modules([str(Path(__file__).parent)]):
         if module.name.endswith("_pages"):  # they add their views to `pages`
             import_module(f".{module.name}", __package__)
@@ -85,10 +74,10 @@ def create_console(
             "front.html",
             recent=recent_requests(_RECENT),
             info=document.raw["info"],
-            version=version,
-            server=url,
-            url=url + prefix,
-            made=made,
+            version=__version__,
+            server=settings.url,
+            url=settings.url + prefix,
+            made=settings.created_by,
             name=prefix.rpartition("/")[2] or "default",
             home="./",
             root="../../" if prefix else "./",
@@ -115,7 +104,7 @@ def create_console(
         return render_template(
             "operation.html",
             info=document.raw["info"],
-            version=version,
+            version=__version__,
             home="../" * (1 + ident.count("/")),
             sheet=sheet,
             operation=found,
@@ -129,7 +118,7 @@ def create_console(
             headers=list({each.name: each for answer in reversed(answers) for each in answer.headers}.values())[::-1],
             moves=sheet.moves(lifecycles),
             leading=leading,
-            drops=drops and not is_control,
+            drops=settings.ignore_unknown and not is_control,
             attempt=attempt,
             is_tried=is_tried,
         )

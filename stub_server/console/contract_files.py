@@ -45,7 +45,7 @@ def _sees_records(call: Call, origins: Origins) -> bool:
         is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")
     else:
         is_same = origin.partition(b"://")[2] == host
-    if is_same and server.loopback and is_local_host(host):
+    if is_same and server.settings.loopback and is_local_host(host):
         return True
     if not is_same and not (origin is not None and origins.may_read(origin)):
         return False
@@ -125,7 +125,7 @@ class File:
 
     async def _live(self, call: Call) -> bytes:
         """The file with the records of a sandbox."""
-        data = self._contract(call, stand_ins(call.sandbox, call.server.url + call.prefix))
+        data = self._contract(call, stand_ins(call.sandbox, call.server.settings.url + call.prefix))
         await self._fill(call, data, is_control=self._absolute)
         return await self._written(call, data)
 
@@ -133,12 +133,12 @@ class File:
         """The contract of a sandbox's server, with the ids that were found in place of its own."""
         if self._whole is None:
             self._whole = orjson.dumps({key: value for key, value in self._data.items() if key != NAMED})
-        body, others = self._whole, call.server.url.encode() + b"/s/"
+        body, others = self._whole, call.server.settings.url.encode() + b"/s/"
         changes = {example.encode() + b"/s/": _OTHERS for example in self._named.get("baseUrl", ())}
         for old, new in (changes | replacements(self._named, found) | {_OTHERS: others}).items():
             body = body.replace(old, new)
         data = with_path_examples(orjson.loads(body))
-        here = (call.server.url if self._absolute else "") + call.prefix
+        here = (call.server.settings.url if self._absolute else "") + call.prefix
         for server in data.get("servers", ()):
             if server["url"][:1] == "/":  # an overlay may name servers elsewhere
                 server["url"] = (here + server["url"].rstrip("/")) or "/"

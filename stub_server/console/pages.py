@@ -162,7 +162,8 @@ class Console:
     def _sandbox(self, call: Call, contract: bytes) -> SandboxView:
         """The sandbox of a call; its credentials for those whom the control surface would tell them."""
         shown = Document(orjson.loads(contract))
-        name, url, has_admin_key = call.sandbox.name, call.server.url + call.prefix, call.server.admin_key is not None
+        name, server = call.sandbox.name, call.server
+        url, has_admin_key = server.settings.url + call.prefix, server.admin_key is not None
         try:
             check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
         except Forbidden:

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from ..kernel.problem import UnusableInput
+
 Json = Any
 Place = list[str | int]
 """The keys and indexes that lead to a value."""
@@ -17,7 +19,7 @@ DEEPEST = 100
 MOST_NODES = 1_000_000  # an alias counts as many as it refers to
 
 
-class ContractError(Exception):
+class ContractError(UnusableInput):
     """The contract or an overlay cannot be used: gives the place (file and line, or JSONPath) and the reason."""
 
 

@@ -1,82 +1,66 @@
 """What controls ask of deliveries: advance a clock past them, wait for them, count them, and send what is held."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Generator
 from contextlib import suppress
 
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import Fired, advance, arrive, check_not_advancing, passing
+from ..engine.scheduler import Fired, advance, arrive, passing
 from ..engine.step import Cause
 from ..kernel.timers import SENDING, Timer
 from .courier import Courier
 from .posting import claim_due, let_go_on
 
 TIMEOUT = 4.0  # seconds of one attempt
-log = logging.getLogger("stub_server")
 
 
 async def pass_time(
-    courier: Courier,
-    sandbox: Sandbox,
-    to: int,
-    cause: Cause,
-    seconds: float,
-    then: Callable[[], object] | None = None,
+    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None
 ) -> tuple[list[Fired], bool]:
     """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
 
     Returns the jobs done on the way, and whether the clock has arrived.
 
     The clock stops at the instant of each attempt until the attempt has been answered. After the seconds it goes on in
-    the background, and other clock calls are rejected until it is complete. Raises Conflict.
+    the background, and other clock calls are rejected until it is complete.
     """
-    check_not_advancing(sandbox)
     fired: list[Fired] = []
     if not courier.is_open:
         fired += advance(sandbox, to, cause)
         if then is not None:
             then()
         return fired, True
+
+    async def go_on() -> None:
+        try:
+            await courier.settle(sandbox, TIMEOUT)
+            while not sandbox.is_gone:
+                speaks = not is_silent(sandbox)
+                let_go_on(sandbox)
+                async with sandbox.turn:
+                    await courier.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
+                attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
+                if attempt is not None and attempt <= to:
+                    await _send(courier, sandbox, attempt, cause, fired)
+                elif job is None or job > to:
+                    break
+            if not sandbox.is_gone:
+                arrive(sandbox, to, cause)
+                if then is not None:
+                    then()
+        finally:
+            sandbox.is_advancing = False
+            courier.ring(sandbox)
+
     sandbox.is_advancing = True
-    task = courier.spawn(_pass(courier, sandbox, to, cause, fired, then))
+    task = courier.spawn(go_on())
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
         task.result()
         return fired, True
-    task.add_done_callback(_log_defect)
     return list(fired), False
-
-
-async def _pass(
-    courier: Courier,
-    sandbox: Sandbox,
-    to: int,
-    cause: Cause,
-    fired: list[Fired],
-    then: Callable[[], object] | None,
-) -> None:
-    try:
-        await courier.settle(sandbox, TIMEOUT)
-        while not sandbox.is_gone:
-            speaks = not is_silent(sandbox)
-            let_go_on(sandbox)
-            async with sandbox.turn:
-                await courier.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
-            attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
-            if attempt is not None and attempt <= to:
-                await _send(courier, sandbox, attempt, cause, fired)
-            elif job is None or job > to:
-                break
-        if not sandbox.is_gone:
-            arrive(sandbox, to, cause)
-            if then is not None:
-                then()
-    finally:
-        sandbox.is_advancing = False
-        courier.ring(sandbox)
 
 
 async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
@@ -98,11 +82,6 @@ async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fire
                 fired.append(Fired(timer.due, SENDING, timer.subject, ()))
 
     await asyncio.gather(*map(in_order, by_webhook.values()))
-
-
-def _log_defect(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.error("defect while the clock advances", exc_info=task.exception())
 
 
 async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:

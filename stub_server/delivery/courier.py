@@ -66,10 +66,6 @@ class Outbox:
             return Receiver.NEW
         return Receiver.SLOW if took > LATE else Receiver.PROVED
 
-    def has_timed_out(self, webhook: str) -> bool:
-        """Whether the latest attempt to a webhook had no answer in time."""
-        return self.took.get(webhook) == inf
-
     @asynccontextmanager
     async def ending(self, merchant_id: str, webhook: str) -> AsyncIterator[None]:
         """An attempt to a webhook. Raises TimeoutError when it is ended."""
@@ -218,7 +214,7 @@ class Courier:
     async def _work(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
         queue = outbox.queues[webhook]
         try:
-            while queue.waiting and self.is_open and (queue.workers == 1 or not outbox.has_timed_out(webhook)):
+            while queue.waiting and self.is_open and (queue.workers == 1 or outbox.took.get(webhook) != inf):
                 if sandbox.is_advancing:
                     self._hand_back(sandbox)
                     break
@@ -235,7 +231,7 @@ class Courier:
         store = sandbox.stores.get(outbox.queues[webhook].waiting[0].merchant_id)
         public = None if store is None else store.webhooks.peek(webhook)
         is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or outbox.has_timed_out(webhook) else PER_WEBHOOK
+        return 1 if is_ordered or outbox.took.get(webhook) == inf else PER_WEBHOOK
 
     def _hand_back(self, sandbox: Sandbox) -> None:
         """Make everything due again that waits in a queue: an advancing clock sends it itself."""

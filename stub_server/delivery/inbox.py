@@ -92,8 +92,9 @@ class Inbox(Bounded[Message]):
         verdict = verify(headers, body, _keys(sandbox, INBOX + name, len(body)), wall // 1000)
         self._number += 1
         ident = headers["webhook-id"][:_MOST_ID] if "webhook-id" in headers else None
-        now = sandbox.clock.now
-        message = Message(self._number, name, now, _kept(headers), body, ident, _type_of(body), verdict, answer)
+        named, now = object_in(body).get("type"), sandbox.clock.now
+        event_type = named[:100] if isinstance(named, str) else None
+        message = Message(self._number, name, now, _kept(headers), body, ident, event_type, verdict, answer)
         box.received, box.last_at = box.received + 1, now
         self._add(message)
         self._bound(MOST_MESSAGES, MOST_BYTES)
@@ -153,9 +154,3 @@ def _kept(headers: dict[str, str]) -> dict[str, str]:
             break
         kept[name] = shown
     return kept
-
-
-def _type_of(body: bytes) -> str | None:
-    """The event type in a body, if there is one."""
-    found = object_in(body).get("type")
-    return found[:100] if isinstance(found, str) else None

@@ -111,7 +111,6 @@ def new_key(
         "is_active": True,
         "allowed_projects": ",".join(projects),
         "usage_count": 0,
-        "last_used_at": None,
         "created_at": iso(now),
     }
     public["is_active"] = state(public, now) == "active"

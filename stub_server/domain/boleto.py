@@ -14,7 +14,7 @@ from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 BANK, REAL = "999", "9"
 BANKING_DAYS = 3
 _FIRST_DAY = (date(1997, 10, 7) - date(1970, 1, 1)).days
-_FACTORS = 9_000  # after 9999, on 21 February 2025, the due factor began again at 1000
+_FACTORS = 9_000  # the due factor is the days since then; after 9999, on 21 February 2025, it began again at 1000
 
 
 def due_at(created: int) -> int:
@@ -33,13 +33,9 @@ def barcode(amount_cents: int, due: int, number: int) -> str:
     `number` makes it unique: its last 25 digits fill the bank's free field. An amount has at most ten digits of cents,
     and the contract allows fewer.
     """
-    rest = f"{due_factor(due)}{amount_cents:010}{number % 10**25:025}"
+    due_factor = (day_of(due) - _FIRST_DAY - 1000) % _FACTORS + 1000
+    rest = f"{due_factor}{amount_cents:010}{number % 10**25:025}"
     return f"{BANK}{REAL}{modulo_11(BANK + REAL + rest)}{rest}"
-
-
-def due_factor(due: int) -> int:
-    """The four digits of the due day: days since 7 October 1997, which begin again at 1000 after 9999."""
-    return (day_of(due) - _FIRST_DAY - 1000) % _FACTORS + 1000
 
 
 def line(code: str) -> str:

@@ -20,7 +20,7 @@ _EPOCH_DAY = _EPOCH.toordinal()
 _OUTSIDE = "The period ends outside the years 1 to 9999."
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12}
-_ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}  # for lead and grace, never for the ends of periods
 
 # Holidays by month and day: New Year, Tiradentes, Labour Day, Independence, Our Lady of Aparecida, All Souls, the
 # Republic, Black Consciousness (Zumbi), Christmas.
@@ -57,19 +57,14 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
     return end
 
 
-def interval_ms(interval: str, count: int) -> int:
-    """About how long a period is: a month counts 30 days, a year 365. For lead and grace, never for period ends."""
-    return _ABOUT_DAYS[interval] * count * DAY
-
-
 def lead_ms(interval: str, count: int) -> int:
     """How long before a period's end its renewal order is made: half the period, at most three days."""
-    return min(LONGEST_LEAD_MS, interval_ms(interval, count) // 2)
+    return min(LONGEST_LEAD_MS, _ABOUT_DAYS[interval] * count * DAY // 2)
 
 
 def grace_ms(interval: str, count: int) -> int:
     """How long after a period's end a renewal may still be paid: the period, at most seven days."""
-    return min(LONGEST_GRACE_MS, interval_ms(interval, count))
+    return min(LONGEST_GRACE_MS, _ABOUT_DAYS[interval] * count * DAY)
 
 
 def monthly_cents(amount_cents: int, interval: str, count: int) -> Fraction:

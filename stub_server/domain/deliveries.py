@@ -23,8 +23,6 @@ JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
-DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
-"""What one delivery shows beyond its entry in a list."""
 
 
 class AttemptOutcome(NamedTuple):
@@ -57,6 +55,7 @@ def error_of(status: int) -> str | None:
 
 
 def new_log(
+    defaults: Body,
     ident: str,
     webhook: Body,
     event_id: str,
@@ -72,7 +71,7 @@ def new_log(
     An automatic one is due at once and attempted at `most` so often; a test send (None) is attempted by its request
     and is never due. The project is the webhook's at the time of the event: restricted keys see the delivery by it.
     """
-    public = {
+    public = defaults | {
         "id": ident,
         "webhookId": webhook["id"],
         "event_id": event_id,
@@ -82,13 +81,7 @@ def new_log(
         "url": webhook["url"],
         "attempt_count": 0,
         "max_attempts": most or 1,
-        "response_status": None,
-        "response_body": None,
-        "duration_ms": None,
-        "error": None,
         "next_attempt_at": None if most is None else now,
-        "last_attempt_at": None,
-        "delivered_at": None,
         "createdAt": now,
         "updatedAt": now,
     }
@@ -104,7 +97,8 @@ def new_log(
 
 
 def shown_log(public: Body, hidden: Body) -> Body:
-    details = {name: hidden[name] for name in DETAILS}
+    """A delivery by itself, with more than its entry in a list."""
+    details = {name: hidden[name] for name in ("request_headers", "request_body", "response_headers", "attempts")}
     return public | details | {"request_body": hidden["request_body"].decode()}
 
 

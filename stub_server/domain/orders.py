@@ -97,10 +97,7 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
     """
     if project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
-        if project["status"] == "archived":
-            message += " An archived project accepts no orders."
-            raise Conflict.at("projectId", message, "project_not_active")
-        advice = f"Activate it: POST /v2/projects/{project['id']}/activate."
+        advice = f"Activate it: POST /v2/projects/{project['id']}/activate." if project["status"] != "archived" else ""
         raise Conflict.at("projectId", message, "project_not_active", advice=advice)
     if plan["status"] != "active" and not renews:
         advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."

@@ -149,10 +149,6 @@ def check_disputed(public: Body) -> None:
         raise Conflict.at("status", f"The order is {public['status']}; only a disputed one has a dispute to resolve.")
 
 
-def disputed_cents(public: Body) -> int:
-    return cents(float(public["last_transaction"]["disputed_amount"]))
-
-
 def won(public: Body, hidden: Body, now: int) -> Body:
     """The order as it was before the dispute."""
     status = "partially_refunded" if left(hidden) < hidden["paid_cents"] else "paid"

@@ -134,11 +134,6 @@ def new_product(body: Body, defaults: Body, now: str) -> Body:
     return public
 
 
-def changed_product(old: Body, body: Body, now: str) -> Body:
-    """A product after an update: absent members stay, lists and maps are replaced whole."""
-    return old | body | {"updatedAt": now}
-
-
 def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
     """A product that a plan no longer unlocks; None when it never did."""
     if plan_id not in old["planIds"]:

@@ -74,14 +74,6 @@ def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
     return Answer(200, _took(chance))
 
 
-def disturbed(whole: Answer, delay: int, *, drop: bool, forged: bool) -> Answer:
-    """The answer under a fault rule: none to a lost request, and 400 to a forged signature."""
-    if drop:
-        return Answer(None, delay)
-    status = FORGED if forged and whole.status == 200 else whole.status
-    return whole._replace(status=status, took=whole.took + delay)
-
-
 def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
     ident, created = webhook["id"], kept["created"]
     turn = (at - created) // BETWEEN_OUTAGES

@@ -134,10 +134,6 @@ def _ends_with(public: Body, hidden: Body) -> Body:
     return public if public["status"] == "trialing" else public | {"current_period_end": end}
 
 
-def awaiting(public: Body, hidden: Body, order_id: str, now: int) -> tuple[Body, Body]:
-    return public | {"lastOrderId": order_id, "updatedAt": iso(now)}, hidden | {"renewal_order": order_id}
-
-
 def past_due(public: Body, now: int) -> Body:
     """The subscription once its period is over and the next one is not paid."""
     return public | {"status": "past_due", "updatedAt": iso(now)}

@@ -16,7 +16,6 @@ from ..kernel.ids import luck
 from ..kernel.record import Body, Row
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
-from ..version import __version__
 from .deliveries import ANSWERING, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .sandbox import Sandbox
@@ -76,16 +75,19 @@ def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutc
     signature = signatures(keys, delivery.event_id, stamp, delivery.body)
     own = [(name.lower(), value) for name, value in delivery.headers]
     answer = receivers.answer(webhook.public, webhook.hidden, log.public, now)
-    if disturbed is not None:
-        answer = receivers.disturbed(answer, disturbed.delay, drop=disturbed.drop, forged=disturbed.bad_signature)
+    if disturbed is not None and disturbed.drop:
+        answer = receivers.Answer(None, disturbed.delay, LOST)
+    elif disturbed is not None:
+        status = receivers.FORGED if disturbed.bad_signature and answer.status == 200 else answer.status
+        answer = answer._replace(status=status, took=answer.took + disturbed.delay)
     media, body = ("", None) if answer.status is None else receivers.BODIES[answer.status]
     return AttemptOutcome(
         status=answer.status,
         body=body,
         response_headers={} if answer.status is None else {"content-type": media, "server": "nginx"},
         duration_ms=answer.took,
-        error=LOST if disturbed is not None and disturbed.drop else answer.error,
-        request_headers=dict(signed_headers(__version__, delivery.event_id, stamp, signature, own)),
+        error=answer.error,
+        request_headers=dict(signed_headers(delivery.event_id, stamp, signature, own)),
         signature=signature,
         simulated=None if disturbed is None else disturbed.label,
     )

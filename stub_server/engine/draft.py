@@ -161,10 +161,10 @@ class Draft:
         serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
         most = None if test else len(self.sandbox.settings.schedule)
         self._size += len(payload)
-        opened = []
+        opened, defaults, now = [], self.sandbox.rules.defaults["WebhookLogEntry"], iso(self.now)
         for webhook in webhooks:
             ident = self.ids.uuid()
-            public, hidden = new_log(ident, webhook, event.id, event.type, payload, serial, iso(self.now), most=most)
+            public, hidden = new_log(defaults, ident, webhook, event.id, event.type, payload, serial, now, most=most)
             if not test:
                 self.at(self.now, job_for(self.sandbox, webhook["url"]), ident)
             opened.append(self.create(self.store.webhook_logs, ident, public, hidden))

@@ -8,6 +8,7 @@ from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
 from ..kernel.clock import iso, parse_iso
+from ..kernel.money import cents
 from ..kernel.record import Body, Record, Row
 from . import billing
 from .draft import Draft
@@ -117,8 +118,8 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     order = billing.place(
         draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only
     )
-    public, hidden = subscriptions.awaiting(row.public, row.hidden, order.id, draft.now)
-    draft.update(store.subscriptions, row, public, hidden)
+    public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
+    draft.update(store.subscriptions, row, public, row.hidden | {"renewal_order": order.id})
     return order, public
 
 
@@ -201,7 +202,7 @@ def lose(draft: Draft, row: Row) -> Record:
     """The disputed amount goes back as by a refund, however long ago it was paid. Raises Conflict."""
     payments.check_disputed(row.public)
     table, status = billing.lifecycle(draft, "Order"), row.public["status"]
-    amount = payments.disputed_cents(row.public)
+    amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
     full = amount == payments.left(row.hidden)
     moved = legal(table, status, "refunded") if full else legal(table, status, "paid", "lost")
     record = billing.give_back(draft, row, amount, moved)

@@ -42,19 +42,17 @@ class Event(NamedTuple):
         """The webhook body: compact JSON, the resource under its singular key, hidden fields beside it."""
         names, others = self.extras
         kept = orjson.loads(self.hidden) if names else {}
-        members = {name: kept.get(name) for name in names} | dict(others)
-        extras = b"," + orjson.dumps(members)[1:-1] if members else b""
-        return (
-            b'{"type":"%b","timestamp":"%b","id":"%b","api_version":"v2","environment":"sandbox","merchant_id":"%b",'
-            b'"data":{"%b":%b%b}}'
-        ) % (
-            self.type.encode(),
-            iso(self.at).encode(),
-            self.id.encode(),
-            self.merchant_id.encode(),
-            self.key.encode(),
-            self.resource,
-            extras,
+        beside = {name: kept.get(name) for name in names} | dict(others)
+        return orjson.dumps(
+            {
+                "type": self.type,
+                "timestamp": iso(self.at),
+                "id": self.id,
+                "api_version": "v2",
+                "environment": "sandbox",
+                "merchant_id": self.merchant_id,
+                "data": {self.key: orjson.Fragment(self.resource), **beside},
+            }
         )
 
 
@@ -118,16 +116,6 @@ class EventLog:
         events.extend(ends.newest_after)
         self._bytes += sum([event.size for event in (*ends.oldest_after, *ends.newest_after)])
         self.raised = raised
-
-    def newest(self, type_: str | None = None, subject: str | None = None, ident: str | None = None) -> Iterator[Event]:
-        """Events from the newest to the oldest, of one type, about one record or with one id if asked."""
-        for event in reversed(self._events):
-            if (
-                (type_ is None or event.type == type_)
-                and (subject is None or event.subject == subject)
-                and (ident is None or event.id == ident)
-            ):
-                yield event
 
     def after(self, position: int, most: int) -> list[Event]:
         """The oldest events that were raised after so many, as far as they are kept; fewer where they are large."""

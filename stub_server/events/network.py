@@ -11,7 +11,7 @@ from contextlib import aclosing
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import BoundedSemaphore
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import httpcore2
 import httpx2
@@ -192,23 +192,16 @@ def authorities() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-class Answer(NamedTuple):
-    """The part of an answer that is kept."""
-
-    status: int
-    headers: dict[str, str]
-    body: str
-
-
 async def post(
     connections: Pool,
     delivery: Delivery,
     headers: list[tuple[str, str]],
     timeout: float,
     limits: set[asyncio.Timeout],
-) -> Answer:
-    """Post once and wait for the answer. While it waits, its time limit is in `limits`. Raises Failed.
+) -> tuple[int, dict[str, str], str]:
+    """Post once and wait for the answer: its status, and what is kept of headers and body. Raises Failed.
 
+    While it waits, its time limit is in `limits`.
     Where only the head of the answer comes in time, the head is the answer.
     """
     response, received = None, b""
@@ -233,7 +226,7 @@ async def post(
     assert response is not None
     text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
     names = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-    return Answer(response.status, joined(names), text)
+    return response.status, joined(names), text
 
 
 def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Request:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
@@ -21,6 +20,7 @@ Limits: TypeAlias = set[asyncio.Timeout] | None
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
 _HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
+_CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
 
 
 class Failed(Exception):
@@ -55,14 +55,8 @@ class Sender:
     `results` counts the attempts by error, `delivered` for those without. With `answer` nothing leaves the server.
     """
 
-    def __init__(
-        self,
-        version: str,
-        *,
-        local: bool,
-        answer: Responder | None = None,
-    ) -> None:
-        self.version, self.local, self._answer = version, local, answer
+    def __init__(self, *, local: bool, answer: Responder | None = None) -> None:
+        self.local, self._answer = local, answer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._kept: dict[bool, Pool] = {}  # by whether they are for https
         self.results: Counter[str] = Counter()
@@ -96,12 +90,15 @@ class Sender:
         now = wall_ms() if at is None else at
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
-        headers = signed_headers(self.version, delivery.event_id, timestamp, signature, delivery.headers)
+        headers = signed_headers(delivery.event_id, timestamp, signature, delivery.headers)
         begun = perf_counter_ns()
-        answer, error = None, None
+        status: int | None = None
+        received: dict[str, str] = {}
+        body = None
         try:
-            answer = await post(connections, delivery, headers, timeout, set() if limits is None else limits)
-            error = error_of(answer.status)
+            limits = set() if limits is None else limits
+            status, received, body = await post(connections, delivery, headers, timeout, limits)
+            error = error_of(status)
         except Failed as failed:
             error = str(failed)
         finally:
@@ -109,22 +106,18 @@ class Sender:
                 await connections.aclose()
         self.results[error or "delivered"] += 1
         return AttemptOutcome(
-            status=answer.status if answer else None,
-            body=answer.body if answer else None,
-            response_headers=answer.headers if answer else {},
+            status=status,
+            body=body,
+            response_headers=received,
             duration_ms=(perf_counter_ns() - begun) // 1_000_000,
             error=error,
             request_headers=joined(headers),
             signature=signature,
-            retry_after=_retry_after(answer.headers.get("retry-after"), now) if answer else None,
+            retry_after=_retry_after(received.get("retry-after"), now),
         )
 
 
 # -- as no client library sends: cut off half way, or several at the same moment
-
-
-class _HungUp(Exception):
-    """The connection is closed on purpose."""
 
 
 async def send_half(sender: Sender, delivery: Delivery, at: int, timeout: float) -> None:
@@ -132,10 +125,10 @@ async def send_half(sender: Sender, delivery: Delivery, at: int, timeout: float)
 
     async def half() -> AsyncIterator[bytes]:
         yield delivery.body[: len(delivery.body) // 2]
-        raise _HungUp
+        raise Failed(_CUT_OFF)
 
-    with suppress(_HungUp):
-        outcome = await sender.attempt(replace(delivery, pieces=half), timeout, at=at)
+    outcome = await sender.attempt(replace(delivery, pieces=half), timeout, at=at)
+    if outcome.error != _CUT_OFF:
         raise Failed(outcome.error or "connection_failed")
 
 

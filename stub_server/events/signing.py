@@ -6,6 +6,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ..version import __version__
+
 PREFIX = "whsec_"
 TOLERANCE = 300  # seconds that a timestamp may be off
 _MOST_SIGNATURES = 50  # of a header that are looked at
@@ -29,12 +31,12 @@ def signatures(keys: Iterable[str], event_id: str, timestamp: int, body: bytes) 
 
 
 def signed_headers(
-    version: str, event_id: str, timestamp: int, signature: str, own: Iterable[tuple[str, str]]
+    event_id: str, timestamp: int, signature: str, own: Iterable[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """The headers of one attempt; `own` are those that the merchant wants sent with each, `version` is the server's."""
+    """The headers of one attempt; `own` are those that the merchant wants sent with each."""
     return [
         ("content-type", "application/json"),
-        ("user-agent", f"membership-sandbox/{version}"),
+        ("user-agent", f"membership-sandbox/{__version__}"),
         ("webhook-id", event_id),
         ("webhook-timestamp", str(timestamp)),
         ("webhook-signature", signature),

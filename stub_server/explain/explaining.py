@@ -175,7 +175,7 @@ def _shown(
     server: Server, sandbox: Sandbox, trace: Trace, found: Attempt, kind: str, changes: list[Body]
 ) -> Body | None:
     """The changes and the commands of the nearest request; None where a shell cannot take one of them."""
-    base = server.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
+    base = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
     has_key = server.admin_key is not None
     commands = []
     for call in (*(call for call, _ in found.before), found.question):

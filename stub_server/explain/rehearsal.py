@@ -79,5 +79,5 @@ class Rehearsal:
 
 def silent(server: Server) -> Server:
     """The same server, from which nothing is sent."""
-    mute = Sender(server.version, local=False, answer=unanswered)
+    mute = Sender(local=False, answer=unanswered)
     return dataclasses.replace(server, courier=Courier(mute, mute))

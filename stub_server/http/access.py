@@ -253,7 +253,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
             raise _closed("A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key.")
         return
     is_inbox = inbox_at(call.method, path) is not None
-    if server.admin_key is not None and not (is_inbox and server.loopback):
+    if server.admin_key is not None and not (is_inbox and server.settings.loopback):
         if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
             return
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
@@ -261,7 +261,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
             return
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
-    if not server.loopback:
+    if not server.settings.loopback:
         raise _closed("The control surface is closed: other machines can reach this server. Start it with --admin-key.")
     if not is_local_host(headers.get(b"host")) or is_from_elsewhere(headers):
         raise _closed(_PAGES)

@@ -58,7 +58,7 @@ class FaultInjection:
         effects_of = partial(call.sandbox.faults.by_request, texts, call.headers, call.now)
         wishes = list(self._asked(scope["headers"], call, operation_id))
         # On a server that others can reach, only authenticated callers may cause a delay.
-        late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
+        late = [] if call.server.settings.loopback else [wish for wish in wishes if wish.only_waits]
         call.faults = Injection(
             partial(self._refusal, operation_id), lambda body: chain(late, effects_of(body, reads_body=True))
         )

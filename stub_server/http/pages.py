@@ -77,7 +77,7 @@ async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     body = bytes(await call.read(receive))
     await create_pending(call)
     sent = joined((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
-    inbox = call.server.sandboxes.entry(call.sandbox.name).inbox
+    inbox = call.entry.inbox
     message = inbox.receive(call.sandbox, name, sent, body, wall_ms())
     wanted, reason = message.answer, message.verdict.reason
     if wanted.delay_ms:

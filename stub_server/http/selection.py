@@ -45,7 +45,7 @@ class SandboxSelection:
     def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
         self.app, self._hosts, self._pages = app, hosts, pages
-        self._sandboxes, self._tokens, self._loopback = server.sandboxes, server.tokens, server.loopback
+        self._sandboxes, self._tokens, self._loopback = server.sandboxes, server.tokens, server.settings.loopback
         self._residence = server.sandboxes.residence
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:

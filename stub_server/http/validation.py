@@ -233,7 +233,7 @@ class OperationRequests:
             errors = iter([self.validator.first_error(value)])
         else:
             errors = self.validator.iter_errors(value)
-        unchecked = _UNCHECKED if call.server.loopback else ""
+        unchecked = _UNCHECKED if call.server.settings.loopback else ""
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
         raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
 

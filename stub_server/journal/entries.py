@@ -99,7 +99,7 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     lacks_body = trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent)
     if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():
         return None
-    base_url = server.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
+    base_url = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
     headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"}
     for name, value in sent.items():
         if name not in _OF_THE_CONNECTION and REDACTED not in value and value.isprintable():

@@ -1,4 +1,4 @@
-"""The exceptions that refuse a request. Nothing else refuses one; `http/answers.py` renders them."""
+"""The exceptions that refuse a request, which `http/answers.py` renders, and the one for what a user has given."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -112,6 +112,10 @@ class Busy(Refusal, status=503, code="too_many_connections"):
 
 class Unavailable(Refusal, status=503, code="sandbox_unavailable"):
     """This sandbox is broken and must be reset, or the store cannot be written."""
+
+
+class UnusableInput(Exception):
+    """A contract, scenario, store, file or setting cannot be used. The message says where and why."""
 
 
 def broken(name: str) -> Unavailable:

@@ -14,14 +14,14 @@ WARNING = "Store the private key now: it is shown this once and never again."
 def get_api_info(call: Call) -> Reply:
     document = call.server.document
     documented = sum(o.is_documented for o in document.operations.values())
-    rate = call.server.rate_limit
+    rate = call.server.settings.rate_limit
     limit = None if rate is None else {"requests": rate[0], "window_seconds": rate[1]}
     info = {
         "name": document.raw["info"]["title"],
         "version": "2",
         "environment": "sandbox",
-        "base_url": call.server.url + call.prefix,
-        "documentation_url": f"{call.server.url}{call.prefix}/openapi.json",
+        "base_url": call.server.settings.url + call.prefix,
+        "documentation_url": f"{call.server.settings.url}{call.prefix}/openapi.json",
         "status": "operational",
         "server_time": call.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
@@ -44,11 +44,9 @@ def list_available_scopes(call: Call) -> Reply:
 def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
     """What a checkout page may see; the same 404 for a key that is unknown, inactive or expired."""
     for store in call.sandbox.stores.values():
-        ident = store.api_keys.holder("public_key", public_key)
-        if ident is None:
+        key = store.api_keys.open(store.api_keys.holder("public_key", public_key) or "")
+        if key is None:
             continue
-        key = store.api_keys.open(ident)
-        assert key is not None
         if rules.state(key.public, call.now) != "active":
             break
         merchant = {
@@ -93,7 +91,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
 
 def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     table = call.store.api_keys
-    row = call.open(table, ident, "API key")
+    row = call.open_allowed(table, ident, "API key")
     rules.check_update(call.who.may, row, body, call.now)
     projects = None
     if "allowed_projects" in body:
@@ -106,7 +104,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
 
 def delete_api_key(call: Call, ident: str) -> Reply:
     table = call.store.api_keys
-    row = call.open(table, ident, "API key")
+    row = call.open_allowed(table, ident, "API key")
     before = rules.state(row.public, call.now)
     call.draft.emit_move(table, row.record, call.lifecycle("ApiKey").find(before, "deleted"))
     call.draft.drop(table, row)

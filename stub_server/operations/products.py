@@ -4,24 +4,23 @@ from functools import partial
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.reply import Reply, list_reply, listed, query_of
+from ..calls.reply import Reply, listed, query_of
 from ..domain import projects as rules
 from ..engine import resources
 from ..kernel.record import Body
 
 
 def list_products(call: Call, query: Body) -> Reply:
-    table, message, member = call.store.products, "Products retrieved.", "products"
-    if "planId" not in query:
-        return list_reply(call, table, query, message, member)
-    plan_id = query["planId"].lower()
+    table = call.store.products
     found = query_of(call, table, query, handled=("planId",))
-    project_id = _project_of_plan(call, plan_id)
-    # A plan unlocks products of its own project only.
-    if project_id is None or found.equal.setdefault("projectId", project_id) != project_id:
-        found.ids = ()
-    found.where = lambda row: plan_id in row.public["planIds"]
-    return listed(call, table, found, message, member)
+    if "planId" in query:
+        plan_id = query["planId"].lower()
+        project_id = _project_of_plan(call, plan_id)
+        # A plan unlocks products of its own project only.
+        if project_id is None or found.equal.setdefault("projectId", project_id) != project_id:
+            found.ids = ()
+        found.where = lambda row: plan_id in row.public["planIds"]
+    return listed(call, table, found, "Products retrieved.", "products")
 
 
 def create_product(call: Call, body: Body) -> Reply:
@@ -41,7 +40,7 @@ def get_product(call: Call, ident: str) -> Reply:
 
 def update_product(call: Call, ident: str, body: Body) -> Reply:
     row = call.open_allowed(call.store.products, ident, "product")
-    public = rules.changed_product(row.public, body, call.now_text)
+    public = row.public | body | {"updatedAt": call.now_text}
     if "planIds" in body:
         public["planIds"] = _plans(call, public)
     rules.check_open(call.project_named(public["projectId"]), "projectId")

@@ -35,9 +35,7 @@ def create_project(call: Call, body: Body) -> Reply:
 
 
 def get_project(call: Call, ident: str) -> Reply:
-    record = call.find(call.store.projects, ident, "project")
-    call.allow_project(ident)
-    return _reply(call, record, "Project retrieved.")
+    return _reply(call, call.find_allowed(call.store.projects, ident, "project"), "Project retrieved.")
 
 
 def update_project(call: Call, ident: str, body: Body) -> Reply:
@@ -90,14 +88,12 @@ def archive_project(call: Call, ident: str, body: Body | None) -> Reply:
 
 
 async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
-    record = call.find(call.store.projects, ident, "project")
-    call.allow_project(ident)
     store = call.store
+    archived = _open(call, ident).public["status"] == "archived"
     since, until = (range_end_ms(query[name]) if name in query else None for name in ("from", "to"))
     subscriptions = store.subscriptions
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
     states = call.lifecycle("Subscription").states
-    archived = store.projects.parse(record).public["status"] == "archived"
     now = {
         "subscribers": {
             "total": len(subscriptions.members("subscribers", ident)),
@@ -161,9 +157,7 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
 
 
 def _open(call: Call, ident: str) -> Row:
-    row = call.open(call.store.projects, ident, "project")
-    call.allow_project(ident)
-    return row
+    return call.open_allowed(call.store.projects, ident, "project")
 
 
 def _move(call: Call, ident: str, to: str, body: Body | None) -> Reply:

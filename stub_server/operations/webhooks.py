@@ -12,12 +12,11 @@ from ..engine.draft import TEST
 from ..engine.samples import nothing_happened, sample
 from ..engine.scheduler import caught_up
 from ..events.signing import new_key
-from ..kernel.clock import SECOND, iso
+from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.record import NO_EXTRAS, Body, Row
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver
-DAY_SECONDS = 86_400
 
 
 def list_webhooks(call: Call, query: Body) -> Reply:
@@ -89,7 +88,7 @@ def delete_webhook(call: Call, ident: str) -> Reply:
 def regenerate_webhook_signing_key(call: Call, ident: str, body: Body | None = None) -> Reply:
     """The old key signs as well until its grace ends."""
     row = _open(call, ident)
-    grace = (body or {}).get("grace_period_seconds", DAY_SECONDS)
+    grace = (body or {}).get("grace_period_seconds", DAY // SECOND)
     key = new_key(call.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, call.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": call.now_text}

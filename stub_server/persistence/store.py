@@ -14,6 +14,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..kernel.clock import wall_ms
+from ..kernel.problem import UnusableInput
 from ..version import __version__
 
 FORMAT = 5  # of the tables and their content; up to 4 it was a directory with files of its own
@@ -51,7 +52,7 @@ create table steps (place {int} primary key, line {bytes} not null, sum {int} no
 """
 
 
-class StoreError(Exception):
+class StoreError(UnusableInput):
     """A store that cannot be used, with the reason."""
 
 

@@ -23,7 +23,6 @@ from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.record import Body
 from ..kernel.timers import SENDING, Timer
 from ..seeding.keys import pair_of
-from ..version import __version__
 from .recorded import json_of
 
 _TURNS = 200  # of the event loop before an attempt that is not in the recording is passed over
@@ -120,7 +119,7 @@ class RecordedDeliveries(Courier):
     is_open = True
 
     def __init__(self, steps: Iterable[Body], timepiece: Timepiece, sandbox: Callable[[], Sandbox]) -> None:
-        sender = Sender(__version__, local=False, answer=self._answer)
+        sender = Sender(local=False, answer=self._answer)
         super().__init__(sender, sender)
         self._timepiece, self._sandbox = timepiece, sandbox
         self._request = ""  # the id of the request that is being served

@@ -1,8 +1,8 @@
 """Sends the requests of a recording to a server of this process, in their order and at their times."""
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -122,12 +122,8 @@ class Session:
         self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
         self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox)
-        server = dataclasses.replace(
-            self._app.server,
-            courier=self._deliveries,
-            rate_limit=None if rate is None else tuple(rate),
-            waits=False,
-        )
+        settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
+        server = replace(self._app.server, courier=self._deliveries, settings=settings, waits=False)
         self._app.serve(server)
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._difference = partial(

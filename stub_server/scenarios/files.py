@@ -13,12 +13,13 @@ from typing import Any
 from ..contract.formats import NO_FORMATS
 from ..contract.schema import Schemas
 from ..contract.source import ContractError, parse
+from ..kernel.problem import UnusableInput
 from ..kernel.record import Body
 
 _KINDS = {"object": "a map", "array": "a list", "string": "a text", "integer": "a number", "number": "a number"}
 
 
-class ScenarioError(ValueError):
+class ScenarioError(UnusableInput):
     """A scenario or a catalogue table is unknown, unreadable or invalid: gives file, key and reason."""
 
 

@@ -13,6 +13,7 @@ import orjson
 from ..contract.secrets import REDACTED
 from ..journal.archive import entry
 from ..kernel.clock import iso
+from ..kernel.problem import UnusableInput
 from ..version import __version__
 from .exchange import Answer, Exchange, Headers, Request, base_of
 from .showing import Showing
@@ -24,7 +25,7 @@ _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-en
 _BODILESS = frozenset((204, 304))
 
 
-class BadHar(Exception):
+class BadHar(UnusableInput):
     """A file is not an archive. The message is one line, and says what to do."""
 
 

@@ -12,10 +12,10 @@ from ..app import data_dir
 from ..commands.options import Unusable
 from ..contract import bundle
 from ..contract.document import Document
-from ..contract.source import ContractError, read_text
+from ..contract.source import read_text
 from .findings import CLASSES, GROUPS, Divergence, Report, Unreached, contract_of
-from .forms import FORMS
-from .har import BadHar, read
+from .forms import FORMS, overlay
+from .har import read
 from .judging import Run
 from .merging import merged
 from .observed import Observed
@@ -37,11 +37,8 @@ class Outcome(NamedTuple):
 
 
 def contract_with(overlays: tuple[Path, ...]) -> Document:
-    """The contract. Raises Unusable."""
-    try:
-        return Document(bundle.contracts(data_dir("openapi"), overlays)[0])
-    except ContractError as error:
-        raise Unusable(str(error)) from None
+    """The contract. Raises ContractError."""
+    return Document(bundle.contracts(data_dir("openapi"), overlays)[0])
 
 
 def check_names(options: Options, document: Document) -> None:
@@ -56,14 +53,11 @@ def check_names(options: Options, document: Document) -> None:
 def of_recorded(
     file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str], *, corrects: bool = False
 ) -> Outcome:
-    """The outcome of recorded traffic, only of requests below `url` if it is given. Raises Unusable.
+    """The outcome of recorded traffic, only of requests below `url` if it is given. Raises BadHar, Unusable.
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    try:
-        archive = read(file, url)
-    except BadHar as error:
-        raise Unusable(str(error)) from None
+    archive = read(file, url)
     began, observed = monotonic(), Observed(contract_with(overlays), url or "recorded traffic", "har", overlays)
     for exchange in archive.exchanges:
         observed.judge(exchange)
@@ -80,11 +74,9 @@ def of_recorded(
 
 
 def known(path: Path) -> set[str]:
-    """The fingerprints in a JSON report. Raises Unusable for any other file, and for one of more than 10 MB."""
+    """The fingerprints in a JSON report. Raises Unusable for any other file, ContractError for one that is no text."""
     try:
         found = {divergence["fingerprint"] for divergence in orjson.loads(read_text(path, str(path)))["divergences"]}
-    except ContractError as error:
-        raise Unusable(f"{error}.") from None
     except (KeyError, TypeError, ValueError):
         found = {None}
     if not all(isinstance(fingerprint, str) for fingerprint in found):
@@ -105,8 +97,10 @@ def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
     return found
 
 
-def written(report: Report, forms: list[tuple[str, Path | None]]) -> Iterator[str]:
-    """Write a report to files; yields the forms for the terminal. Raises Unusable."""
+def written(report: Report, forms: list[tuple[str, Path | None]], corrections: Path | None) -> Iterator[str]:
+    """Write a report and its corrections to files; yields the forms for the terminal. Raises Unusable."""
+    if corrections is not None:
+        save(corrections, overlay(report))
     for form, file in forms:
         text = FORMS[form](report)
         if file is None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,6 @@ import click
 import httpx2
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from stub_server import banner
 from stub_server.cli import main, serve
@@ -92,8 +92,8 @@ def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(call
 
 
 def test_on_the_usual_port_the_banner_says_nothing_of_servers(live: Live) -> None:
-    printed = io.StringIO()
-    banner.show(live.app, replace(live.settings, port=4600), Console(file=printed))
+    with redirect_stdout(io.StringIO()) as printed:
+        banner.show(live.app, replace(live.settings, port=4600))
     assert "--server" not in printed.getvalue()
 
 

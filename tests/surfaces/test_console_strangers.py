@@ -10,6 +10,7 @@ import pytest
 
 from stub_server.console.application import create_console
 from stub_server.console.sessions import Sessions
+from stub_server.settings import Settings
 
 from ..support.console import Console, Form
 from ..support.contract import document
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.check
 
 def actions(**given: Any) -> Iterator[str]:
     """The paths of all actions. `given` are values for their parameters, by `part_parameter` or `parameter`."""
-    console = create_console(document(), document("sandbox.yaml"), Path(), "", "", "", Sessions(), drops=False)
+    console = create_console(document(), document("sandbox.yaml"), Path(), Settings(), Sessions())
     addresses = console.url_map.bind("console")
     for rule in console.url_map.iter_rules():
         if "POST" not in (rule.methods or ()):

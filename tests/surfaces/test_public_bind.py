@@ -1,12 +1,12 @@
 """A server that others can reach: the control surface is shut, and nobody makes worlds by naming them."""
 
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from rich.console import Console
 
 from stub_server import banner
 from stub_server.settings import Settings
@@ -97,8 +97,8 @@ def test_a_claimed_client_address_counts_only_behind_an_admin_key(serve: Serve, 
 
 def told_at_start(live: Live) -> str:
     """What the command prints when this server is ready."""
-    out = StringIO()
-    banner.show(live.app, live.settings, Console(file=out, width=40))
+    with redirect_stdout(StringIO()) as out:
+        banner.show(live.app, live.settings)
     return out.getvalue()
 
 

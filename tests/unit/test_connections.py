@@ -66,7 +66,7 @@ def with_server(
 
 def test_a_kept_connection_is_used_again() -> None:
     """One after the other through one connection; several at once through several, and these again."""
-    server, sender = Server(), Sender("1", local=True)
+    server, sender = Server(), Sender(local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
@@ -93,7 +93,7 @@ def test_a_kept_connection_is_used_again() -> None:
 )
 def test_a_connection_that_cannot_be_used_again_is_not(answer: bytes) -> None:
     """An answer that is not read to its end, or that ends with the connection."""
-    server, sender = Server(answer), Sender("1", local=True)
+    server, sender = Server(answer), Sender(local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
@@ -114,7 +114,7 @@ def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked(mo
         return list(meant)
 
     monkeypatch.setattr(network, "resolve", resolve)
-    server, sender = Server(), Sender("1", local=True)
+    server, sender = Server(), Sender(local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
@@ -140,7 +140,7 @@ def test_only_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> N
         return ["127.0.0.1"]
 
     monkeypatch.setattr(network, "resolve", resolve)
-    server, sender = Server(), Sender("1", local=True)
+    server, sender = Server(), Sender(local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
@@ -189,7 +189,7 @@ def test_a_certificate_is_checked_for_the_name(certificate: ssl.SSLContext, monk
         return ["127.0.0.1"]
 
     monkeypatch.setattr(network, "resolve", resolve)
-    server, sender = Server(), Sender("1", local=True)
+    server, sender = Server(), Sender(local=True)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
@@ -205,7 +205,7 @@ def test_a_certificate_is_checked_for_the_name(certificate: ssl.SSLContext, monk
 
 def test_a_connection_that_ended_meanwhile_is_not_used_again() -> None:
     """The receiver was restarted: the next delivery goes through a new connection."""
-    first, second, sender = Server(), Server(), Sender("1", local=True)
+    first, second, sender = Server(), Server(), Sender(local=True)
 
     async def run() -> list[AttemptOutcome]:
         sender.open()

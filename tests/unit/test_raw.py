@@ -15,7 +15,7 @@ from stub_server.events.sender import Delivery, Failed, Sender, send_half, send_
 from ..support.receiver import receiving
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-HERE, ELSEWHERE = Sender("0", local=True), Sender("0", local=False)
+HERE, ELSEWHERE = Sender(local=True), Sender(local=False)
 BODY = b'{"type":"order.paid"}'
 
 

@@ -13,6 +13,7 @@ from stub_server.events import network
 from stub_server.events.network import allowed
 from stub_server.events.sender import Delivery, Sender
 from stub_server.events.signing import new_key, sign
+from stub_server.version import __version__
 
 from ..support.receiver import Receiver, receiving
 
@@ -39,7 +40,7 @@ def attempt(
     with pytest.MonkeyPatch.context() as patch:
         if to is not None:
             patch.setattr(network, "resolve", pinned)
-        return asyncio.run(Sender("1.2.3", local=local).attempt(delivery, timeout))
+        return asyncio.run(Sender(local=local).attempt(delivery, timeout))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_what_is_sent(receiver: Receiver) -> None:
         "host": receiver.url.split("/")[2],
         "content-length": str(len(BODY)),
         "content-type": "application/json",
-        "user-agent": "membership-sandbox/1.2.3",
+        "user-agent": f"membership-sandbox/{__version__}",
         "webhook-id": "evt_1",
         "webhook-timestamp": str(stamp),
         "webhook-signature": sign(KEY, "evt_1", stamp, BODY),
@@ -218,7 +219,7 @@ def test_an_answer_that_is_no_http_is_a_failed_connection() -> None:
         server = await asyncio.start_server(babble, "127.0.0.1", 0)
         async with server:
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-            return await Sender("1", local=True).attempt(Delivery(url, "evt_1", BODY, (), (KEY,)), 2.0)
+            return await Sender(local=True).attempt(Delivery(url, "evt_1", BODY, (), (KEY,)), 2.0)
 
     assert asyncio.run(run()).error == "connection_failed"
 
@@ -258,7 +259,7 @@ def test_an_answer_that_only_ever_continues_is_given_up() -> None:
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
             beside = asyncio.create_task(others())
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-            sender = Sender("1.2.3", local=True)
+            sender = Sender(local=True)
             outcome = await sender.attempt(Delivery(url, "evt_1", BODY, (), (KEY,)), 30.0)
             beside.cancel()
             return outcome, turns

@@ -1,7 +1,5 @@
 """The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions, checks and reset."""
 
-from heapq import merge
-from itertools import islice
 from operator import itemgetter
 from pathlib import PurePath
 
@@ -10,14 +8,16 @@ import orjson
 from ...audit.laws import checking
 from ...calls import reply
 from ...calls.call import Call
+from ...calls.metrics import MEDIA, exposition
 from ...calls.reply import Reply
-from ...calls.views import checked_scenario, checked_start, credentials_of
+from ...calls.views import checked_beginning, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...delivery.advancing import counts
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Unavailable
 from ...kernel.record import Body
 from ...persistence.commits import again
+from ...store.memory import Store
 
 MOST_MERCHANTS = 100
 
@@ -33,7 +33,7 @@ def get_sandbox_index(call: Call) -> Reply:
             "name": server.document.raw["info"]["title"],
             "version": server.version,
             "sandbox": call.sandbox.name,
-            "base_url": server.url + call.prefix,
+            "base_url": server.settings.url + call.prefix,
             "now": call.now_text,
             "endpoints": endpoints,
         }
@@ -43,7 +43,7 @@ def get_sandbox_index(call: Call) -> Reply:
 def get_health(call: Call) -> Reply:
     """Off loopback, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = call.server, call.sandbox
-    trusted = server.loopback or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
+    trusted = server.settings.loopback or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
     return reply.value(
         {
             "status": "ok",
@@ -71,8 +71,6 @@ def get_readiness(call: Call) -> Reply:
 
 
 def get_metrics(call: Call) -> Reply:
-    from ...calls.metrics import MEDIA, exposition
-
     return Reply(200, (exposition(call.server),), media=MEDIA)
 
 
@@ -81,19 +79,15 @@ def get_credentials(call: Call) -> Reply:
 
 
 def list_keys(call: Call, query: Body) -> Reply:
-    page, limit = query["page"], query["limit"]
-    stores = call.sandbox.stores.values()
-    each = ([(key, store) for key in reversed(store.api_keys.order)] for store in stores)
-    newest = merge(*each, key=itemgetter(0), reverse=True)
     ready = call.sandbox.credentials.get("public_key")
-    shown = []
-    for key, store in islice(newest, (page - 1) * limit, page * limit):
-        record = store.api_keys.rows[key]
-        public = orjson.loads(store.shown(store.api_keys, record))
-        is_ready = public["public_key"] == ready
-        shown.append({"merchant_id": store.merchant.id, "is_ready": is_ready, "api_key": public})
-    total = sum(len(store.api_keys) for store in stores)
-    return reply.value({"keys": shown, "pagination": reply.pagination(page, limit, total)})
+    found = [(key, store) for store in call.sandbox.stores.values() for key in store.api_keys.order]
+    found.sort(key=itemgetter(0), reverse=True)
+
+    def shown(key: int, store: Store) -> Body:
+        public = orjson.loads(store.shown(store.api_keys, store.api_keys.rows[key]))
+        return {"merchant_id": store.merchant.id, "is_ready": public["public_key"] == ready, "api_key": public}
+
+    return reply.listed_here("keys", found, query, lambda each: shown(*each))
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:
@@ -135,8 +129,7 @@ async def check_invariants(call: Call) -> Reply:
 
 async def reset_sandbox(call: Call, body: Body | None) -> Reply:
     asked = body or {}
-    scenario = checked_scenario(call, asked.get("scenario"))
-    now = checked_start(asked["now"]) if "now" in asked else None
+    scenario, now = checked_beginning(call, asked)
     reset = call.server.sandboxes.reset
     call.sandbox = sandbox = await reset(call.sandbox.name, scenario, asked.get("seed"), now, asked.get("settings"))
     return reply.value(

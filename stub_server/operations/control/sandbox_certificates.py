@@ -12,7 +12,7 @@ from ...kernel.problem import Conflict
 from ...kernel.record import Body
 from ...store.memory import Store
 
-AT_ONCE = 4  # certifications of a server
+AT_ONCE = 4  # certifications of a server, one in each sandbox, for their calls would be mixed up
 USUAL = "order.paid"
 
 
@@ -31,27 +31,18 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
 
 async def _report(call: Call, store: Store, target: Delivery, event_type: str, project: str | None) -> Reply:
     sandbox, server = call.sandbox, call.server
-    _check_room(server.certifying, sandbox.name)
+    if sandbox.name in server.certifying or len(server.certifying) >= AT_ONCE:
+        message = f"A receiver is being certified in the sandbox {sandbox.name}, or in {AT_ONCE} others. Wait for it."
+        raise Conflict.at("sandbox", message, "certification_running", where="path")
     entry = server.document.events[event_type]
     samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
-    sender = Sender(server.version, local=server.courier.sender.local and not call.head.is_foreign)
+    sender = Sender(local=server.courier.sender.local and not call.head.is_foreign)
     server.certifying.add(sandbox.name)
     try:
         report = await certify(Session(sandbox, target, sender, samples))
     finally:
         server.certifying.discard(sandbox.name)
     return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
-
-
-def _check_room(running: set[str], name: str) -> None:
-    """One at a time in a sandbox, for their calls would be mixed up. Raises Conflict."""
-    if name in running:
-        message = f"A receiver is being certified in the sandbox {name}. Wait for its report, or use another sandbox."
-    elif len(running) >= AT_ONCE:
-        message = f"{AT_ONCE} receivers are being certified, which is the maximum. Try again in half a minute."
-    else:
-        return
-    raise Conflict.at("sandbox", message, "certification_running", where="path")
 
 
 def _usual(call: Call, patterns: list[str]) -> str:

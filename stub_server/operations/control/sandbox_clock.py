@@ -47,7 +47,7 @@ async def advance_clock(call: Call, body: Body) -> Reply:
                 for job in fired
             ],
             "complete": complete,
-            "remaining": _remaining(call),
+            "remaining": counts(call.server.courier, call.sandbox)["due"],  # attempts
         }
     )
 
@@ -134,10 +134,5 @@ def _clock(call: Call) -> Body:
         "next_due": iso(min(dues)) if dues else None,
         "pending_timers": len(timers),
         "complete": not sandbox.is_advancing,
-        "remaining": _remaining(call),
+        "remaining": counts(call.server.courier, sandbox)["due"],  # attempts
     }
-
-
-def _remaining(call: Call) -> int:
-    """How many attempts are due that have not been made."""
-    return counts(call.server.courier, call.sandbox)["due"]

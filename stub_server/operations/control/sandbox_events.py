@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Generator
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -10,7 +9,6 @@ import orjson
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...contract.schema import Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
 from ...events.log import Event
@@ -22,15 +20,14 @@ PAUSE = 0.05  # seconds between two looks
 
 
 async def list_events(call: Call, query: Body) -> Reply:
-    asked = query.get("type"), query.get("resource_id"), query.get("id")
-    log = call.sandbox.events
+    found = list(call.sandbox.events)[::-1]
+    for name, member in (("type", "type"), ("resource_id", "subject"), ("id", "id")):
+        if name in query:
+            found = [event for event in found if getattr(event, member) == query[name]]
     page, limit = query["page"], query["limit"]
-    total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
-    first = (page - 1) * limit
-    chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
-    shown = await call.server.sandboxes.worker.in_slices(_payloads(chosen))
+    shown = await call.server.sandboxes.worker.in_slices(_payloads(found[(page - 1) * limit : page * limit]))
     head = b'{"events":['
-    ends = orjson.dumps(reply.pagination(page, limit, total))
+    ends = orjson.dumps(reply.pagination(page, limit, len(found)))
     return Reply(200, (head, b",".join(shown), b'],"pagination":', ends, b"}"), head)
 
 
@@ -53,8 +50,13 @@ def trigger_event(call: Call, body: Body) -> Reply:
     about = (content.subject, content.resource, b"", content.extras, content.project)
     event = call.draft.raise_event(type_, *about)
     payload = event.payload()
-    if "overrides" in body:
-        _check(server.schemas.compile(entry["schema"], request=False), orjson.loads(payload), entry["payload_key"])
+    if "overrides" in body:  # receivers rely on the schema
+        error = next(server.schemas.compile(entry["schema"], request=False).iter_errors(orjson.loads(payload)), None)
+        if error is not None:
+            field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
+            message = f"Overrides are merged into data.{entry['payload_key']}; with these the payload breaks the "
+            message += f"contract at {field}: {error.message[:300]}"
+            raise Conflict.at("overrides", message, "event_conflict")
     return Reply(201, (b'{"event":', payload, b"}"))
 
 
@@ -86,22 +88,11 @@ def _patched(value: Any, changes: Any) -> Any:
     return whole
 
 
-def _check(validator: Validator, payload: Any, key: str) -> None:
-    """Check a payload with overrides against its schema, on which receivers rely. Raises Conflict."""
-    if validator.is_valid(payload):
-        return
-    error = next(validator.iter_errors(payload))
-    field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
-    message = f"Overrides are merged into data.{key}; with these the payload breaks the contract at {field}: "
-    message += error.message[:300]
-    raise Conflict.at("overrides", message, "event_conflict")
-
-
 async def follow_events(call: Call, query: Body) -> Reply:
     """The events since a position, oldest first; while there are none it waits as long as it may."""
     server, loop = call.server, asyncio.get_running_loop()
     until = loop.time() + query["wait_seconds"]
-    entry = server.sandboxes.entry(call.sandbox.name)
+    entry = call.entry
     since = query.get("since", _position(entry, entry.sandbox.events.raised))
     with server.waiting.of(call):
         while True:
@@ -110,7 +101,7 @@ async def follow_events(call: Call, query: Body) -> Reply:
             if events or began_anew or loop.time() >= until or server.closing.is_set():
                 break
             await asyncio.sleep(PAUSE)
-            entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another sandbox in its place
+            entry = call.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.is_broken:
                 await caught_up(entry.sandbox, server.sandboxes.worker)
     log = entry.sandbox.events

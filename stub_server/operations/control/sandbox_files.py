@@ -24,7 +24,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
         return await _record(call, secrets=query["secrets"])
     sandbox = call.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
-    snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.all()
+    snapshots = call.entry.snapshots.all()
     return await _file(call, "sandbox", lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]))
 
 
@@ -34,7 +34,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
     (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
     start = traces[0].before if traces else sandbox.log.number
     about = {
-        "behaviour": dict(call.server.behaviour),
+        "behaviour": dict(call.server.settings.behaviour),
         "held": sandbox.held_before,
         "left_out": left_out,
         "recorded": len(traces),

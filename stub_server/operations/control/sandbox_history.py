@@ -15,11 +15,10 @@ from ...kernel.record import Body
 
 
 def list_steps(call: Call, query: Body) -> Reply:
-    log, asked = call.sandbox.log, [query.get(name) for name in ("table", "resource_id", "cause", "event_id")]
-    found = list(islice(reversed(log), max(0, log.number - query.get("since", 0))))
-    if asked != [None] * 4:
-        table, ident, cause, event = asked
-        found = [step for step in found if _matches(step, table, ident and ident.lower(), cause, event)]
+    table, ident, cause, event = (query.get(name) for name in ("table", "resource_id", "cause", "event_id"))
+    log = call.sandbox.log
+    since = islice(reversed(log), max(0, log.number - query.get("since", 0)))
+    found = [step for step in since if _matches(step, table, ident and ident.lower(), cause, event)]
     return reply.listed_here("steps", found, query, shown_step)
 
 

@@ -3,25 +3,25 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...delivery.inbox import SHOWN_BODY, Answer, Box, Inbox, Message
+from ...delivery.inbox import SHOWN_BODY, Answer, Box, Message
 from ...kernel.clock import iso
 from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
 
 def list_inboxes(call: Call, query: Body) -> Reply:
-    return reply.listed_here("inboxes", _inbox(call).boxes(), query, lambda entry: _summary(call, *entry))
+    return reply.listed_here("inboxes", call.entry.inbox.boxes(), query, lambda entry: _summary(call, *entry))
 
 
 def clear_inboxes(call: Call) -> Reply:
-    _inbox(call).clear()
+    call.entry.inbox.clear()
     return Reply(204, ())
 
 
 def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
     found = [
         message
-        for message in _inbox(call).messages(name)
+        for message in call.entry.inbox.messages(name)
         if query.get("event_type") in (None, message.event_type)
         and query.get("verified") in (None, message.verdict.reason is None)
     ]
@@ -29,34 +29,30 @@ def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
 
 
 def get_inbox_message(call: Call, name: str, number: str) -> Reply:
-    for message in _inbox(call).messages(name):
+    for message in call.entry.inbox.messages(name):
         if str(message.number) == number:
             return reply.value({"message": _shown(message, len(message.body))})
     raise NotFound("There is no such message. The oldest are deleted when there are too many.")
 
 
 def clear_inbox(call: Call, name: str) -> Reply:
-    _inbox(call).clear(name)
+    call.entry.inbox.clear(name)
     return Reply(204, ())
 
 
 def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
     answer = Answer(**body)
-    _inbox(call).set_answer(name, answer)
+    call.entry.inbox.set_answer(name, answer)
     return reply.value({"answer": answer._asdict()})
 
 
 # -- shared
 
 
-def _inbox(call: Call) -> Inbox:
-    return call.server.sandboxes.entry(call.sandbox.name).inbox
-
-
 def _summary(call: Call, name: str, box: Box, kept: int) -> Body:
     return {
         "name": name,
-        "url": f"{call.server.url}/s/{call.sandbox.name}/_sandbox/inbox/{name}",
+        "url": f"{call.server.settings.url}/s/{call.sandbox.name}/_sandbox/inbox/{name}",
         "received": box.received,
         "messages": kept,
         "last_received_at": None if box.last_at is None else iso(box.last_at),

@@ -12,13 +12,8 @@ from ...kernel.record import Body
 
 
 async def _chosen(call: Call, query: Body) -> list[Trace]:
-    """The requests that a query means, newest first. Others are served while they are looked for."""
-    return await call.server.sandboxes.worker.in_slices(chosen(_newest(call), query))
-
-
-def _newest(call: Call) -> list[Trace]:
-    """The requests as they are now, newest first: others come in while these are looked at."""
-    return list(reversed(call.sandbox.journal))
+    """The requests so far that a query means, newest first. Others are served while they are looked for."""
+    return await call.server.sandboxes.worker.in_slices(chosen(list(call.sandbox.journal)[::-1], query))
 
 
 async def list_requests(call: Call, query: Body) -> Reply:
@@ -44,14 +39,14 @@ async def get_request(call: Call, ident: str) -> Reply:
 async def get_requests_har(call: Call, query: Body) -> Reply:
     found = await _chosen(call, query)
     server = call.server
-    return Streamed(archive(found, server.url + call.prefix, server.version), b"application/har+json")
+    return Streamed(archive(found, server.settings.url + call.prefix, server.version), b"application/har+json")
 
 
 async def verify_requests(call: Call, body: Body) -> Reply:
     expected = Expectation(body, {"": call.server.document, CONTROL: call.server.control})
     # Its own alone: the call has warnings of its headers and query as well.
     warnings = [] if call.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
-    report = await call.server.sandboxes.worker.in_slices(expected.judged(_newest(call)))
+    report = await call.server.sandboxes.worker.in_slices(expected.judged(list(call.sandbox.journal)[::-1]))
     if not report["matched"]:
         warnings += expected.warnings()
     call.warn(*warnings)

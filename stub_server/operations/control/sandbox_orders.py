@@ -19,7 +19,7 @@ def inspect_order(call: Call, ident: str) -> Reply:
     row = _open(call, ident)
     project = call.store.projects.peek(row.hidden["projectId"])
     shop = "" if project is None else project["name"]
-    return _shown(call, row, shop=shop, pay_url=pay_url(call.server.url, call.sandbox.name, row.public["id"]))
+    return _shown(call, row, shop=shop, pay_url=pay_url(call.server.settings.url, call.sandbox.name, row.public["id"]))
 
 
 def pay_order(call: Call, ident: str, body: Body | None) -> Reply:

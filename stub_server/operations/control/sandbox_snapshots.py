@@ -21,7 +21,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     if description is not None:  # lists show it, and files that hold no secrets
         description = Secrets(admin_key=call.server.admin_key).text(description)
     while True:
-        entry = sandboxes.entry(call.sandbox.name)
+        entry = call.entry
         entry.snapshots.check_room(name)
         undone_at, copy = entry.sandbox.undone_at, entry.sandbox.fork(entry.sandbox.name)
         make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
@@ -34,11 +34,11 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
 
 
 def list_snapshots(call: Call, query: Body) -> Reply:
-    return reply.listed_here("snapshots", _snapshots(call).all()[::-1], query, _shown)
+    return reply.listed_here("snapshots", call.entry.snapshots.all()[::-1], query, _shown)
 
 
 def get_snapshot(call: Call, name: str) -> Reply:
-    return reply.value({"snapshot": _shown(_snapshots(call).get(name))})
+    return reply.value({"snapshot": _shown(call.entry.snapshots.get(name))})
 
 
 async def delete_snapshot(call: Call, name: str) -> Reply:
@@ -47,16 +47,12 @@ async def delete_snapshot(call: Call, name: str) -> Reply:
 
 
 async def restore_snapshot(call: Call, name: str) -> Reply:
-    copy = _snapshots(call).get(name).sandbox
+    copy = call.entry.snapshots.get(name).sandbox
     check_not_advancing(call.sandbox)
     work = restore(call.sandbox, copy, call.cause)
     entry, step = await call.server.sandboxes.go_back(call.sandbox, work)
     call.note(step)
     return reply.value({"sandbox": shown(call, entry)})
-
-
-def _snapshots(call: Call) -> Snapshots:
-    return call.server.sandboxes.entry(call.sandbox.name).snapshots
 
 
 def _shown(snapshot: Snapshot) -> Body:

@@ -35,7 +35,7 @@ async def follow_sandbox(call: Call) -> Reply:
     if len(server.followers) >= MOST_READERS:
         message = f"{MOST_READERS} readers are already connected to this server, which is the maximum. Close one first."
         raise Limited(message, headers={"Retry-After": "5"})
-    entry = server.sandboxes.entry(call.sandbox.name)
+    entry = call.entry
     given = call.headers.get(b"last-event-id")
     place = Place(entry) if given is None else Place.of(entry, given.decode("latin-1"))
     return Streamed(_follow(server, call.sandbox.name, place), b"text/event-stream")

@@ -5,7 +5,7 @@ from functools import partial
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...calls.views import checked_scenario, checked_start, shown, summary_of
+from ...calls.views import checked_beginning, shown, summary_of
 from ...kernel.record import Body
 from ...sandboxes.entry import Entry
 
@@ -17,8 +17,7 @@ async def list_sandboxes(call: Call, query: Body) -> Reply:
 
 async def create_sandbox(call: Call, body: Body | None) -> Reply:
     asked = body or {}
-    scenario = checked_scenario(call, asked.get("scenario"))
-    now = checked_start(asked["now"]) if "now" in asked else None
+    scenario, now = checked_beginning(call, asked)
     entry = await call.server.sandboxes.create(
         asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"), asked.get("settings")
     )
