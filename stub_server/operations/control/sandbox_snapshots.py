@@ -13,7 +13,6 @@ from ...files.state import Snapshot, measured
 from ...kernel.clock import iso, wall_ms
 from ...kernel.record import Body
 from ...persistence.commits import records_of
-from ...sandboxes.entry import Snapshots
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
