@@ -91,19 +91,25 @@ def _ready_file(path: Path | None) -> Iterator[Show]:
         yield lambda server: None
         return
     path, text = path.absolute(), b""
-    try:
+
+    @contextmanager
+    def writing() -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = f"--ready-file {path}: {error.strerror or error}."
+            raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
+
+    with writing():
         path.unlink(missing_ok=True)  # of a server that was killed
         drafts = tempfile.TemporaryDirectory(dir=path.parent, prefix=path.name)
-    except OSError as error:
-        where = f"--ready-file {path}: {error.strerror or error}."
-        raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
 
     def show(server: Server) -> None:
         nonlocal text
         url, sandbox = server.settings.url, server.sandboxes.default
         found = {"url": url, "token": server.ready_token(sandbox), "sample": sandbox.sample, "pid": os.getpid()}
         text = orjson.dumps(found) + b"\n"
-        with drafts as folder:
+        with writing(), drafts as folder:
             draft = Path(folder, path.name)
             draft.touch(0o600)  # for its owner alone, since a token opens the sandbox
             draft.write_bytes(text)
