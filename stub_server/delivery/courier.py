@@ -277,7 +277,7 @@ class Courier:
             outbox.took[webhook] = inf if outcome.error == "timeout" else outcome.duration_ms
             return True
         except TimeoutError:  # its webhook was deleted
-            sandbox.timers.pass_over(timer)
+            sandbox.timers.regroup(timer, sandbox.timers.skipped)
         except CancelledError:
             sandbox.timers.release(timer)
             raise

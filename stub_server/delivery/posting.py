@@ -64,16 +64,17 @@ def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str, Timer]]:
         store = sandbox.stores.get(timer.merchant_id)
         record = store.webhook_logs.find(timer.subject) if store is not None else None
         if record is None:
-            sandbox.timers.pass_over(timer)
+            sandbox.timers.regroup(timer, sandbox.timers.skipped)
         else:
             yield orjson.loads(record.public)["webhookId"], timer
 
 
 def let_go_on(sandbox: Sandbox) -> None:
     """Make due what waited for an earlier delivery to the same webhook that is decided by now."""
-    for merchant_id, webhook in list(sandbox.timers.parked):
+    timers = sandbox.timers
+    for merchant_id, webhook in list(timers.parked):
         if not keeps_waiting(sandbox.stores.get(merchant_id), webhook):
-            sandbox.timers.unpark(merchant_id, webhook)
+            timers.put_back(timers.parked.pop((merchant_id, webhook)))
 
 
 def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
@@ -83,7 +84,7 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
         return None
     attempt = attempt_for(sandbox, timer)
     if attempt is None:
-        timers.pass_over(timer)
+        timers.regroup(timer, timers.skipped)
         return None
     store, url = sandbox.stores[timer.merchant_id], attempt.delivery.url
     if is_simulated(sandbox, url):  # the webhook has another address by now
@@ -91,9 +92,9 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
         draft.at(draft.now, ANSWERING, timer.subject)
         draft.record()
     elif is_kept_back(sandbox, attempt.serial, url):
-        timers.hold(timer)
+        timers.regroup(timer, timers.on_hold)
     elif is_waiting(store, attempt.log):
-        timers.park(timer, attempt.webhook.id)
+        timers.regroup(timer, timers.parked[timer.merchant_id, attempt.webhook.id])
     else:
         return attempt
     return None

@@ -158,7 +158,7 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
             last.clock = clock.at(now)
             last.record()
     except BaseException:
-        timers.put_back()
+        timers.put_back(timers.skipped)
         raise
 
 

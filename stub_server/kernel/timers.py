@@ -1,6 +1,6 @@
 """The timers of a sandbox: jobs that the clock will run, and attempts to send, in the order of their time."""
 
-from collections.abc import Iterable
+from collections import defaultdict
 from heapq import heappop, heappush
 from math import inf
 from typing import NamedTuple, TypeAlias
@@ -21,6 +21,8 @@ class Timer(NamedTuple):
 
 TimerData: TypeAlias = tuple[int, int, str, str, str]
 """A timer as a plain tuple: the members of Timer."""
+Group: TypeAlias = dict[int, TimerData]
+"""Timers by number."""
 
 
 class Timers:
@@ -29,19 +31,19 @@ class Timers:
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in its heap until it is the first; what is not in `_live` is not there.
     `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
-    Only the courier claims attempts. `claimed` ones are under way or wait for their turn, those `on_hold` wait for
-    `unhold`, and `parked` ones, by merchant and webhook, for an earlier one there. Timers that are `skipped` had
-    nothing to do: the next step removes them.
+    Only the courier claims attempts. `claimed` ones are under way or wait for their turn, those `on_hold` until events
+    of the past may be sent, and `parked` ones, by merchant and webhook, for an earlier one there. Timers that are
+    `skipped` had nothing to do: the next step removes them.
     """
 
     def __init__(self) -> None:
         self.jobs: list[TimerData] = []
         self._attempts: list[TimerData] = []
-        self.claimed: dict[int, TimerData] = {}
-        self.on_hold: dict[int, TimerData] = {}
-        self.parked: dict[tuple[str, str], dict[int, TimerData]] = {}
-        self._live: dict[int, TimerData] = {}
-        self.skipped: dict[int, TimerData] = {}
+        self.claimed: Group = {}
+        self.on_hold: Group = {}
+        self.parked: defaultdict[tuple[str, str], Group] = defaultdict(dict)
+        self.skipped: Group = {}
+        self._live: Group = {}
         self.last = 0  # the number of the newest timer ever set
 
     def put(self, timer: TimerData) -> None:
@@ -58,7 +60,7 @@ class Timers:
         for group in self._outside():
             group.pop(timer[1], None)
 
-    def _outside(self) -> tuple[dict[int, TimerData], ...]:
+    def _outside(self) -> tuple[Group, ...]:
         """The timers that are in no heap."""
         return (self.claimed, self.on_hold, self.skipped, *self.parked.values())
 
@@ -82,10 +84,6 @@ class Timers:
         """Skip the next job, which had nothing to do, until a step records that it was removed."""
         heappop(self.jobs)
         self.skipped[timer.seq] = timer
-
-    def put_back(self) -> None:
-        self._return(self.skipped.values())
-        self.skipped.clear()
 
     # -- attempts to send
 
@@ -125,34 +123,16 @@ class Timers:
         if self.is_claimed(timer):
             heappush(self._attempts, self.claimed.pop(timer.seq))
 
-    def hold(self, timer: Timer) -> None:
-        """Keep a claimed attempt back: it is due again after `unhold`."""
+    def regroup(self, timer: Timer, group: Group) -> None:
+        """Move a claimed attempt to another group, unless a step has taken it."""
         if self.is_claimed(timer):
-            self.on_hold[timer.seq] = self.claimed.pop(timer.seq)
-
-    def unhold(self) -> None:
-        self._return(self.on_hold.values())
-        self.on_hold.clear()
-
-    def park(self, timer: Timer, webhook: str) -> None:
-        """Have a claimed attempt wait until `unpark`."""
-        if self.is_claimed(timer):
-            group = self.parked.setdefault((timer.merchant_id, webhook), {})
             group[timer.seq] = self.claimed.pop(timer.seq)
 
-    def unpark(self, merchant_id: str, webhook: str) -> None:
-        """Make the attempts of a webhook due again that were parked."""
-        self._return(self.parked.pop((merchant_id, webhook), {}).values())
-
-    def _return(self, timers: Iterable[TimerData]) -> None:
-        for timer in timers:
+    def put_back(self, group: Group) -> None:
+        """Make the timers of a group due again."""
+        for timer in group.values():
             heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
-
-    def pass_over(self, timer: Timer) -> None:
-        """Skip a claimed attempt: nothing is to be sent."""
-        if self.is_claimed(timer):
-            del self.claimed[timer.seq]
-            self.skipped[timer.seq] = timer
+        group.clear()
 
     def attempts_due(self, until: int) -> int:
         """How many attempts are due at `until` or before, with those under way and without those on hold."""
@@ -168,7 +148,7 @@ class Timers:
     def __len__(self) -> int:
         return len(self._live)
 
-    def by_number(self) -> dict[int, TimerData]:
+    def by_number(self) -> Group:
         return dict(self._live)
 
     def get(self, number: int) -> TimerData | None:
@@ -184,5 +164,5 @@ class Timers:
         twin.last, twin._live = self.last, self.by_number()
         twin.jobs, twin._attempts = self.jobs.copy(), self._attempts.copy()
         for group in self._outside():
-            twin._return(group.values())
+            twin.put_back(dict(group))
         return twin

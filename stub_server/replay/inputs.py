@@ -153,9 +153,9 @@ class RecordedDeliveries(Courier):
         while (timer := timers.claim(sandbox.clock.now)) is not None:
             attempt = attempt_for(sandbox, timer)
             if attempt is None:
-                timers.pass_over(timer)
+                timers.regroup(timer, timers.skipped)
             elif is_kept_back(sandbox, attempt.serial, attempt.delivery.url):
-                timers.hold(timer)
+                timers.regroup(timer, timers.on_hold)
 
     # -- as the courier of the server
 
@@ -174,7 +174,7 @@ class RecordedDeliveries(Courier):
             if self._take_next(sandbox, timer.subject):
                 return True
             await asyncio.sleep(0)
-        sandbox.timers.pass_over(timer)
+        sandbox.timers.regroup(timer, sandbox.timers.skipped)
         return False
 
     def in_flight(self, sandbox: Sandbox) -> int:

@@ -95,9 +95,9 @@ def test_timers_are_what_was_put_and_not_taken(moves: list[tuple[str, int]]) -> 
         elif move == "aside" and (first := timers.next(9)) is not None:
             timers.skip(first)
         elif move == "back":
-            timers.put_back()
+            timers.put_back(timers.skipped)
     assert (sorted(held), len(held)) == (timers.pending(), len(timers))
-    timers.put_back()
+    timers.put_back(timers.skipped)
     fired = []
     while (due := timers.next(9)) is not None:
         timers.discard(due)

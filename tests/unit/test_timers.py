@@ -69,13 +69,13 @@ def test_a_number_that_is_given_again_names_the_new_timer_alone() -> None:
     assert (None, 7) == (twin.next_due(), timers.next_due())
 
 
-def test_what_is_set_aside_is_still_there_and_can_be_put_back() -> None:
+def test_what_is_regroup_is_still_there_and_can_be_put_back() -> None:
     timers, first, second = Timers(), timer(5, 1), timer(6, 2)
     timers.put(first)
     timers.put(second)
     timers.skip(first)
     assert (6, 2, [first, second]) == (timers.next_due(), len(timers), timers.pending())
-    timers.put_back()
+    timers.put_back(timers.skipped)
     assert (5, {}) == (timers.next_due(), timers.skipped)
     timers.skip(first)
     timers.discard(first)
@@ -117,14 +117,14 @@ def test_attempts_that_are_held_wait_until_they_are_not() -> None:
     timers, one = Timers(), attempt(5, 1)
     timers.put(one)
     taken(timers, 5, 1)
-    timers.hold(one)
+    timers.regroup(one, timers.on_hold)
     assert (None, 0, [one]) == (timers.next_attempt(), timers.attempts_due(5), timers.pending())
-    timers.unhold()
+    timers.put_back(timers.on_hold)
     assert 5 == timers.next_attempt()
     taken(timers, 5, 1)
-    timers.hold(one)
+    timers.regroup(one, timers.on_hold)
     timers.discard(one)
-    timers.unhold()
+    timers.put_back(timers.on_hold)
     assert (None, []) == (timers.next_attempt(), timers.pending())
 
 
@@ -134,7 +134,7 @@ def test_a_copy_has_every_attempt_due_that_somebody_is_at() -> None:
     for each in (claimed, held, free):
         timers.put(each)
     taken(timers, 6, 2)
-    timers.hold(held)
+    timers.regroup(held, timers.on_hold)
     twin = timers.copy()
     assert [claimed, held, free] == taken(twin, 9, 10)
     assert [free] == taken(timers, 9, 10)
@@ -144,7 +144,7 @@ def test_an_attempt_with_nothing_to_send_rides_on_the_next_step() -> None:
     timers, one = Timers(), attempt(5, 1)
     timers.put(one)
     taken(timers, 5, 1)
-    timers.pass_over(one)
+    timers.regroup(one, timers.skipped)
     assert ({1: one}, None, 0) == (timers.skipped, timers.next_attempt(), timers.attempts_due(5))
-    timers.put_back()
+    timers.put_back(timers.skipped)
     assert (5, None) == (timers.next_attempt(), timers.next_due())

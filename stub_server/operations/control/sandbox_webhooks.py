@@ -35,6 +35,6 @@ async def resume_webhooks(call: Call) -> Reply:
     except Unavailable:
         sandbox.held_before = held
         raise
-    sandbox.timers.unhold()
+    sandbox.timers.put_back(sandbox.timers.on_hold)
     call.server.courier.ring(sandbox)
     return reply.value({"resumed": resumed})
