@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..contract.formats import NO_FORMATS
+from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
 from ..contract.source import ContractError, parse
 from ..kernel.problem import UnusableInput
 from ..kernel.record import Body
-
-_KINDS = {"object": "a map", "array": "a list", "string": "a text", "integer": "a number", "number": "a number"}
 
 
 class ScenarioError(UnusableInput):
@@ -61,8 +59,7 @@ class Files:
 
     def __init__(self, fixtures: Path) -> None:
         self.folder = fixtures
-        self._document = parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml")
-        self._schemas = Schemas(self._document, NO_FORMATS)
+        self._schemas = Schemas(parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml"), Formats(READ, READ))
 
     def read(self, path: Path, shape: str) -> Node:
         """The data of a file, checked against the schema named `shape`. Raises ScenarioError."""
@@ -78,39 +75,13 @@ class Files:
             node = Node(parse(text, file), file)
         except ContractError as error:
             raise ScenarioError(str(error)) from None
-        self.check(node, shape)
+        found = self._schemas.component(shape, request=True).first_error(node.value)
+        if found is not None:
+            nearest = _nearest(found)
+            for step in nearest.instance_path:
+                node = node[step]
+            raise node.fail(nearest.message[:300])
         return node
-
-    def check(self, node: Node, shape: str) -> None:
-        """Check a value against the schema named `shape`. Raises ScenarioError."""
-        error = self._schemas.component(shape, request=True).first_error(node.value)
-        if error is not None:
-            place = node
-            for step in error.instance_path:
-                place = place[step]
-            raise place.fail(self._reason(error))
-
-    def _reason(self, error: Any) -> str:
-        """The violation in words, with what the schema allows."""
-        rule = self._document
-        for step in error.schema_path[:-1]:
-            rule = rule[step]
-        kind, value = error.kind.name, error.instance
-        if kind == "required":
-            return f"lacks {error.kind.property!r}"
-        if kind == "additionalProperties":
-            return f"{error.kind.unexpected[0]!r} is unknown; known are {', '.join(sorted(rule['properties']))}"
-        if kind == "enum":
-            return f"{value!r} is not one of {', '.join(rule['enum'])}"
-        if kind in ("type", "minimum", "maximum"):
-            bounds = f" from {rule['minimum']} to {rule['maximum']}" if "minimum" in rule else ""
-            shown = "" if isinstance(value, (dict, list)) else f", not {value!r}"
-            whole = ", a whole one" if rule["type"] == "integer" else ""
-            return f"must be {_KINDS[rule['type']]}{bounds}{whole}{shown}"
-        if kind == "pattern":
-            wanted = "" if rule["pattern"] == r"\S" else f" that fits {rule['pattern']}"
-            return f"must be a text{wanted}, not {value!r}"
-        return str(error.message)
 
 
 def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:

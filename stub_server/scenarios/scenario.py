@@ -63,13 +63,14 @@ def parse_scenario(files: Files, name: str, text: str) -> Scenario:
     root = files.parse(text, path.name, "Scenario")
     scale = root.get("scale", 1)
     orders, customers = (_times(root, name, scale) for name in ("orders", "customers"))
+    drawn = root.get("projects", 0)
     return Scenario(
         name=path.stem,
         root=root,
         customers=customers,
         orders=orders,
         pending=round(root.get("pending", 0) * scale),
-        drawn=_drawn(files, root),
+        drawn=drawn if isinstance(drawn, int) else 0,
         personas=_personas(files, root),
         owing="everybody" in root.value,
     )
@@ -87,24 +88,6 @@ def _is_file(name: str) -> bool:
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 
-def _drawn(files: Files, root: Node) -> int:
-    """How many projects are to be drawn, 0 where they are named. Raises ScenarioError."""
-    if root.get("projects", None) is None:
-        return 0
-    node = root["projects"]
-    if not isinstance(node.value, list):
-        files.check(node, "ScenarioCount")
-        return int(node.value)
-    files.check(node, "ScenarioProjects")
-    slugs = set()
-    for project in root.each("projects"):
-        slug = project.value["slug"]
-        if slug in slugs:
-            raise project.fail(f"the slug {slug!r} appears twice")
-        slugs.add(slug)
-    return 0
-
-
 def _personas(files: Files, root: Node) -> dict[str, Node]:
     """The personas by name, from files of their own or from the scenario. Raises ScenarioError."""
     folder = files.folder / "personas"
@@ -117,10 +100,7 @@ def _personas(files: Files, root: Node) -> dict[str, Node]:
                 raise node.fail(f"there is no persona {name!r}; known ones are {known}")
             node = files.read(path, "Persona")
         else:
-            files.check(node, "Persona")
-            name = node.get("name", "")
-            if not name:
-                raise node.fail("lacks 'name'")
+            name = node.value["name"]
         if name in found:
             raise node.fail(f"the name {name!r} appears twice")
         found[name] = node

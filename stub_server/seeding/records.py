@@ -8,7 +8,6 @@ for the record with that key.
 from collections.abc import Callable
 from typing import Any
 
-from ..contract.formats import is_date_time, is_uuid
 from ..contract.schema import Schemas
 from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
@@ -36,7 +35,6 @@ KINDS = {
     "customers": ("customer", "CustomerCreate", 8),
     "orders": ("order", "OrderCreate", 0),
 }
-OUTCOMES = ("pending", "paid", "expired", "canceled", "failed", "refunded")
 
 
 class Records:
@@ -88,10 +86,8 @@ class Records:
             raise node.fail(f"another {what}")
         self.in_use.add(name)
 
-    def _ident(self, kind: str, node: Node, given: Any, named: str) -> str:
+    def _ident(self, kind: str, node: Node, given: str | None, named: str) -> str:
         """The id of a record: the one that the scenario gives, or `named`."""
-        if given is not None and not (isinstance(given, str) and is_uuid(given)):
-            raise node.fail(f"id must be a UUID, not {given!r}")
         ident = named if given is None else given.lower()
         self._claim(ident, node, f"{kind} has the id {ident}")
         return ident
@@ -147,15 +143,9 @@ class Records:
         """When a record is created, in ms."""
         at = usual
         if "created" in own:
-            text = own["created"]
-            if not isinstance(text, str) or not is_date_time(text):
-                raise node.fail(f"created must be a date-time such as 2026-11-20T14:32:05Z, not {text!r}")
-            at = parse_iso(text)
+            at = parse_iso(own["created"])
         elif "days_ago" in own:
-            days = own["days_ago"]
-            if isinstance(days, bool) or not isinstance(days, (int, float)) or days < 0:
-                raise node.fail(f"days_ago must be a number from 0, not {days!r}")
-            at = self.now - int(days * DAY)
+            at = self.now - int(own["days_ago"] * DAY)
         if not self.begun < at <= self.now:
             allowed = f"must be after {iso(self.begun)} and not after {iso(self.now)}"
             raise node.fail(f"created is {iso(at)}, but {allowed}")
@@ -171,8 +161,6 @@ class Records:
         self._claim(fields["name"].casefold(), node, "project has this name")
         user, status = self.script.store.merchant.user_id, own.get("status_now")
         public, hidden = new_project(fields, self.defaults["Project"], ident, user, iso(at))
-        if status not in (None, "draft", "active", "suspended", "archived"):
-            raise node.fail(f"status_now {status!r} is no status of a project")
         self._later(at, node, resources.add_project, public, hidden)
         if status is not None:
             self._later(max(at, self.now - HOUR), node, move_project, ident, status)
@@ -204,8 +192,6 @@ class Records:
 
     def _order(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
         outcome, method = own.get("status") or "pending", fields["paymentMethod"]
-        if outcome not in OUTCOMES:
-            raise node.fail(f"status {outcome!r} is not one of {', '.join(OUTCOMES)}")
         fields["planId"] = fields["planId"].lower()
         plan = order_rules.check_plan(fields["projectId"], self._plans.get(fields["planId"]))
         if at < parse_iso(plan["createdAt"]):

@@ -130,7 +130,7 @@ def test_it_begins_where_the_steps_reach_and_after_a_reset(serve: Callable[..., 
         assert (0, 0) == (about["recorded"], about["left_out"])
 
 
-def test_what_was_secret_is_set_aside_wherever_an_answer_repeats_it(
+def test_what_was_secret_is_regroup_wherever_an_answer_repeats_it(
     api: httpx2.Client, control: httpx2.Client, credentials: Json, file: Path
 ) -> None:
     """An answer of the control surface shows what was sent under a secret's name; the file has not what was sent."""

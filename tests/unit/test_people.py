@@ -273,5 +273,5 @@ def test_a_wrong_table_is_named_with_its_key(tmp_path: Path) -> None:
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     del data["rows"][3]["weight"]
     path.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
-    with pytest.raises(ScenarioError, match=r"^geography\.yaml: rows\[3\]: lacks 'weight'"):
+    with pytest.raises(ScenarioError, match=r"^geography\.yaml: rows\[3\]: \"weight\" is a required property"):
         load_catalogue(files)

@@ -53,11 +53,11 @@ def test_a_missing_file_is_named() -> None:
             r"mine.yaml: everybody: nobody can owe: .* monthly plan",
         ),
         (HEAD + "orders: 10\nprojects: 2", r"mine.yaml: orders: nobody is left to buy: raise `customers`"),
-        ("- 1", r"mine.yaml: \(root\): must be a map"),
-        ("customers: 3", r"mine.yaml: \(root\): lacks 'merchant'"),
-        (HEAD + "custmers: 3", r"mine.yaml: \(root\): 'custmers' is unknown; known are .*customers"),
-        (HEAD + "customers: many", r"mine.yaml: customers: must be a number"),
-        (HEAD + "customers: -1", r"mine.yaml: customers: must be a number from 0"),
+        ("- 1", r"mine.yaml: \(root\): .* is not of type \"object\""),
+        ("customers: 3", r"mine.yaml: \(root\): \"merchant\" is a required property"),
+        (HEAD + "custmers: 3", r"mine.yaml: \(root\): .*'custmers' was unexpected"),
+        (HEAD + "customers: many", r"mine.yaml: customers: .*\"integer\""),
+        (HEAD + "customers: -1", r"mine.yaml: customers: -1 is less than the minimum of 0"),
         (HEAD + "orders: 900000\nscale: 2", r"mine.yaml: orders: times scale is 1800000; at most 1000000"),
         (HEAD + "projects: 2.5", r"mine.yaml: projects"),
         (
@@ -66,11 +66,11 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "projects: [{ slug: dados-na-veia, status: gone }]",
-            r"projects\[0\].status: 'gone' is not one of draft",
+            r"projects\[0\].status: \"gone\" is not one of \"draft\"",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
-            r"projects\[1\]: the slug 'canto-livre' appears twice",
+            r"projects\[1\]: the project '.*' appears twice",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
@@ -86,11 +86,11 @@ def test_a_missing_file_is_named() -> None:
         (
             HEAD
             + "personas: [{ name: a, story: none, customer: { id: x, name: A, email: a@b.com, document: AB123 } }]",
-            r"personas\[0\].customer: id must be a UUID, not 'x'",
+            r"personas\[0\].customer.id: \"x\" does not match",
         ),
         (
             HEAD + "personas: [{ name: ana, story: sad, customer: {} }]",
-            r"personas\[0\].story: 'sad' is not one of none",
+            r"personas\[0\].story: \"sad\" is not one of \"none\"",
         ),
         (HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]", r"keys\[0\]: scopes.0: .*ApiKeyCreate"),
         (
@@ -112,13 +112,13 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "records: { customers: [{ id: 7, name: A, email: a@example.com, document: AB123 }] }",
-            "must be a UUID",
+            r"customers\[0\].id: 7 is not of type",
         ),
         (SHOP + "  orders: [{ planId: '@clube/mensal' }]", r"records.orders\[0\]: .*required"),
         (SHOP + "  products: [{ projectId: '@nada', name: P }]", r"records.products\[0\]: projectId names no project"),
         (
             SHOP + "  customers: [{ name: A, email: a@example.com, document: AB123, created: ontem }]",
-            "must be a date-time",
+            r"customers\[0\].created: \"ontem\" is not a \"date-time\"",
         ),
         (SHOP + "  customers: [{ name: A, email: a@example.com, document: AB123, days_ago: 9999 }]", "created is 1999"),
     ],
@@ -139,7 +139,7 @@ ORDER = """  orders:
     ("more", "reason"),
     [
         ("days_ago: 3", "can be paid for a day"),
-        ("status: done", "'done' is not one of pending"),
+        ("status: done", 'status: "done" is not one of'),
         ("days_ago: 0, status: paid", "cannot be paid yet"),
         ("days_ago: 500, status: paid", "created is"),
         ("days_ago: 385, status: paid", "older than its plan"),
