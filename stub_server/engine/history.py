@@ -12,7 +12,7 @@ from operator import eq
 from typing import Any, NamedTuple, TypeAlias
 
 from ..kernel.clock import iso
-from ..kernel.ends import ends_of, size_of
+from ..kernel.ends import ends_of
 from ..kernel.problem import Conflict
 from ..kernel.slices import at_once
 from ..store.memory import Merchant, Store
@@ -272,8 +272,8 @@ def _step(
     events = ends_of(list(sandbox.events), list(then.events))
     replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()), eq)
     coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
-    size += OVERHEAD + OVERHEAD_EACH * (len(coming) + len(going)) + size_of(events, lambda event: event.size)
-    size += size_of(replies, lambda pair: len(pair[1].body))
+    size += OVERHEAD + OVERHEAD_EACH * (len(coming) + len(going)) + sum([event.size for event in chain(*events)])
+    size += sum([len(saved.body) for _, saved in chain(*replies)])
     changed = then.settings != sandbox.settings
     return Step(
         number=sandbox.log.number + 1,

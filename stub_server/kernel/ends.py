@@ -1,7 +1,7 @@
 """How the ends of two lists differ that have a stretch in common, such as a log at two times: it drops old items."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, repeat, takewhile
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -24,31 +24,10 @@ class Ends(NamedTuple):
 
 def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> Ends:
     """How two lists differ at their ends; without a stretch in common, all their items do."""
-    first, second = _beginning(before, after, same)
-    rest = zip(before[first:], after[second:], strict=False)
-    length = next((place for place, (one, other) in enumerate(rest) if not same(one, other)), None)
-    if length is None:
-        length = min(len(before) - first, len(after) - second)
-    if not length:
-        return Ends((), (), tuple(before), tuple(after))
+    # The stretch begins where at least one of them does.
+    starts = chain(zip(range(len(before)), repeat(0)), zip(repeat(0), range(len(after)))) if before and after else ()
+    first, second = next((start for start in starts if same(before[start[0]], after[start[1]])), (0, 0))
+    length = sum(1 for _ in takewhile(bool, map(same, before[first:], after[second:])))
     return Ends(
         tuple(before[:first]), tuple(after[:second]), tuple(before[first + length :]), tuple(after[second + length :])
     )
-
-
-def _beginning(before: Sequence[Any], after: Sequence[Any], same: Same) -> tuple[int, int]:
-    """Where the common stretch begins in each: at the beginning of at least one of them."""
-    if before and after:
-        head = after[0]
-        for place, item in enumerate(before):
-            if same(item, head):
-                return place, 0
-        head = before[0]
-        for place, item in enumerate(after):
-            if same(item, head):
-                return 0, place
-    return len(before), len(after)
-
-
-def size_of(ends: Ends, size: Callable[[Any], int]) -> int:
-    return sum(map(size, chain(*ends)))

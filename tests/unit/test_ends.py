@@ -6,7 +6,7 @@ from operator import eq
 
 import pytest
 
-from stub_server.kernel.ends import Ends, ends_of, size_of
+from stub_server.kernel.ends import Ends, ends_of
 
 STORY = [object() for _ in range(8)]
 OTHER = [object() for _ in range(8)]
@@ -50,7 +50,3 @@ def test_ends_lead_there_and_back_whatever_the_lists_have_in_common() -> None:
 )
 def test_what_is_in_common_is_not_named(before: str, after: str, expected: Ends) -> None:
     assert expected == ends_of(before, after, eq)
-
-
-def test_the_size_is_that_of_all_that_is_named() -> None:
-    assert 1 + 2 + 3 + 4 == size_of(Ends((1,), (2,), (3,), (4,)), lambda item: item)
