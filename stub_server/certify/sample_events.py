@@ -33,7 +33,7 @@ class Samples:
         self._numbers = count(1)
         draft = Draft(sandbox, store, Cause("control", run, "certify"))  # to look through, never recorded
         records: Sequence[Record | None] = newest(draft, type_, entry, project, RECORDS) or [None]
-        self._events = cycle([sample(draft, type_, entry, project, record) for record in records])
+        self._events = cycle([sample(draft, type_, entry, record) for record in records])
 
     def next(self, ago: int = 0) -> Body:
         """A further event that happened so many ms ago by the machine's clock, with which receivers compare theirs."""

@@ -12,7 +12,7 @@ from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
 from ..kernel.clock import SECOND, iso, parse_iso
-from ..kernel.record import Body, Record, Row, moved_from
+from ..kernel.record import Body, Record, Row
 from .draft import Draft
 
 # -- what the contract says of states
@@ -183,10 +183,8 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
 
 def emit_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
     """The events of an order's move."""
-    if moved is not None and moved.events:
-        previous = None if moved.from_ == "new" else moved.from_
-        extras = moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
-        draft.emit(moved.events, draft.store.orders, record, hidden["projectId"], extras)
+    names = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
+    draft.emit_move(draft.store.orders, record, moved, hidden["projectId"], *names)
 
 
 # -- payments

@@ -125,12 +125,11 @@ class Draft:
         self.emit(self.sandbox.rules.changes[table.spec.schema][change], table, record, project, extras)
 
     def emit_move(
-        self, table: Table, record: Record, move: Move | None, project: str | None = None, extras: Extras | None = None
+        self, table: Table, record: Record, move: Move | None, project: str | None = None, *names: str
     ) -> None:
-        """Raise the events of a move, if there is one; `extras` is the previous status by default."""
+        """Raise the events of a move, if there is one, with these hidden members and the previous status."""
         if move is not None:
-            if extras is None:
-                extras = moved_from(None if move.from_ == "new" else move.from_)
+            extras = moved_from(None if move.from_ == "new" else move.from_, *names)
             self.emit(move.events, table, record, project, extras)
 
     def emit(self, types: tuple[str, ...], table: Table, record: Record, project: str | None, extras: Extras) -> None:
@@ -139,22 +138,23 @@ class Draft:
             resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
-                self.raise_event(type_, record.id, resource, hidden, extras, project)
+                self.raise_event(self.event(type_, record.id, project, resource, hidden, extras))
 
-    def raise_event(
-        self, type_: str, subject: str, resource: bytes, hidden: bytes, extras: Extras, project: str | None
+    def event(
+        self, type_: str, subject: str, project: str | None, resource: bytes, hidden: bytes, extras: Extras
     ) -> Event:
-        """Raise one event and open its deliveries, but for a test: the caller opens that one, to a single webhook."""
-        sandbox, merchant_id = self.sandbox, self.store.merchant.id
-        key = sandbox.rules.payload_keys[type_]
-        event = Event(self.ids.event(), type_, self.now, merchant_id, key, subject, project, resource, hidden, extras)
+        """An event, which is not raised yet."""
+        merchant_id, key = self.store.merchant.id, self.sandbox.rules.payload_keys[type_]
+        return Event(self.ids.event(), type_, self.now, merchant_id, key, subject, project, resource, hidden, extras)
+
+    def raise_event(self, event: Event) -> None:
+        """Raise an event and open its deliveries, but for a test: the caller opens that one, to a single webhook."""
         self._events.append(event)
         self._size += OVERHEAD_EACH
-        if type_ != TEST:
-            webhooks = subscribers_to(self.store, type_, project)
+        if event.type != TEST:
+            webhooks = subscribers_to(self.store, event.type, event.project_id)
             if webhooks:
                 self.open_deliveries(webhooks, event, test=False)
-        return event
 
     def open_deliveries(self, webhooks: Sequence[Body], event: Event, *, test: bool) -> list[Record]:
         """Add the deliveries of an event, which share its payload. They are due at once, but for a test."""

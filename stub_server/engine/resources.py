@@ -58,7 +58,7 @@ def hidden_after(draft: Draft, hidden: Body, moved: Move, reason: str | None = N
 
 def project_moved(draft: Draft, record: Record, moved: Move) -> None:
     """The events of a project's move, and the job that sees to its orders and subscriptions before anything else."""
-    draft.emit_move(draft.store.projects, record, moved, record.id, moved_from(moved.from_, "reason"))
+    draft.emit_move(draft.store.projects, record, moved, record.id, "reason")
     if moved.from_ in states(draft, "Project", "paused"):  # before it is closed: what the suspension owes comes first
         draft.at(draft.now, "project.reopen", record.id)
     if moved.to == "archived":

@@ -1,6 +1,6 @@
 """Sample events, which did not happen: about a given record, the latest one, or the contract's example."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -12,27 +12,9 @@ from ..store.table import Table
 from .draft import Draft
 
 
-class Content(NamedTuple):
-    """The content of an event: the record's id and bytes, the members beside it, and the record's project."""
-
-    subject: str
-    resource: bytes
-    extras: Extras
-    project: str | None
-
-
 def nothing_happened(webhook_id: str) -> bytes:
     """The member `test` in the payload of `webhook.test`."""
     return orjson.dumps({"webhookId": webhook_id, "message": "This is a test event. Nothing happened."})
-
-
-def sample(draft: Draft, event_type: str, entry: Body, project_id: str | None, record: Record | None = None) -> Event:
-    """An event of a type about a record, or the newest one; `entry` is the type's entry in the contract's catalogue."""
-    if record is None:
-        record = next(iter(newest(draft, event_type, entry, project_id)), None)
-    content = content_of(draft.store, entry, record)
-    about = (entry["payload_key"], content.subject, project_id, content.resource, b"", content.extras)
-    return Event(draft.ids.event(), event_type, draft.now, draft.store.merchant.id, *about)
 
 
 def table_of(store: Store, entry: Body) -> Table | None:
@@ -40,19 +22,22 @@ def table_of(store: Store, entry: Body) -> Table | None:
     return next((table for table in store.tables.values() if table.spec.schema == entry["record"]), None)
 
 
-def content_of(store: Store, entry: Body, record: Record | None) -> Content:
-    """The content of an event about a record; without one that of the contract's example."""
-    key = entry["payload_key"]
+def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) -> Event:
+    """An event of a type about a record, which is not raised; without one about that of the contract's example.
+
+    `entry` is the type's entry in the contract's catalogue.
+    """
+    key, table = entry["payload_key"], table_of(draft.store, entry)
     data: dict[str, Any] = entry["example"]["data"]
     around = {name: value for name, value in data.items() if name != key}
-    table = table_of(store, entry)
-    if table is None or record is None:
-        subject = data[key].get("id", "")
-        return Content(subject, orjson.dumps(data[key]), Extras(others=tuple(around.items())), None)
-    row = table.parse(record)
-    around = {name: row.hidden.get(name, value) for name, value in around.items()}
-    project = record.id if table.name == "projects" else row.public.get("projectId", row.hidden.get("projectId"))
-    return Content(record.id, store.shown(table, record), Extras(others=tuple(around.items())), project)
+    subject = data[key].get("id", "")
+    resource, project = orjson.dumps(data[key]), None
+    if table is not None and record is not None:
+        row = table.parse(record)
+        around = {name: row.hidden.get(name, value) for name, value in around.items()}
+        project = record.id if table.name == "projects" else row.public.get("projectId", row.hidden.get("projectId"))
+        subject, resource = record.id, draft.store.shown(table, record)
+    return draft.event(event_type, subject, project, resource, b"", Extras(others=tuple(around.items())))
 
 
 def newest(draft: Draft, event_type: str, entry: Body, project_id: str | None = None, most: int = 1) -> list[Record]:

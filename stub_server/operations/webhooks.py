@@ -9,7 +9,7 @@ from ..domain import webhooks as rules
 from ..engine import resources
 from ..engine.attempts import conclude, delivery_of, disturbance, simulated
 from ..engine.draft import TEST
-from ..engine.samples import nothing_happened, sample
+from ..engine.samples import newest, nothing_happened, sample
 from ..engine.scheduler import caught_up
 from ..events.signing import new_key
 from ..kernel.clock import DAY, SECOND, iso
@@ -106,9 +106,12 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
     event_type = (body or {}).get("event_type", TEST)
     draft = call.draft
     if event_type == TEST:
-        event = draft.raise_event(TEST, ident, nothing_happened(ident), b"", NO_EXTRAS, None)
+        event = draft.event(TEST, ident, None, nothing_happened(ident), b"", NO_EXTRAS)
+        draft.raise_event(event)
     else:
-        event = sample(draft, event_type, call.server.document.events[event_type], webhook.public["projectId"])
+        entry = call.server.document.events[event_type]
+        found = newest(draft, event_type, entry, webhook.public["projectId"])
+        event = sample(draft, event_type, entry, next(iter(found), None))
     with call.server.waiting.of(call):
         (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
         call.record()

@@ -43,12 +43,11 @@ def trigger_event(call: Call, body: Body) -> Reply:
     """Raise an event without a cause: no record changes, and all webhooks that listen to it receive it."""
     type_, server = body["type"], call.server
     entry = server.document.events[type_]
-    content = samples.content_of(call.store, entry, _subject(call, body, entry))
+    subject = _subject(call, body, entry)
+    event = samples.sample(call.draft, type_, entry, subject)
     if "overrides" in body:
-        resource = orjson.dumps(_patched(orjson.loads(content.resource), body["overrides"]))
-        content = content._replace(resource=resource)
-    about = (content.subject, content.resource, b"", content.extras, content.project)
-    event = call.draft.raise_event(type_, *about)
+        event = event._replace(resource=orjson.dumps(_patched(orjson.loads(event.resource), body["overrides"])))
+    call.draft.raise_event(event)
     payload = event.payload()
     if "overrides" in body:  # receivers rely on the schema
         error = next(server.schemas.compile(entry["schema"], request=False).iter_errors(orjson.loads(payload)), None)
