@@ -19,7 +19,7 @@ def show(app: Application, settings: Settings) -> None:
     sandbox = app.sandboxes.default
     document, url = server.document, settings.url
     key = sandbox.credentials["private_key"]
-    records = sum(sandbox.counts().values())
+    records = sum(sandbox.store.counts().values())
     state = sandbox.clock.state
     clock = f"clock frozen at {iso(state.now)}" if state.frozen else "clock running"
     if not state.frozen and state.offset:

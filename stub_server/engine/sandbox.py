@@ -170,7 +170,9 @@ class Sandbox:
         if opened is None:
             at_once(self.change(step.parts, None if restored is None else restored.merchants_after))
         else:
-            store = self.stores.get(step.merchant.id) or self._store_for(step)
+            if step.opens_store:
+                self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
+            store = self.stores[step.merchant.id]
             for version in opened:
                 store.replace(*version)
             for name, record in step.drops:
@@ -276,15 +278,9 @@ class Sandbox:
         self.log.take_back(step)
         self.undone_at = perf_counter_ns()
 
-    def _store_for(self, step: Step) -> Store:
-        store = self.stores.get(step.merchant.id)
-        if store is None:
-            store = self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
-        return store
-
     def _repair(self, step: Step) -> None:
         """Rebuild the tables from the records, after folding a step has failed half way."""
-        store = self._store_for(step)
+        store = self.stores.setdefault(step.merchant.id, Store(step.merchant, self.rules.layout))
         rows = {name: dict(table.rows) for name, table in store.tables.items()}  # a fork may share the tables
         for name, record, _ in step.puts:
             rows[name][record.key] = record
@@ -340,10 +336,6 @@ class Sandbox:
         """Send deliveries of a fork's new events, under ids that its parent does not use."""
         self.held_before = self.events.raised
         self.ids.salt_events(self.name)
-
-    def counts(self) -> dict[str, int]:
-        """How many records the seeded merchant has, by table."""
-        return self.store.counts()
 
 
 def _change(store: Store, part: Part) -> Iterator[None]:

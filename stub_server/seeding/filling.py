@@ -124,7 +124,7 @@ class Seeding:
 
 
 def _records(sandbox: Sandbox) -> int:
-    return sum(sandbox.counts().values())
+    return sum(sandbox.store.counts().values())
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import orjson
 
@@ -218,6 +218,6 @@ class Store(Usages):
         twin._name_tables()
         return twin
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, int]:
         """How many records each table has."""
         return {name: len(table) for name, table in self.tables.items()}

@@ -172,7 +172,7 @@ def test_default_has_every_state_that_a_screen_may_show(default: Sandbox) -> Non
 
 
 def test_default_has_the_sizes_that_it_promises(default: Sandbox) -> None:
-    counts = default.counts()
+    counts = default.store.counts()
     assert (counts["customers"], counts["orders"], counts["projects"]) == (220, 600, 5)
     assert (counts["api_keys"], counts["webhooks"]) == (5, 3)
 

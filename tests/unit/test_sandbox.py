@@ -37,7 +37,7 @@ def test_jobs_that_are_done_with_pauses_are_the_same_as_at_once(world: Sandbox) 
     arrive(world, end, CAUSE)
     assert sorted(seen) == seen
     assert done(expected) == done(fired)
-    assert (whole.counts(), whole.log.number) == (world.counts(), world.log.number)
+    assert (whole.store.counts(), whole.log.number) == (world.store.counts(), world.log.number)
 
 
 def run_to(world: Sandbox, instant: int) -> None:
@@ -78,7 +78,7 @@ def test_a_request_after_a_job_has_the_time_of_the_request(world: Sandbox) -> No
 def test_a_fork_is_independent(world: Sandbox) -> None:
     """What happens in one of the two worlds did not happen in the other."""
     twin = world.fork("twin")
-    before = world.counts(), len(world.events), Cutter(world.ids).uuid()
+    before = world.store.counts(), len(world.events), Cutter(world.ids).uuid()
     assert before[2] == Cutter(twin.ids).uuid()
     row = next(twin.store.customers.all_rows())
     draft = drafted(twin)
@@ -87,7 +87,7 @@ def test_a_fork_is_independent(world: Sandbox) -> None:
     )
     draft.record()
     advance(twin, twin.clock.now + 90 * DAY, CAUSE)
-    assert before == (world.counts(), len(world.events), Cutter(world.ids).uuid())
+    assert before == (world.store.counts(), len(world.events), Cutter(world.ids).uuid())
     assert world.store.customers.open(row.id) == row
     assert not world.touched
     assert twin.touched

@@ -198,7 +198,7 @@ def test_the_example_of_the_readme_can_be_used(tmp_path: Path) -> None:
     path = tmp_path / "example.yaml"
     path.write_text(readme.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
     sandbox = world(str(path))
-    counts = sandbox.counts()
+    counts = sandbox.store.counts()
     assert (counts["customers"], counts["orders"], counts["projects"]) == (1, 1, 1)
     assert sandbox.store.orders.count("customerId", sandbox.personas["ana"]) == 1
 

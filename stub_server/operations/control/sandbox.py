@@ -138,6 +138,6 @@ async def reset_sandbox(call: Call, body: Body | None) -> Reply:
             "scenario": sandbox.scenario,
             "seed": sandbox.seed,
             "now": iso(sandbox.clock.now),
-            "counts": sandbox.counts(),
+            "counts": sandbox.store.counts(),
         }
     )
