@@ -91,7 +91,7 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
         draft = _draft(sandbox, timer, store)
         draft.at(draft.now, ANSWERING, timer.subject)
         draft.record()
-    elif is_kept_back(sandbox, attempt.serial, url):
+    elif is_kept_back(sandbox, attempt.log, url):
         timers.regroup(timer, timers.on_hold)
     elif is_waiting(store, attempt.log):
         timers.regroup(timer, timers.parked[timer.merchant_id, attempt.webhook.id])

@@ -31,12 +31,6 @@ class Attempt(NamedTuple):
     webhook: Row
     delivery: Delivery
 
-    @property
-    def serial(self) -> int:
-        """The number of the delivery's event."""
-        serial: int = self.log.hidden["serial"]
-        return serial
-
 
 def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
     """The attempt that is due; None where nothing is to be sent any more."""

@@ -59,12 +59,9 @@ def is_waiting(store: Store, log: Row) -> bool:
     return log.public["status"] == "pending" and keeps_waiting(store, log.public["webhookId"])
 
 
-def is_kept_back(sandbox: Sandbox, serial: int, url: str) -> bool:
-    """Whether a delivery is not sent because its event, by its number, is one of the past.
-
-    Deliveries to the sandbox's own inbox are always sent.
-    """
-    return serial <= sandbox.held_before and not is_own_inbox(sandbox, url)
+def is_kept_back(sandbox: Sandbox, log: Row, url: str) -> bool:
+    """Whether a delivery is not sent because its event is one of the past. Those to the own inbox are always sent."""
+    return log.hidden["serial"] <= sandbox.held_before and not is_own_inbox(sandbox, url)
 
 
 def is_silent(sandbox: Sandbox) -> bool:

@@ -45,13 +45,6 @@ class Draft:
 
     # -- reading
 
-    def find(self, table: Table, ident: str) -> Record | None:
-        """A record as the draft leaves it."""
-        version = self._versions.get(ident)
-        if version is not None:
-            return version[2].record
-        return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.find(ident)
-
     def open(self, table: Table, ident: str) -> Row | None:
         """A record as the draft leaves it, parsed."""
         version = self._versions.get(ident)

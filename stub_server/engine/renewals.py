@@ -33,9 +33,7 @@ def renew(draft: Draft, row: Row) -> None:
         return
     if subscriptions.has_dispute(hidden) or subscriptions.renewal_at(public, hidden) > draft.now:
         return
-    order, public = renewal_order(draft, row)
-    record = draft.find(draft.store.subscriptions, row.id)
-    assert record is not None
+    order, record, public = renewal_order(draft, row)
     billing.emit_subscription(draft, record, public, row.public["status"], "renewal_due")
     if public["paymentMethod"] == subscriptions.CHARGED:
         _charge(draft, order)
@@ -98,8 +96,8 @@ def _charge(draft: Draft, order: Record) -> None:
         billing.pay(draft, charged)
 
 
-def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
-    """The order of a subscription's next period, and the subscription that waits for it.
+def renewal_order(draft: Draft, row: Row) -> tuple[Record, Record, Body]:
+    """The order of a subscription's next period, and the subscription that waits for it, with its public part.
 
     It has the customer's data of now, unless keys of the project do not see the customer, and can be paid until the
     grace is over.
@@ -119,8 +117,8 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
         draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only
     )
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
-    draft.update(store.subscriptions, row, public, row.hidden | {"renewal_order": order.id})
-    return order, public
+    record = draft.update(store.subscriptions, row, public, row.hidden | {"renewal_order": order.id})
+    return order, record, public
 
 
 def _was_refunded(draft: Draft, row: Row, email: str) -> bool:

@@ -87,8 +87,3 @@ def _expire_later(draft: Draft, public: Body) -> None:
     """A key whose end is to come gets a timer."""
     if public["expires_at"] is not None and parse_iso(public["expires_at"]) > draft.now:
         draft.at(parse_iso(public["expires_at"]), "api_key.expire", public["id"])
-
-
-def add_webhook(draft: Draft, public: Body, hidden: Body) -> Record:
-    """A new webhook. It raises no event."""
-    return draft.create(draft.store.webhooks, public["id"], public, hidden)

@@ -6,7 +6,6 @@ from ..calls.reply import Reply, list_reply, query_of
 from ..delivery.posting import send
 from ..domain import deliveries
 from ..domain import webhooks as rules
-from ..engine import resources
 from ..engine.attempts import conclude, delivery_of, disturbance, simulated
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
@@ -36,7 +35,7 @@ def create_webhook(call: Call, body: Body) -> Reply:
     rules.check_room(len(table))
     if call.head.is_foreign:
         hidden[rules.ABROAD] = True
-    resources.add_webhook(call.draft, public, hidden)
+    call.draft.create(call.store.webhooks, public["id"], public, hidden)  # it raises no event
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
     return answer.created(call, f"/v2/webhooks/{ident}")
 

@@ -147,7 +147,8 @@ class Merchant:
             key = new_key(derived_text(self.secret, 32, str(self.seed), "webhook", name).encode())
             ident, defaults = named_uuid("webhook", name), self.defaults["Webhook"]
             public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
-            self.script.add(created, self.script.step, resources.add_webhook, public, hidden | {"receiver": receiver})
+            new = (self.script.store.webhooks, ident, public, hidden | {"receiver": receiver})
+            self.script.add(created, self.script.step, Draft.create, *new)
             times.append(created)
         return min(times, default=None)
 

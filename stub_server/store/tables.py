@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from ..kernel.money import cents
 from ..kernel.record import Body, UniqueKey
@@ -14,8 +14,6 @@ Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
 Check = Callable[[Body], None]
 """Raises when a public part does not keep the contract."""
-Parts: TypeAlias = tuple[Body, Body]
-"""A record's public and hidden part."""
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
@@ -165,8 +163,12 @@ def finder(wanted: str) -> Callable[[str], bool]:
 # -- the tables
 
 
-def _search_key(member: str) -> Any:
+def _search_key(member: str) -> Extract:
     return lambda public, hidden: _folded(public[member])
+
+
+def _cents(member: str) -> Extract:
+    return lambda public, hidden: cents(public[member])
 
 
 def _name_and_description(public: Body, hidden: Body) -> str:
@@ -187,14 +189,6 @@ def _buyer_and_code(public: Body, hidden: Body) -> str:
     return f"{numbers}{NUMBERS_END}{public['code'].lower()}\0{_folded(customer['email'])}\0{_folded(customer['name'])}"
 
 
-def _total_cents(public: Body, hidden: Body) -> int:
-    return cents(public["totalAmount"])
-
-
-def _billing_instant(public: Body, hidden: Body) -> str:
-    return public["next_billing_at"] or ""
-
-
 _project, _plan = public("projectId"), public("planId")
 _order_project, _order_plan = hidden("projectId"), hidden("planId")
 
@@ -210,12 +204,8 @@ def _shown_customer(public: Body, hidden: Body) -> str | None:
 # -- unique keys
 
 
-def _without_punctuation(text: str) -> str:
-    return text.translate(_PUNCTUATION)
-
-
 _IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"case": str.casefold, "punctuation": _without_punctuation}
+    {"case": str.casefold, "punctuation": lambda text: text.translate(_PUNCTUATION)}
 )
 
 
@@ -290,7 +280,7 @@ def table_specs(
         "plans": TableSpec(
             "Plan",
             indexes={"projectId": _project, "status": public("status"), "billing_type": public("billing_type")},
-            sorts={"name": _search_key("name"), "amount": lambda public, hidden: cents(public["amount"])},
+            sorts={"name": _search_key("name"), "amount": _cents("amount")},
             search={"search": _name_and_description},
             live=True,
         ),
@@ -312,7 +302,7 @@ def table_specs(
                 "paymentMethod": public("paymentMethod"),
             },
             pairs=("projectId+status", "planId+status"),
-            sorts={"totalAmount": _total_cents},
+            sorts={"totalAmount": _cents("totalAmount")},
             search={"search": _buyer_and_code},
             sums={
                 "gross": Counted("projectId", hidden("paid_cents")),
@@ -347,7 +337,7 @@ def table_specs(
                 "customerId": public("customerId"),
             },
             pairs=("projectId+status", "planId+status", "customerId+planId"),
-            sorts={"next_billing_at": _billing_instant},
+            sorts={"next_billing_at": lambda public, hidden: public["next_billing_at"] or ""},
             distinct={
                 "subscribers": Counted("projectId", public("customerId")),
                 "active_subscribers": Counted("projectId", running_customer),
