@@ -7,8 +7,9 @@ from contextlib import suppress
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import Fired, advance, arrive, passing
+from ..engine.scheduler import Fired, arrive, passing
 from ..engine.step import Cause
+from ..kernel.slices import at_once
 from ..kernel.timers import SENDING, Timer
 from .courier import Courier
 from .posting import claim_due, let_go_on
@@ -28,7 +29,8 @@ async def pass_time(
     """
     fired: list[Fired] = []
     if not courier.is_open:
-        fired += advance(sandbox, to, cause)
+        at_once(passing(sandbox, to, fired))
+        arrive(sandbox, to, cause)
         if then is not None:
             then()
         return fired, True

@@ -169,7 +169,7 @@ def _plans(rng: Random, prices: Body, niche: Body, *, has_trial: bool) -> list[t
             price, bullets = lifetime_price(rng, prices, monthly), [*features, "Acesso vitalício"]
             text = "Pagamento único, com acesso vitalício a todo o conteúdo."
         else:
-            price = longer_price(prices, monthly, period)
+            price = shop_price(prices, monthly * prices["multiples"][period])
             begin, months = ("Três meses", 3) if period == "quarterly" else ("Um ano", 12)
             text = f"{begin} de acesso. Sai por {printed(round(price / months))} por mês."
         fields = {
@@ -193,11 +193,6 @@ def _plans(rng: Random, prices: Body, niche: Body, *, has_trial: bool) -> list[t
 def points(prices: Body, name: str) -> list[tuple[int, float]]:
     """The `monthly` or `lifetime` prices of the table, with their weights."""
     return [(cents(float(price)), weight) for price, weight in prices[name].items()]
-
-
-def longer_price(prices: Body, monthly: int, period: str) -> int:
-    """A `quarterly` or `yearly` plan beside one that costs `monthly`."""
-    return shop_price(prices, monthly * prices["multiples"][period])
 
 
 def lifetime_price(rng: Random, prices: Body, monthly: int) -> int:

@@ -103,14 +103,6 @@ def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
         clock.now = max(clock.now, until)
 
 
-def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
-    """Move the clock to an instant; jobs on the way are done in the order of their time, new ones included."""
-    fired: list[Fired] = []
-    at_once(passing(sandbox, to, fired))
-    arrive(sandbox, to, cause)
-    return fired
-
-
 def check_not_advancing(sandbox: Sandbox) -> None:
     """Check that the clock of a sandbox is not advancing. Raises Conflict."""
     if sandbox.is_advancing:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import ContractError, parse
+from ..contract.source import ContractError, check_bounds, parse, read_text
 from ..kernel.problem import UnusableInput
 from ..kernel.record import Body
 
@@ -54,6 +54,14 @@ class Node:
         return {name: value for name, value in self.value.items() if name not in names}
 
 
+def text_of(path: Path) -> str:
+    """The text of a file. Raises ScenarioError."""
+    try:
+        return read_text(path, path.name)
+    except ContractError as error:
+        raise ScenarioError(str(error)) from None
+
+
 class Files:
     """Reads files and checks them against `schemas.yaml`, with the validators that requests use."""
 
@@ -63,15 +71,13 @@ class Files:
 
     def read(self, path: Path, shape: str) -> Node:
         """The data of a file, checked against the schema named `shape`. Raises ScenarioError."""
-        try:
-            text = path.read_bytes()
-        except OSError as error:
-            raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
-        return self.parse(text, path.name, shape)
+        return self.parse(text_of(path), path.name, shape)
 
-    def parse(self, text: str | bytes, file: str, shape: str) -> Node:
-        """A text of a shape, from a file of this name. Raises ScenarioError."""
+    def parse(self, text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
+        """A text of a shape, from a file of this name, which may be a user's own. Raises ScenarioError."""
         try:
+            if is_users:
+                check_bounds(text, file)
             node = Node(parse(text, file), file)
         except ContractError as error:
             raise ScenarioError(str(error)) from None

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from ..contract.source import ContractError, check_bounds, read_text
-from .files import Files, Node, ScenarioError, UnknownScenario
+from .files import Files, Node, ScenarioError, UnknownScenario, text_of
 
 __all__ = ["ScenarioError", "UnknownScenario"]
 MOST = 1_000_000  # orders, and customers
@@ -41,10 +40,7 @@ def read_scenario(fixtures: Path, name: str) -> str:
                 f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your own is given by its "
                 f"path, such as ./{name}.yaml."
             )
-    try:
-        return read_text(path, path.name)
-    except ContractError as error:
-        raise ScenarioError(str(error)) from None
+    return text_of(path)
 
 
 def known_scenarios(fixtures: Path) -> list[str]:
@@ -54,13 +50,9 @@ def known_scenarios(fixtures: Path) -> list[str]:
 
 def parse_scenario(files: Files, name: str, text: str) -> Scenario:
     """The scenario in a text that was read by this name. Raises ScenarioError."""
-    path = Path(name) if _is_file(name) else Path(f"{name}.yaml")
-    if _is_file(name):
-        try:
-            check_bounds(text, path.name)
-        except ContractError as error:
-            raise ScenarioError(str(error)) from None
-    root = files.parse(text, path.name, "Scenario")
+    is_file = _is_file(name)
+    path = Path(name if is_file else f"{name}.yaml")
+    root = files.parse(text, path.name, "Scenario", is_users=is_file)
     scale = root.get("scale", 1)
     orders, customers = (_times(root, name, scale) for name in ("orders", "customers"))
     drawn = root.get("projects", 0)

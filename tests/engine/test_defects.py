@@ -20,6 +20,7 @@ from stub_server.kernel.problem import Unavailable
 from stub_server.operations import webhooks
 from stub_server.store.memory import Store
 
+from ..support.worlds import advance
 from .faults import Fault, Place, Planted
 from .inside import Answer, Inside, Json
 from .shop import Shop, Turn, shop_in
@@ -275,4 +276,4 @@ def test_an_operation_that_waited_takes_no_step_in_a_broken_world(shop: Shop, mo
     unavailable(inside.ask("POST", f"/v2/webhooks/{webhook}/test", token=token))
     assert number + 1 == world.log.number  # the delivery was opened before the wait
     with pytest.raises(Unavailable):
-        scheduler.advance(world, world.clock.now + DAY, Cause("control", "", "test"))
+        advance(world, world.clock.now + DAY)

@@ -15,8 +15,6 @@ import pytest
 from stub_server.audit.laws import checking
 from stub_server.domain import brcode
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.scheduler import advance
-from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, iso, parse_iso
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.record import Row
@@ -25,7 +23,7 @@ from stub_server.settings import Settings
 from tests.journeys.hooks import advance as advance_by_http
 from tests.journeys.hooks import clients
 from tests.support.live import NOW, running
-from tests.support.worlds import FIXTURES, SECRET, digest, drafted, first_used, world
+from tests.support.worlds import FIXTURES, SECRET, advance, digest, drafted, first_used, world
 
 pytestmark = pytest.mark.check
 
@@ -221,7 +219,7 @@ def test_personas_are_what_their_names_say(persona: str, status: str, some_day: 
 def test_time_goes_on_from_where_the_seeds_end(default: Sandbox) -> None:
     """What the clock does to seeded records keeps the laws, and leaves no order pending for ever."""
     sandbox = default.fork("later")
-    fired = advance(sandbox, sandbox.clock.now + 40 * 86_400_000, Cause("control", "", "test"))
+    fired = advance(sandbox, sandbox.clock.now + 40 * 86_400_000)
     assert {f.job for f in fired} >= {"order.expire", "subscription.renew", "subscription.end", "subscription.expire"}
     assert {c["id"]: c["violations"] for c in at_once(checking(sandbox, seeded=False)) if not c["ok"]} == {}
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from stub_server.app import create_app
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.scheduler import Fired, arrive, passing
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import parse_iso
+from stub_server.kernel.slices import at_once
 from stub_server.sandboxes.sandboxes import Sandboxes
 from stub_server.settings import Settings
 
@@ -48,6 +50,14 @@ def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:
         yield event.payload()
     for timer in sandbox.timers.pending():
         yield repr(timer).encode()
+
+
+def advance(sandbox: Sandbox, to: int) -> list[Fired]:
+    """Move the clock of a world to an instant, without deliveries to other machines; what the clock has done."""
+    fired: list[Fired] = []
+    at_once(passing(sandbox, to, fired))
+    arrive(sandbox, to, Cause("control", "", "test"))
+    return fired
 
 
 def drafted(sandbox: Sandbox) -> Draft:

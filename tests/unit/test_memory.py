@@ -9,14 +9,12 @@ import httpx2
 import pytest
 
 from stub_server import create_app
-from stub_server.engine.scheduler import advance
-from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, wall_ms
 from stub_server.sandboxes import sandboxes
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS
-from ..support.worlds import drafted, first_used
+from ..support.worlds import advance, drafted, first_used
 
 pytestmark = pytest.mark.check
 
@@ -59,7 +57,7 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     draft = drafted(world)
     draft.emit_change(world.store.customers, draft.update(world.store.customers, row, row.public), "updated")
     draft.record()
-    advance(world, world.clock.now + 40 * DAY, Cause("control", "", "test"))
+    advance(world, world.clock.now + 40 * DAY)
     twin = world.fork("twin")
     parts = [(one, one.store, one.log, one.store.customers, one.store.orders) for one in (world, twin)]
     held = [weakref.ref(part) for many in parts for part in many]

@@ -9,7 +9,6 @@ from stub_server.drawing.blueprints import (
     Blueprint,
     Blueprints,
     lifetime_price,
-    longer_price,
     points,
     printed,
     shop_price,
@@ -106,8 +105,8 @@ def test_a_trial_lengthens_the_first_month_and_the_plan_says_so(blueprints: list
 def test_longer_plans_cost_what_their_multiple_says(catalogue: Catalogue) -> None:
     prices = catalogue.prices
     for monthly, _ in points(prices, "monthly"):
-        assert longer_price(prices, monthly, "quarterly") == pytest.approx(2.7 * monthly, rel=0.05)
-        assert longer_price(prices, monthly, "yearly") == pytest.approx(10 * monthly, rel=0.05)
+        assert shop_price(prices, monthly * prices["multiples"]["quarterly"]) == pytest.approx(2.7 * monthly, rel=0.05)
+        assert shop_price(prices, monthly * prices["multiples"]["yearly"]) == pytest.approx(10 * monthly, rel=0.05)
         for seed in range(20):
             assert 10 * monthly < lifetime_price(random.Random(seed), prices, monthly) <= 30 * monthly
 

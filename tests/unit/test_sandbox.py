@@ -5,13 +5,13 @@ import pytest
 from stub_server import create_app
 from stub_server.engine import scheduler
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.scheduler import Fired, advance, arrive, passing, tick, tick_through
+from stub_server.engine.scheduler import Fired, arrive, passing, tick, tick_through
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, ClockState
 from stub_server.kernel.ids import Cutter
 
 from ..support.live import FROZEN
-from ..support.worlds import drafted
+from ..support.worlds import advance, drafted
 
 CAUSE = Cause("control", "", "test")
 
@@ -30,7 +30,7 @@ def done(jobs: list[Fired]) -> list[tuple[int, str, str]]:
 def test_jobs_that_are_done_with_pauses_are_the_same_as_at_once(world: Sandbox) -> None:
     """Whoever looks in a pause, or takes a copy, sees a sandbox at an instant on the way."""
     end, whole, fired, seen = world.clock.now + 60 * DAY, world.fork("whole"), list[Fired](), list[int]()
-    expected = advance(whole, end, CAUSE)
+    expected = advance(whole, end)
     assert len(expected) > 20
     for _ in passing(world, end, fired):
         seen.append(world.fork("pause").clock.now)
@@ -86,7 +86,7 @@ def test_a_fork_is_independent(world: Sandbox) -> None:
         twin.store.customers, draft.update(twin.store.customers, row, row.public | {"name": "Outra"}), "updated"
     )
     draft.record()
-    advance(twin, twin.clock.now + 90 * DAY, CAUSE)
+    advance(twin, twin.clock.now + 90 * DAY)
     assert before == (world.store.counts(), len(world.events), Cutter(world.ids).uuid())
     assert world.store.customers.open(row.id) == row
     assert not world.touched
