@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from itertools import chain, islice
 from operator import eq
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from ..kernel.clock import iso
 from ..kernel.ends import ends_of
@@ -27,13 +27,6 @@ COMPARED = 512  # records between two pauses, where each is only compared
 Versions: TypeAlias = dict[int | str, list[Any]]
 """By the key of a record, or the id of an API key for its usage: the value now and then; None where there is none."""
 _USAGE = ""  # in place of a table's name
-
-
-class Earlier(NamedTuple):
-    """A copy of a sandbox in an earlier state, and its difference from the sandbox when that was asked for."""
-
-    sandbox: Sandbox
-    difference: Difference
 
 
 # -- which step
@@ -96,13 +89,13 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, 
 
     Raises Conflict for a step that is no longer stored.
     """
-    twin = (yield from rebuilt_at(sandbox, number, name)).sandbox
+    twin, _ = yield from rebuilt_at(sandbox, number, name)
     twin.recorded_clock = twin.clock.again(twin.recorded_clock)
     twin.clock.set(twin.recorded_clock)
     return twin
 
 
-def rebuilt_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Earlier]:
+def rebuilt_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, tuple[Sandbox, Difference]]:
     """The same with its difference from the sandbox, which may change meanwhile. Each record is changed only once."""
     log = sandbox.log
     check_kept(log, number)
@@ -117,7 +110,7 @@ def rebuilt_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None
     parts, _ = yield from found.parts(twin.stores)
     yield from twin.change(parts, found.merchants)
     twin.log = twin.log.fresh(number)
-    return Earlier(twin, found)
+    return twin, found
 
 
 class Difference:
@@ -228,7 +221,8 @@ def rewind(
 
     Steps that are recorded meanwhile are undone too. Raises Conflict.
     """
-    step = yield from _record(sandbox, (yield from rebuilt_at(sandbox, number, sandbox.name)), cause, instant)
+    then, difference = yield from rebuilt_at(sandbox, number, sandbox.name)
+    step = yield from _record(sandbox, then, difference, cause, instant)
     return step, step.number - 1 - number
 
 
@@ -240,27 +234,29 @@ def restore(sandbox: Sandbox, snapshot: Sandbox, cause: Cause) -> Generator[None
     for store in there.stores.values():
         store.unrecorded.clear()
     found = yield from between(here, there)
-    return (yield from _record(sandbox, Earlier(there, found), cause, None))
+    return (yield from _record(sandbox, there, found, cause, None))
 
 
-def _record(sandbox: Sandbox, earlier: Earlier, cause: Cause, instant: int | None) -> Generator[None, None, Step]:
-    """Record the step that goes from the sandbox, as it is by now, to an earlier state."""
+def _record(
+    sandbox: Sandbox, then: Sandbox, difference: Difference, cause: Cause, instant: int | None
+) -> Generator[None, None, Step]:
+    """Record the step that goes from the sandbox, as it is by now, to the earlier state of a copy."""
 
     def changes() -> Generator[None, None, tuple[tuple[Part, ...], int]]:
-        yield from earlier.difference.catch_up(sandbox.log)
-        return (yield from earlier.difference.parts(sandbox.stores))
+        yield from difference.catch_up(sandbox.log)
+        return (yield from difference.parts(sandbox.stores))
 
     for _ in range(ROUNDS):
         parts, size = yield from changes()
-        if earlier.difference.number == sandbox.log.number:
+        if difference.number == sandbox.log.number:
             break
     else:
         parts, size = at_once(changes())
     check_not_advancing(sandbox)
     if sandbox.is_gone:
         raise not_stored("The sandbox was reset or deleted meanwhile, and its log began again.", "to_step")
-    step = _step(sandbox, earlier.sandbox, parts, size, cause, instant)
-    sandbox.take(step, None, earlier.sandbox)
+    step = _step(sandbox, then, parts, size, cause, instant)
+    sandbox.take(step, None, then)
     return step
 
 

@@ -81,16 +81,12 @@ class Ids:
         self._name(sandbox, str(seed))
 
     def _name(self, sandbox: str, root: str) -> None:
-        self._secret_key = hmac.new(self._root, sandbox.encode(), hashlib.sha256).digest()
+        self.secret_key = hmac.new(self._root, sandbox.encode(), hashlib.sha256).digest()
         self._requests = Random(f"{root}/requests/{sandbox}")
 
     def salt_events(self, sandbox: str) -> None:
         """Make event ids that no other sandbox makes: receivers take two deliveries of one id for one event."""
         self.event_salt = int.from_bytes(hashlib.sha256(sandbox.encode()).digest()[:13], "big")
-
-    def secret_block(self, position: int) -> bytes:
-        """The 64 bytes at a position, from which credentials are made."""
-        return hmac.digest(self._secret_key, position.to_bytes(8, "big"), hashlib.sha512)
 
     def upcoming(self, blocks: int) -> tuple[set[int], set[int]]:
         """The ids of records that the next blocks can give, as numbers, and those of events."""
@@ -180,6 +176,7 @@ class Cutter:
         return derived_text(self._secret(), length)
 
     def _secret(self) -> bytes:
+        """64 bytes, from which credentials are made."""
         at, secrets_at = self.position
         self.position = at, secrets_at + 1
-        return self._ids.secret_block(secrets_at)
+        return hmac.digest(self._ids.secret_key, secrets_at.to_bytes(8, "big"), hashlib.sha512)
