@@ -40,8 +40,6 @@ def written(hidden: Body, member: str | None) -> tuple[bytes, bytes]:
 
 def without(hidden: Body, defaults: Body) -> Body:
     """A hidden part without the members that have their default."""
-    if not defaults:
-        return hidden
     return {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
 
 
@@ -91,7 +89,7 @@ class Unwritten(Record):
     def written(self) -> Record:
         """The version as it is stored in the end."""
         ident, key, version, public, hidden, defaults = cast("tuple[str, int, int, Body, Body, Body]", tuple(self))
-        return Record(ident, key, version, encoded(public), encoded(without(hidden, defaults)))
+        return Record(ident, key, version, encoded(public), encoded(without(hidden, defaults) if defaults else hidden))
 
 
 class Table:
@@ -244,13 +242,15 @@ class Table:
         defaults = {} if before is None else self._defaults  # an opened record has them all, a new one need not
         if self._recent is not None and self.spec.ring is None:
             return Unwritten(ident, key, version, public, hidden, defaults)  # type: ignore[arg-type]
-        return Record(ident, key, version, encoded(public), *written(without(hidden, defaults), self._shared_member))
+        if defaults:
+            hidden = without(hidden, defaults)
+        return Record(ident, key, version, encoded(public), *written(hidden, self._shared_member))
 
     def replace(self, before: Row | None, after: Row | None) -> None:
         """Replace a version by the next one: a record without one before is new, one without one after is deleted."""
         row = after or before
         assert row is not None
-        ident, key = row.id, row.record.key
+        ident, key = row.record.id, row.record.key
         if self.spec.ring is not None:
             self.size += (0 if after is None else after.record.size) - (0 if before is None else before.record.size)
         if after is None:
