@@ -86,7 +86,7 @@ class Files:
             nearest = _nearest(found)
             for step in nearest.instance_path:
                 node = node[step]
-            raise node.fail(nearest.message[:300])
+            raise node.fail(_reason(nearest))
         return node
 
 
@@ -95,13 +95,20 @@ def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
     for found in schemas.component(name, request=True).iter_errors(body):
         error = _nearest(found)
         where = ".".join(str(step) for step in error.instance_path)
-        raise node.fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
+        raise node.fail(f"{where + ': ' if where else ''}{_reason(error)} (by {name} of the contract)")
 
 
 def _nearest(error: Any) -> Any:
     """Of a choice that nothing fits, the violation that is nearest to a member; any other as it is."""
     choices = [each for branch in getattr(error.kind, "context", ()) for each in branch]
     return max(choices, key=lambda each: len(each.instance_path)) if choices else error
+
+
+def _reason(error: Any) -> str:
+    """A violation in words. The validator's own name two of many values."""
+    if error.kind.name == "enum":
+        return f"{error.instance!r} is not one of {', '.join(map(str, error.kind.options))}"
+    return str(error.message[:300])
 
 
 def expand(value: Any) -> Any:

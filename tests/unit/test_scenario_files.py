@@ -60,13 +60,14 @@ def test_a_missing_file_is_named() -> None:
         (HEAD + "customers: -1", r"mine.yaml: customers: -1 is less than the minimum of 0"),
         (HEAD + "orders: 900000\nscale: 2", r"mine.yaml: orders: times scale is 1800000; at most 1000000"),
         (HEAD + "projects: 2.5", r"mine.yaml: projects"),
+        (HEAD + "personas: [{ story: none, customer: {} }]", r"personas\[0\]: \"name\" is a required property"),
         (
             HEAD + "projects: [{ slug: nada, status: active }]",
             r"projects\[0\].slug: the catalogue has no project 'nada'",
         ),
         (
             HEAD + "projects: [{ slug: dados-na-veia, status: gone }]",
-            r"projects\[0\].status: \"gone\" is not one of \"draft\"",
+            r"projects\[0\].status: 'gone' is not one of draft",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
@@ -90,7 +91,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "personas: [{ name: ana, story: sad, customer: {} }]",
-            r"personas\[0\].story: \"sad\" is not one of \"none\"",
+            r"personas\[0\].story: 'sad' is not one of none",
         ),
         (HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]", r"keys\[0\]: scopes.0: .*ApiKeyCreate"),
         (
@@ -139,7 +140,7 @@ ORDER = """  orders:
     ("more", "reason"),
     [
         ("days_ago: 3", "can be paid for a day"),
-        ("status: done", 'status: "done" is not one of'),
+        ("status: done", "status: 'done' is not one of pending"),
         ("days_ago: 0, status: paid", "cannot be paid yet"),
         ("days_ago: 500, status: paid", "created is"),
         ("days_ago: 385, status: paid", "older than its plan"),
