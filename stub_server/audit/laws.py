@@ -102,7 +102,7 @@ def _counts(table: str, member: str) -> Look:
             real[(row.hidden | row.public)["projectId"]] += 1
             yield PAUSE
         for project in store.projects.all_rows():
-            shown, counted = store.live(store.projects, project.id, project.public)[member], real[project.id]
+            shown, counted = store.shown_row(store.projects, project)[member], real[project.id]
             yield "" if shown == counted else f"project {project.id} shows {shown} {table} and has {counted}"
 
     return look
@@ -116,7 +116,7 @@ def _revenue(inspected: Inspected) -> Iterator[str | None]:
         sums[row.hidden["projectId"]] += row.hidden["paid_cents"] - row.hidden["refunded_cents"]
         yield PAUSE
     for project in store.projects.all_rows():
-        shown = store.live(store.projects, project.id, project.public)["total_revenue"]
+        shown = store.shown_row(store.projects, project)["total_revenue"]
         real, net = reais(sums[project.id]), folds[project.id].revenue()["net"]
         same = shown == real == net
         yield "" if same else f"project {project.id} shows {shown}; its orders add up to {real}, its stats show {net}"
@@ -132,7 +132,7 @@ def _subscribers(inspected: Inspected) -> Iterator[str | None]:
             if row.public["status"] in running:
                 live.add(row.public["customerId"])
             yield PAUSE
-        shown = store.live(store.projects, project.id, project.public)
+        shown = store.shown_row(store.projects, project)
         said = shown["active_subscribers"], shown["total_subscribers"]
         if said != (len(live), len(ever)):
             real = f"{len(live)} of {len(ever)}"
@@ -418,7 +418,7 @@ def _contract(inspected: Inspected) -> Iterator[str | None]:
     for table in inspected.store.tables.values():
         for row in inspected.rows(table):
             try:
-                checks[table.spec.schema](inspected.store.live(table, row.id, row.public))
+                checks[table.spec.schema](inspected.store.shown_row(table, row))
             except Exception as error:  # the check may raise anything, and all of it is a violation
                 yield f"{table.name} {row.id}: {error}"
             else:

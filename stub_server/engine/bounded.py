@@ -214,13 +214,17 @@ class Replies:
         if gone is not None:
             self._bytes -= _size(gone)
 
+    def put_back(self, gone: Sequence[tuple[ReplyKey, Saved]]) -> None:
+        """Save replies again that had made room."""
+        for key, saved in reversed(gone):
+            self.put(key, saved)
+            self._saved.move_to_end(key, last=False)
+
     def exchange(self, ends: Ends) -> None:
         """Change to the replies of another state, which differ at the ends from these."""
         for key, _ in (*ends.oldest_before, *ends.newest_before):
             self.drop(key)
-        for key, saved in reversed(ends.oldest_after):
-            self.put(key, saved)
-            self._saved.move_to_end(key, last=False)
+        self.put_back(ends.oldest_after)
         for key, saved in ends.newest_after:
             self.put(key, saved)
 

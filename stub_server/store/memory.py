@@ -90,12 +90,16 @@ class Store(Usages):
         if not (table.spec.live or table.spec.mirrors):
             return record.public
         public = orjson.loads(record.public)
-        now = self.live(table, record.id, public)
+        now = self._live(table, record.id, public)
         if table.spec.live:
             table.check(now)
         return record.public if now is public else encoded(now)
 
-    def live(self, table: Table, ident: str, public: Body) -> Body:
+    def shown_row(self, table: Table, row: Row) -> Body:
+        """A row's public part with its live members."""
+        return self._live(table, row.id, row.public)
+
+    def _live(self, table: Table, ident: str, public: Body) -> Body:
         """A public part with its live members; a mirror of a record that was deleted is as it was last written."""
         if table.spec.live:
             return public | self.counters(table.name, ident, public)

@@ -5,7 +5,6 @@ import pytest
 from stub_server.engine import bounded
 from stub_server.engine.bounded import Replies
 from stub_server.engine.step import ReplyKey, Saved
-from stub_server.kernel.ends import Ends
 
 
 def key(name: str) -> ReplyKey:
@@ -66,7 +65,7 @@ def test_what_made_room_comes_back_in_its_old_place(monkeypatch: pytest.MonkeyPa
     going = held.outgoing(saved(), 0)
     keep(held, "d", saved())
     held.drop(key("d"))
-    held.exchange(Ends(oldest_after=going))
+    held.put_back(going)
     assert before == list(held.items())
     twin = held.copy()
     keep(twin, "e", saved())

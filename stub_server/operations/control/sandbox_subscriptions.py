@@ -76,5 +76,5 @@ def _shown(call: Call, ident: str, order_id: str | None) -> Reply:
     row = call.draft.open(call.store.subscriptions, ident)
     assert row is not None  # subscriptions are never deleted
     order = None if order_id is None else call.draft.open(call.store.orders, order_id)
-    subscription = call.store.live(call.store.subscriptions, row.id, row.public)
+    subscription = call.store.shown_row(call.store.subscriptions, row)
     return reply.value({"subscription": subscription, "order": None if order is None else order.public})
