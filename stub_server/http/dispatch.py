@@ -200,8 +200,7 @@ class Endpoint:
         body = orjson.loads(b"".join(reply.parts))
         validator = self._validators[reply.status]
         if not validator.is_valid(body):
-            error = next(validator.iter_errors(body))
-            raise ContractViolation(f"{ident} {reply.status} at {error.instance_path}: {error.message[:300]}")
+            raise ContractViolation(f"{ident} {reply.status}{validator.reason(body)}")
         if reply.shape is not None:
             self._proved.add((reply.status, reply.shape))
 
