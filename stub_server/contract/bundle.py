@@ -200,28 +200,13 @@ def _parameter_key(parameter: dict[str, Json], document: Contract) -> tuple[Any,
 
 def _check_references(document: Contract) -> None:
     """Check that every reference of the document has a target; an overlay can break one."""
-    good: set[str] = set()
     for at, node in nodes(document):
-        reference = node.get("$ref") if isinstance(node, dict) else None
-        if isinstance(reference, str) and reference not in good:
-            fault = _fault(document, reference)
-            if fault is not None:
-                raise error_at(at, f"{reference} {fault}")
-            good.add(reference)
-
-
-def _fault(document: Json, reference: str) -> str | None:
-    """Why a reference has no target: it leads nowhere, or to itself; None for a good one."""
-    seen: set[str] = set()
-    while reference not in seen:
-        seen.add(reference)
-        try:
-            node = value_at(document, unescaped(reference)) if reference.startswith("#/") else None
-        except KeyError:
-            node = None
-        if node is None:
-            return "leads nowhere"
-        if not isinstance(node, dict) or not isinstance(node.get("$ref"), str):
-            return None
-        reference = node["$ref"]
-    return "leads back to itself"
+        met: set[str] = set()
+        while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
+            try:
+                node = value_at(document, unescaped(reference)) if reference.startswith("#/") else None
+            except KeyError:
+                node = None
+            if node is None or reference in met:
+                raise error_at(at, f"{reference} leads {'nowhere' if node is None else 'back to itself'}")
+            met.add(reference)
