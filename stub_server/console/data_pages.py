@@ -357,10 +357,7 @@ def _creator(name: str, ident: str) -> Operation:
 
 
 def _example(document: Document, operation: Operation) -> Any:
-    content = document.resolve(operation.raw["requestBody"])["content"]["application/json"]
-    for each in content.get("examples", {}).values():
-        return document.resolve(each).get("value")
-    return content.get("example", {})
+    return next(iter(document.examples(operation.raw["requestBody"])), {})
 
 
 def _editable(operation: Operation | None, body: dict[str, Any]) -> str:

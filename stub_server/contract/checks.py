@@ -296,8 +296,7 @@ def _codes(document: Document, response: Json, known: set[str], place: Place) ->
             yield error_at(
                 [*place, "x-codes", number], f"{code} is no error code: take it out, or put it into ErrorCode"
             )
-    shown = [document.resolve(example).get("value") for example in media.get("examples", {}).values()]
-    codes = {value.get("code") for value in shown if isinstance(value, dict)}
+    codes = {value.get("code") for value in document.examples(response) if isinstance(value, dict)}
     for code in listed:
         if code not in codes:
             yield error_at(

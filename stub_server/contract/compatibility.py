@@ -265,9 +265,7 @@ class _Comparison:
         status = success_of(new, old)
         schema = new.responses[status].media.get(JSON)
         place = [*new.at, "responses", str(status), "content", JSON, "schema"]
-        media = self.shipped.resolve(old.raw["responses"][str(old.successes[0])]).get("content", {}).get(JSON, {})
-        values = [media["example"]] if "example" in media else []
-        values += [self.shipped.resolve(example).get("value") for example in media.get("examples", {}).values()]
+        values = self.shipped.examples(old.raw["responses"][str(old.successes[0])])
         for value in values if schema is not None else ():
             self._check_example(schema, value, place, "it")
 

@@ -146,6 +146,13 @@ class Document:
                 return {}
         return self.resolve(schema)
 
+    def examples(self, message: Json) -> list[Any]:
+        """The examples of the JSON body of a request or a response."""
+        content = self.resolve(message or {}).get("content", {}).get(JSON, {})
+        named = map(self.resolve, content.get("examples", {}).values())
+        own = [content["example"]] if "example" in content else []
+        return [*(each["value"] for each in named if "value" in each), *own]
+
     @cached_property
     def operations(self) -> dict[str, Operation]:
         """Every operation by its id, in the document's order."""

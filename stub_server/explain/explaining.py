@@ -166,7 +166,7 @@ def _first_attempt(sent: Attempt, trace: Trace, document: Document, *, keeps_bod
     operation = document.routed(sent.question.path)[0].get(trace.method)
     if operation is None or operation.body is None:
         return sent
-    example = example_of(operation, document.resolve)
+    example = example_of(operation, document)
     why = f"The body that was sent is not known: {unknown}. This is the contract's example."
     return sent if example is ABSENT else sent.with_body(example, {"body": why})
 

@@ -12,7 +12,7 @@ import orjson
 import yaml
 
 from ..calls.call import CONTROL
-from ..contract.document import JSON, Operation
+from ..contract.document import JSON, Document, Operation
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, infer, normalise
 from ..domain.lifecycle import path as way
 from ..domain.orders import DEFAULT_FAILURE, items_cents
@@ -49,7 +49,7 @@ def another_route(s: Situation) -> Iterator[Attempt]:
 
 def as_json(s: Situation) -> Iterator[Attempt]:
     """400 and 415: the body as what it was probably intended to be, declared as JSON."""
-    asked, example = s.attempt.question, example_of(s.operation, s.mender.resolve)
+    asked, example = s.attempt.question, example_of(s.operation, s.document)
     if not asked.body:  # a media type of no body
         headers = {name: value for name, value in asked.headers.items() if name != "content-type"}
         yield s.attempt.asking({"header.Content-Type": "There is no body."}, headers=headers)
@@ -70,7 +70,7 @@ def mended(s: Situation) -> Iterator[Attempt]:
     with suppress(Unmendable):
         attempt = _with_parameters(s)
         if s.operation.body is not None and (raw or s.operation.body_required):
-            example = example_of(s.operation, s.mender.resolve)
+            example = example_of(s.operation, s.document)
             attempt = attempt.with_body(s.mender.mend(s.operation.body, body, s.now, example), {})
         details = s.refusal.details
         reasons = {d["in"] if d["field"] == "body" else f"{d['in']}.{d['field']}": d["message"] for d in details}
@@ -90,11 +90,9 @@ def keys_that_fit(s: Situation) -> Iterator[Attempt]:
     yield s.attempt.with_body(body, why)
 
 
-def example_of(operation: Operation, resolve: Callable[[Any], Any]) -> Any:
+def example_of(operation: Operation, document: Document) -> Any:
     """The body of the contract's first example of a request; ABSENT where it has none."""
-    content = (resolve(operation.raw.get("requestBody")) or {}).get("content", {}).get(JSON, {})
-    shown = [resolve(each) for each in (content.get("examples") or {}).values()]
-    return next((each["value"] for each in shown if "value" in each), content.get("example", ABSENT))
+    return next(iter(document.examples(operation.raw.get("requestBody"))), ABSENT)
 
 
 def _with_parameters(s: Situation) -> Attempt:
@@ -194,7 +192,7 @@ def _offers(s: Situation) -> Iterator[Attempt]:
 def _made(s: Situation, table: Table, operation_id: str, member: str, **given: Any) -> Iterator[Attempt]:
     """The attempt after a call that makes the record that it names; ids follow from the position of the sandbox."""
     operation = s.document.operations.get(operation_id)
-    example = ABSENT if operation is None else example_of(operation, s.mender.resolve)
+    example = ABSENT if operation is None else example_of(operation, s.document)
     if operation is None or not isinstance(example, dict):
         return
     try:

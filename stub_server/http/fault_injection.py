@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
 from ..calls.credentials import REALM
-from ..contract.document import JSON, Document, Operation
+from ..contract.document import Document, Operation
 from ..faults.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
 from ..kernel.problem import BadRequest, Refusal, detail
 from ..kernel.text import nearest, warning_of
@@ -78,10 +78,7 @@ class FaultInjection:
 
     def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
         """The contract's example of a refusal; empty if it has none."""
-        resolve = self._document.resolve
-        response = resolve(operation.raw["responses"].get(str(status), {}))
-        examples = response.get("content", {}).get(JSON, {}).get("examples", {})
-        values = (resolve(example).get("value") for example in examples.values())
+        values = self._document.examples(operation.raw["responses"].get(str(status)))
         return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
     def _asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:

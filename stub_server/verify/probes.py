@@ -221,7 +221,7 @@ class Builder:
         schema = self.catalogue.body(operation)
         if schema is None:
             return None
-        shown = example_of(operation, self.catalogue.document.resolve)
+        shown = example_of(operation, self.catalogue.document)
         return self.fresh.renewed(self._with_roles(schema, {} if shown is ABSENT else shown))
 
     def plain(self, operation: Operation) -> Any:
