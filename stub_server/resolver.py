@@ -31,8 +31,7 @@ def module_of(package: str, tag: str) -> str:
 
 def not_built(call: Call, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
     """The handler of an operation that an overlay added: its answer is 501."""
-    assert call.operation is not None
-    raise NotBuilt(f"The contract lists {call.operation.id}, but this sandbox has no behaviour for it.")
+    raise NotBuilt(f"The contract lists {call.trace.operation}, but this sandbox has no behaviour for it.")
 
 
 class Handlers(Resolver):

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..contract.document import Lifecycle, Operation
+from ..contract.document import Lifecycle
 from ..engine.draft import Draft
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
@@ -107,12 +107,11 @@ class Call:
     is_kept = True  # whether the journal stores it: no pages and no preflights
     # Routing
     path_values: tuple[str, ...] = ()
+    endpoint: Any  # what the layers have compiled of the operation: an `http.dispatch.Endpoint`
     # FaultInjection
     faults: Any = None  # the faults of this request: an `http.fault_injection.Injection`, or None
     # Security
     caller: Caller | None = None
-    operation: Operation | None = None
-    endpoint: Any  # what the layers have compiled of the operation: an `http.dispatch.Endpoint`
     # Validation
     body_bytes = b""
     upload: bytes | bytearray = b""  # the file in its body, while it is processed

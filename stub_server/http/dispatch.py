@@ -46,7 +46,7 @@ class Idempotency:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         header = call.headers.get(HEADER)
-        if header is None or call.operation is None or not call.operation.takes_key:
+        if header is None or not call.endpoint.operation.takes_key:
             return self.app(scope, receive, send)
         return self._once(_key_of(call, header), scope, receive, send)
 

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from connexion.middleware.abstract import ROUTING_CONTEXT
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
@@ -38,35 +37,31 @@ class FaultInjection:
 
     def __init__(self, app: ASGIApp, document: Document) -> None:
         """`document` has the statuses and codes that the operations of the API answer."""
-        self.app, self._operations, self._document = app, document.operations, document
+        self.app, self._document = app, document
         known = [pair for operation in document.operations.values() for pair in _refusals(operation)]
         self._statuses = {code: status for status, code in reversed(known)}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         has_rules = bool(call.sandbox.faults.rules) and not call.is_internal
-        if has_rules or call.head.is_special:
-            routed = scope["extensions"][ROUTING_CONTEXT]
-            if not routed["api_base_path"] and (has_rules or not _WISHES.isdisjoint(call.headers)):
-                return self._inject(routed["operation_id"], scope, receive, send)
+        if (has_rules or (call.head.is_special and not _WISHES.isdisjoint(call.headers))) and not call.endpoint.base:
+            return self._inject(call.endpoint.operation, scope, receive, send)
         return self.app(scope, receive, send)
 
-    async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _inject(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        call.trace.operation = operation_id
-        texts = {"operationId": operation_id, "method": call.method, "path": call.trace.path}
+        texts = {"operationId": operation.id, "method": call.method, "path": call.trace.path}
         effects_of = partial(call.sandbox.faults.by_request, texts, call.headers, call.now)
-        wishes = list(self._asked(scope["headers"], call, operation_id))
+        wishes = list(self._asked(scope["headers"], call, operation))
         # On a server that others can reach, only authenticated callers may cause a delay.
         late = [] if call.server.settings.loopback else [wish for wish in wishes if wish.only_waits]
         call.faults = Injection(
-            partial(self._refusal, operation_id), lambda body: chain(late, effects_of(body, reads_body=True))
+            partial(self._refusal, operation), lambda body: chain(late, effects_of(body, reads_body=True))
         )
         effects = chain([wish for wish in wishes if wish not in late], effects_of())
         await call.faults(self.app, effects, scope, receive, send)
 
-    def _refusal(self, operation_id: str, effect: Effect) -> Refusal:
-        operation = self._operations[operation_id]
+    def _refusal(self, operation: Operation, effect: Effect) -> Refusal:
         status, code = effect.status, effect.code or "simulated_fault"
         status = self._statuses.get(code, 503) if status is None else status
         real = {} if effect.message else self._example(operation, status, code)
@@ -81,12 +76,12 @@ class FaultInjection:
         values = self._document.examples(operation.raw["responses"].get(str(status)))
         return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
-    def _asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:
+    def _asked(self, sent: Headers, call: Call, operation: Operation) -> Iterator[Effect]:
         """What a request's headers ask for; `sent` are all headers, as preferences may be in several.
 
         Raises BadRequest for what the operation cannot answer.
         """
-        headers, operation = call.headers, self._operations[operation_id]
+        headers = call.headers
         if DELAY in headers:
             yield _delay(headers[DELAY])
         if SIMULATE in headers:

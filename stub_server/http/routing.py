@@ -7,8 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from connexion.middleware import ConnexionMiddleware
-from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
-from connexion.middleware.security import SecurityAPI, SecurityMiddleware
+from connexion.middleware.abstract import AbstractRoutingAPI, SpecMiddleware
 from connexion.operations import AbstractOperation
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -16,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls import credentials
 from ..calls.call import CALL, CONTROL, Call
 from ..calls.server import Server
-from ..contract.source import METHODS
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
 from ..sandboxes.sandboxes import Sandboxes
@@ -55,7 +53,7 @@ class _Node:
         self.parameter = parameter  # as the contract spells it, where any segment leads here
         self.literals: dict[str, _Node] = {}
         self.template: _Node | None = None
-        self.methods: dict[str, dict[str, Any]] = {}
+        self.methods: dict[str, Endpoint] = {}
         self.allow = ""
 
 
@@ -72,31 +70,29 @@ class Routing(SpecMiddleware):
         self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._ids: list[str] = []
 
-    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        base = specification.base_path if base_path is None else base_path
-        for path, item in specification["paths"].items():
-            node = self._root
-            for segment in (base + path).split("/")[1:]:
-                if segment.startswith("{"):
-                    node.template = node.template or _Node(segment)
-                    node = node.template
-                else:
-                    node = node.literals.setdefault(segment, _Node())
-            for method in METHODS:
-                if method in item:
-                    self._ids.append(item[method]["operationId"])
-                    routed = {"api_base_path": base, "operation_id": item[method]["operationId"]}
-                    node.methods[method.upper()] = routed
-            if "GET" in node.methods:
-                node.methods.setdefault("HEAD", node.methods["GET"])
-            node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
-            start, _, last = (base + path).rpartition("/")
-            if "{" not in start and "{" in last:
-                self._below[start] = node
-            elif "{" not in path:
-                self._static[base + path] = node
-                if path == "/" and base:  # the base path itself is the index, with its slash or without
-                    self._static[base] = node
+    def add_api(self, specification: Specification, **options: Any) -> None:
+        _API(specification, tree=self, **options)
+
+    def add(self, method: str, path: str, endpoint: Endpoint) -> None:
+        node = self._root
+        for segment in path.split("/")[1:]:
+            if segment.startswith("{"):
+                node.template = node.template or _Node(segment)
+                node = node.template
+            else:
+                node = node.literals.setdefault(segment, _Node())
+        self._ids.append(endpoint.operation.id)
+        node.methods[method] = endpoint
+        if method == "GET":
+            node.methods["HEAD"] = endpoint
+        node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
+        start, _, last = path.rpartition("/")
+        if "{" not in start and "{" in last:
+            self._below[start] = node
+        elif "{" not in path:
+            self._static[path] = node
+            if path == f"{endpoint.base}/":  # the base path itself is the index, with its slash or without
+                self._static[endpoint.base] = node
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -109,13 +105,13 @@ class Routing(SpecMiddleware):
             node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         if node is None:
             raise self._no_route(call.method, path)
-        routed = node.methods.get(call.method)
-        if routed is None:
+        endpoint = node.methods.get(call.method)
+        if endpoint is None:
             if call.method == "OPTIONS":
                 return _options(call, node.allow)
             raise not_allowed(call.method, node.allow)
-        call.path_values = values
-        scope["extensions"][ROUTING_CONTEXT] = routed
+        call.path_values, call.endpoint = values, endpoint
+        call.trace.operation = endpoint.operation.id
         return self.app(scope, receive, send)
 
     def _no_route(self, method: str, path: str) -> NotFound:
@@ -191,27 +187,32 @@ def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, 
     return found
 
 
-class _API(SecurityAPI):
-    def __init__(self, *args: Any, endpoint: Callable[..., Endpoint], **kwargs: Any) -> None:
-        self._endpoint = endpoint
+class _API(AbstractRoutingAPI):
+    """The operations of one contract as Connexion parses them, which it adds to the tree of Routing."""
+
+    def __init__(self, *args: Any, tree: Routing, endpoint: Callable[..., Endpoint], **kwargs: Any) -> None:
+        self._tree, self._endpoint = tree, endpoint
         super().__init__(*args, **kwargs)
 
     def make_operation(self, operation: AbstractOperation) -> Endpoint:
         return self._endpoint(operation, self.base_path)
 
+    def _framework_path_and_name(self, operation: AbstractOperation, path: str) -> tuple[str, str]:
+        return self.base_path + path, operation.operation_id
 
-class Security(SecurityMiddleware):
-    """Connexion's security middleware, with our check of credentials, which needs no request object."""
+    def _add_operation_internal(self, method: str, path: str, operation: Endpoint, name: str | None = None) -> None:
+        self._tree.add(method.upper(), path, operation)
 
-    api_cls = _API
+
+class Security:
+    """Checks the credential, where the operation requires one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        routed, trace = scope["extensions"][ROUTING_CONTEXT], call.trace
-        endpoint = call.endpoint = self.apis[routed["api_base_path"]][0].operations[routed["operation_id"]]
-        call.operation = operation = endpoint.operation
-        trace.operation = operation.id
-        if endpoint.security:
-            trace.auth_at = perf_counter_ns()
-            credentials.admit(call, operation)
+        if call.endpoint.security:
+            call.trace.auth_at = perf_counter_ns()
+            credentials.admit(call, call.endpoint.operation)
         return self.app(scope, receive, send)

@@ -11,7 +11,6 @@ from typing import Any
 import httpx2
 import pytest
 from connexion.middleware import ConnexionMiddleware
-from connexion.middleware.abstract import ROUTING_CONTEXT
 
 from stub_server.app import create_app
 from stub_server.calls.call import CALL, Call, Caller
@@ -23,8 +22,9 @@ from stub_server.faults.fault_rules import Effect
 from stub_server.http.access import Hosts
 from stub_server.http.answers import REFUSED
 from stub_server.http.context import HeaderReader
+from stub_server.http.dispatch import Endpoint
 from stub_server.http.monitor import Limits
-from stub_server.http.routing import Application, Security
+from stub_server.http.routing import Application, Routing
 from stub_server.kernel.problem import BadRequest, Refusal
 from stub_server.settings import Settings
 
@@ -57,6 +57,18 @@ def app() -> Application:
     return create_app(replace(FROZEN, rate_limit=(2, 60), scenario="empty"))
 
 
+class Endpoints(Routing):
+    """The operations that Routing knows, by base path and id."""
+
+    def __init__(self, app: Any) -> None:
+        super().__init__(app)
+        self.known: dict[tuple[str, str], Endpoint] = {}
+
+    def add(self, method: str, path: str, endpoint: Endpoint) -> None:
+        super().add(method, path, endpoint)
+        self.known[endpoint.base, endpoint.operation.id] = endpoint
+
+
 class Alone:
     """One layer, and the requests that it passed on."""
 
@@ -73,9 +85,9 @@ class Alone:
         assert layers or name == "Dispatch"
         self._stack = ConnexionMiddleware(app.app if name == "Dispatch" else following, middlewares=layers)
         self._stack.apis = app.apis
-        self._security = Security(following)
+        self._endpoints = Endpoints(following)
         for api in app.apis:
-            self._security.add_api(api.specification, base_path=api.base_path, **api.kwargs)
+            self._endpoints.add_api(api.specification, base_path=api.base_path, **api.kwargs)
 
     def ask(
         self, method: str, path: str, *, headers: dict[str, str] | None = None, operation: str = "", **known: Any
@@ -91,14 +103,12 @@ class Alone:
         merchant = call.sandbox.store.merchant
         call.caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
         if operation:
-            call.endpoint = self._security.apis[""][0].operations[operation]
-            call.operation = call.endpoint.operation
+            call.endpoint = self._endpoints.known["", operation]
         for name, value in known.items():
             setattr(call, name, value)
-        routed = {"api_base_path": "", "operation_id": operation}
         scope = {
             "type": "http", "http_version": "1.1", "method": method, "path": target, "query_string": query.encode(),
-            "headers": sent, "extensions": {ROUTING_CONTEXT: routed} if operation else {}, CALL: call,
+            "headers": sent, "extensions": {}, CALL: call,
         } | further  # fmt: skip
 
         async def receive() -> dict[str, Any]:
@@ -239,7 +249,8 @@ def test_pages_answer_what_is_no_operation(app: Application) -> None:
 
 def test_routing_finds_the_operation(app: Application) -> None:
     layer = Alone(app, "Routing")
-    assert ("some-id",) == layer.ask("GET", "/v2/plans/some-id").path_values
+    call = layer.ask("GET", "/v2/plans/some-id")
+    assert (("some-id",), "getPlan") == (call.path_values, call.trace.operation)
     assert "route_not_found" == layer.refused("GET", "/v2/planes")
     assert "method_not_allowed" == layer.refused("DELETE", "/v2/plans")
     assert [(b"allow", b"GET, HEAD, OPTIONS, POST")] == layer.ask("OPTIONS", "/v2/plans").answer[1]
@@ -259,7 +270,7 @@ def test_security_turns_the_credential_into_a_caller(app: Application) -> None:
     token = {"authorization": f"Bearer {app.server.ready_token(world)}"}
     call = layer.ask("GET", "/v2/plans", headers=token, operation="listPlans")
     assert call.caller is not None
-    assert (world.store.merchant.id, "listPlans") == (call.caller.merchant_id, call.trace.operation)
+    assert world.store.merchant.id == call.caller.merchant_id
 
 
 def test_validation_passes_on_checked_arguments(app: Application) -> None:
