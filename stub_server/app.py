@@ -119,7 +119,7 @@ def _served(
         sandboxes = Sandboxes(factory, courier.ring, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
-        raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
+        raise bundle.name_overlays(settings.overlays, fault, (shipped or document).raw) from None
     control_schemas = Schemas(control.raw, known)
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(

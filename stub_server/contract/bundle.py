@@ -8,14 +8,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from glob import escape, glob
 from hashlib import blake2b
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from .checks import check_shapes
+from .document import Document
 from .generated import Emitting, Names, emitting, generate, parts
 from .overlay import apply, last_touch
 from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
@@ -87,17 +88,15 @@ def _digest(folder: Path) -> bytes:
     """Of the files of a contract, and of the code that bundles them."""
     digest = blake2b()
     for root, suffix in ((folder, ".yaml"), (Path(__file__).parent, ".py")):
-        for place, folders, names in os.walk(root):
-            folders.sort()
-            for path in (os.path.join(place, name) for name in sorted(names) if name.endswith(suffix)):
-                digest.update(f"\n{path}\n".encode())
-                with suppress(OSError), open(path, "rb") as file:  # if it is needed, bundling rejects it
-                    digest.update(blake2b(file.read()).digest())
+        for path in sorted(glob(f"{escape(str(root))}/**/*{suffix}", recursive=True, include_hidden=True)):
+            digest.update(f"\n{path}\n".encode())
+            with suppress(OSError), open(path, "rb") as file:  # if it is needed, bundling rejects it
+                digest.update(blake2b(file.read()).digest())
     return digest.digest()
 
 
 @contextmanager
-def naming(overlays: Sequence[Path], shipped: Contract | None) -> Iterator[None]:
+def naming(overlays: Sequence[Path], shipped: Contract) -> Iterator[None]:
     """Have an error name the overlays."""
     try:
         yield
@@ -105,15 +104,14 @@ def naming(overlays: Sequence[Path], shipped: Contract | None) -> Iterator[None]
         raise name_overlays(overlays, error, shipped) from None
 
 
-def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: Contract | None) -> ContractError:
+def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: Contract) -> ContractError:
     """The error with the overlay files in front, as the contract has no such fault without them.
 
-    With `shipped`, the document before the overlays, it is the line of the action that brought it, where one did.
+    It is the line of the action that brought the fault to `shipped`, the document before, where one did.
     """
     if not overlays:
         return error
-    where = None if shipped is None else last_touch(shipped, overlays, str(error))
-    return ContractError(f"{where or ', '.join(map(str, overlays))}: {error}")
+    return ContractError(f"{last_touch(shipped, overlays, str(error)) or ', '.join(map(str, overlays))}: {error}")
 
 
 def _take_names(document: Contract, names: Names, emitters: Sequence[Emitting]) -> None:
@@ -184,18 +182,14 @@ class _Bundler:
 
 def _merge_parameters(document: Contract) -> None:
     """Move the parameters of paths into their operations, so that each has all of its own."""
+    resolve = Document(document).resolve
     for item in document["paths"].values():
         common = item.pop("parameters", [])
         for operation in [item[method] for method in METHODS if method in item] if common else ():
             own = operation.get("parameters", [])
-            named = {_parameter_key(each, document) for each in own}
-            operation["parameters"] = [each for each in common if _parameter_key(each, document) not in named] + own
-
-
-def _parameter_key(parameter: dict[str, Json], document: Contract) -> tuple[Any, Any]:
-    if "$ref" in parameter:
-        parameter = value_at(document, unescaped(parameter["$ref"]))
-    return parameter.get("in"), parameter.get("name")
+            named = [(each.get("in"), each.get("name")) for each in map(resolve, own)]
+            kept = [each for each in common if (resolve(each).get("in"), resolve(each).get("name")) not in named]
+            operation["parameters"] = kept + own
 
 
 def _check_references(document: Contract) -> None:
