@@ -10,7 +10,7 @@ import orjson
 
 from ..kernel.record import has_more_values
 from .document import JSON, Document
-from .schema import MOST_EXPLAINED, Schemas, Validator
+from .schema import MOST_EXPLAINED, Schemas, Validator, allowed_members
 from .source import Json, escaped
 
 MOST_FAULTS = 20  # of one value
@@ -79,7 +79,7 @@ class Converter:
         parts = list(self._parts(schema))
         for part in parts:
             if isinstance(value, dict):
-                value = self._members(part, value)
+                value = allowed_members(value, part, lambda member, of: self._converted(of, member))
             elif isinstance(value, list) and "items" in part:
                 value = [self._converted(part["items"], item) for item in value]
             for key in ("oneOf", "anyOf"):
@@ -93,15 +93,6 @@ class Converter:
         yield schema
         for part in schema.get("allOf", ()):
             yield from self._parts(part)
-
-    def _members(self, schema: Json, value: dict[str, Json]) -> dict[str, Json]:
-        named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
-        kept = {}
-        for name, member in value.items():
-            of = named.get(name, rest)
-            if of is not False:
-                kept[name] = self._converted(of, member) if isinstance(of, dict) else member
-        return kept
 
     def _chosen(self, branches: Sequence[Json], value: Json) -> Json:
         """The value as one of several schemas has it; if more than one fits, the one that leaves out least."""

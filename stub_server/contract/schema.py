@@ -155,17 +155,19 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
     """The value without the members that its schema does not name (for `--unknown-fields ignore`)."""
     schema = resolve(schema)
     if isinstance(value, dict):
-        named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
-        kept = {}
-        for name, member in value.items():
-            if name in named:
-                kept[name] = prune(member, named[name], resolve)
-            elif rest is not False:
-                kept[name] = prune(member, rest, resolve) if isinstance(rest, dict) else member
-        return kept
+        return allowed_members(value, schema, lambda member, of: prune(member, of, resolve))
     if isinstance(value, list) and "items" in schema:
         return [prune(member, schema["items"], resolve) for member in value]
     return value
+
+
+def allowed_members(value: dict[str, Json], schema: Json, change: Callable[[Json, Json], Json]) -> dict[str, Json]:
+    """The members that a schema allows an object, each as `change` makes it of its value and its schema."""
+    named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+    pairs = ((name, member, named.get(name, rest)) for name, member in value.items())
+    return {
+        name: change(member, of) if isinstance(of, dict) else member for name, member, of in pairs if of is not False
+    }
 
 
 class _Amount:
