@@ -209,9 +209,8 @@ def _check_entries(document: Document) -> None:
         entry |= {"type": name, "resource": name.partition(".")[0], "api_version": "v2"}
         entries.append(("WebhookEventType", ["x-webhooks", name], entry))
     known, schemas = document.raw["components"]["schemas"], Schemas(document.raw, NO_FORMATS)
-    compiled = {name: schemas.component(name) for name in ("Scope", "WebhookEventType") if name in known}
     for component, place, entry in entries:
-        error = compiled[component].first_error(entry) if component in compiled else None
+        error = schemas.component(component).first_error(entry) if component in known else None
         if error is not None:
             raise error_at(place, f"cannot be listed as {component} of the contract: {error.message[:300]}")
 
@@ -252,38 +251,33 @@ def faults(document: Document, control: Document) -> Iterator[ContractError]:
 
 def unfit_examples(document: Document, formats: Formats) -> Iterator[ContractError]:
     """The examples of bodies and events that their schemas do not accept."""
-    schemas = Schemas(document.raw, formats)
-    for place, schema, value, is_request in _examples(document):
+    schemas, shown = Schemas(document.raw, formats), list[tuple[Place, Json, Json]]()
+    for operation in document.operations.values():
+        bodies: list[tuple[Place, Json]] = [([*operation.at, "requestBody"], operation.raw.get("requestBody", {}))]
+        bodies += [([*operation.at, "responses", status], raw) for status, raw in operation.raw["responses"].items()]
+        for place, body in bodies:
+            for media, content in document.resolve(body).get("content", {}).items():
+                for key, raw in content.get("examples", {}).items():
+                    at = [*place, "content", media, "examples", key]
+                    shown.append((at, content.get("schema", {}), document.resolve(raw).get("value")))
+    for name, event in document.events.items():
+        at = ["x-webhooks", name, "post", "requestBody", "content", JSON, "example"]
+        shown.append((at, event["schema"], event["example"]))
+    for place, schema, value in shown:
+        is_request = place[0] == "paths" and place[3] == "requestBody"
         error = schemas.compile(schema, request=is_request).first_error(value)
         if error is not None:
             yield error_at(place, f"the example does not fit its schema: {error.message[:300]}")
 
 
-def _examples(document: Document) -> Iterator[tuple[Place, Json, Json, bool]]:
-    """(place, schema, value, whether of a request) of every example."""
-    for operation in document.operations.values():
-        request = document.resolve(operation.raw.get("requestBody"))
-        bodies = [] if request is None else [([*operation.at, "requestBody"], request, True)]
-        responses = operation.raw["responses"].items()
-        bodies += [([*operation.at, "responses", status], document.resolve(raw), False) for status, raw in responses]
-        for place, body, is_request in bodies:
-            for media, content in body.get("content", {}).items():
-                for key, raw in content.get("examples", {}).items():
-                    value = document.resolve(raw).get("value")
-                    yield [*place, "content", media, "examples", key], content.get("schema", {}), value, is_request
-    for name, event in document.events.items():
-        place = ["x-webhooks", name, "post", "requestBody", "content", JSON, "example"]
-        yield place, event["schema"], event["example"], False
-
-
 def _names_of_orders(document: Document, operation: Operation) -> Iterator[ContractError]:
     """Generated clients name what `x-enum-varnames` names, one by one."""
-    for number, parameter in enumerate(operation.parameters):
+    for parameter in operation.parameters:
         schema = document.resolve(parameter.schema)
         names = schema.get("x-enum-varnames")
         if names is not None and len(names) != len(schema.get("enum", ())):
             reason = f"{len(names)} names for {len(schema.get('enum', ()))} values: name each in x-enum-varnames"
-            yield error_at([*operation.at, "parameters", number, "schema"], reason)
+            yield error_at([*parameter.at, "schema"], reason)
 
 
 def _codes(document: Document, response: Json, known: set[str], place: Place) -> Iterator[ContractError]:

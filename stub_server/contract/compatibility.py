@@ -7,11 +7,11 @@ what the server sends: values of requests, and its own, of which the examples of
 
 from collections.abc import Callable, Iterator
 
-from .document import JSON, Document, Operation
+from .document import JSON, Document, Operation, target
 from .formats import NO_FORMATS, READ
 from .generated import COUNTS, SOURCE
 from .schema import Schemas
-from .source import Json, Place, error_at, unescaped
+from .source import Json, Place, error_at
 
 SUCCESSES = (200, 201, 202, 204)
 _VERBS = ("create", "createPix", "update")
@@ -148,7 +148,7 @@ class _Comparison:
             if header.get("required") and not sent.headers.get(name, {}).get("required"):
                 raise error_at([*place, "headers", name], f"the server does not always send {name}: do not require it")
             if name in sent.headers:
-                at = _target(self.document.resolve(raw)["headers"][name], [*place, "headers", name])
+                at = target(self.document.resolve(raw)["headers"][name], [*place, "headers", name])
                 self._compare(sent.headers[name].get("schema"), header.get("schema"), [*at, "schema"], name, set())
         if status == 204:
             if answer.media:
@@ -156,12 +156,12 @@ class _Comparison:
         elif JSON in sent.media:
             if JSON not in answer.media:
                 raise error_at(place, f"the server answers {JSON}: keep its content, or make the status 204")
-            at = [*_target(raw, place), "content", JSON, "schema"]
+            at = [*target(raw, place), "content", JSON, "schema"]
             self._compare(sent.media[JSON], answer.media[JSON], at, "", set())
 
     def _compare(self, old: Json, new: Json, place: Place, member: str, seen: set[tuple[int, int]]) -> None:
         """`new` can be what the server sends as `old`; bounds and enums are not compared, each pair only once."""
-        place = _target(new, place)
+        place = target(new, place)
         old, new = self.shipped.resolve(old), self.document.resolve(new)
         if not isinstance(old, dict) or not isinstance(new, dict) or (id(old), id(new)) in seen:
             return
@@ -202,14 +202,14 @@ class _Comparison:
                         self._check_shown(asked, shown, [*at, "properties", member], name, member)
         pagination = self.named.get("Pagination", {}).get("properties", {})
         for operation in self.document.operations.values():
-            for at, parameter in operation.parameters_at:
+            for parameter in operation.parameters:
                 if parameter.place == "query" and parameter.name in ("page", "limit") and parameter.name in pagination:
                     shown = pagination[parameter.name]
-                    self._check_shown(parameter.schema, shown, [*at, "schema"], "Pagination", parameter.name)
+                    self._check_shown(parameter.schema, shown, [*parameter.at, "schema"], "Pagination", parameter.name)
 
     def _check_shown(self, asked: Json, shown: Json, at: Place, resource: str, member: str) -> None:
         """Answers may have every value that requests may have."""
-        at = _target(asked, at)
+        at = target(asked, at)
         asked, shown = self.document.resolve(asked), self.document.resolve(shown)
         for key in shown.keys() & _LEAF:
             limit, given = shown[key], asked.get(key)
@@ -243,15 +243,15 @@ class _Comparison:
         """What the server reads of a request has the format in which it reads it."""
         known = {(parameter.place, parameter.name): parameter.schema for parameter in old.parameters}
         pairs: list[tuple[Json, Json, Place, str]] = [
-            (known[parameter.place, parameter.name], parameter.schema, [*at, "schema"], parameter.name)
-            for at, parameter in new.parameters_at
+            (known[parameter.place, parameter.name], parameter.schema, [*parameter.at, "schema"], parameter.name)
+            for parameter in new.parameters
             if (parameter.place, parameter.name) in known
         ]
         if old.body is not None and new.body is not None:
             pairs.append((old.body, new.body, new.body_at, "body"))
         while pairs:
             was, now, place, name = pairs.pop()
-            place, was, now = _target(now, place), self.shipped.resolve(was), self.document.resolve(now)
+            place, was, now = target(now, place), self.shipped.resolve(was), self.document.resolve(now)
             format_ = was.get("format")
             if format_ in READ and now.get("format", format_) != format_:
                 raise error_at(place, f"the server reads {name} as a {format_}: keep the format, or leave it out")
@@ -272,7 +272,7 @@ class _Comparison:
     def _check_example(self, schema: Json, value: Json, place: Place, member: str) -> None:
         asked: set[str] = set()
         if "$ref" in schema:
-            place = _target(schema, place)
+            place = target(schema, place)
             asked = {name for _, body in self._bodies(str(place[-1])) for name in body.get("properties", {})}
         schema = self.document.resolve(schema)
         if isinstance(value, dict) and "properties" in schema:
@@ -293,7 +293,7 @@ class _Comparison:
         for verb in _VERBS:
             operation = self.document.operations.get(f"{verb}{name}")
             if operation is not None and operation.body is not None:
-                yield _target(operation.body, operation.body_at), self.document.resolve(operation.body)
+                yield target(operation.body, operation.body_at), self.document.resolve(operation.body)
 
 
 def _body_and_data(document: Document, event: Json) -> tuple[Json, Json]:
@@ -304,11 +304,6 @@ def _body_and_data(document: Document, event: Json) -> tuple[Json, Json]:
 def _types(schema: Json) -> set[str]:
     types = {schema["type"]} | ({"null"} if schema.get("nullable") else set())
     return types | {"integer"} if "number" in types else types
-
-
-def _target(node: Json, place: Place) -> Place:
-    """The place of what a node refers to; its own if it refers to nothing."""
-    return [*unescaped(node["$ref"])] if isinstance(node, dict) and "$ref" in node else place
 
 
 # -- requests

@@ -1,6 +1,6 @@
 """Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,10 +14,13 @@ MERCHANT = "merchant"
 
 
 class Parameter(NamedTuple):
+    """A parameter, and where the document has it."""
+
     name: str
     place: str
     required: bool
     schema: Json
+    at: Place
 
 
 class Response(NamedTuple):
@@ -57,12 +60,6 @@ class Operation(NamedTuple):
     @property
     def body_at(self) -> Place:
         return [*self.at, "requestBody", "content", JSON, "schema"]
-
-    @property
-    def parameters_at(self) -> Iterator[tuple[Place, Parameter]]:
-        for number, parameter in enumerate(self.parameters):
-            reference = self.raw["parameters"][number].get("$ref")
-            yield [*unescaped(reference)] if reference else [*self.at, "parameters", number], parameter
 
     @property
     def successes(self) -> list[int]:
@@ -175,8 +172,8 @@ class Document:
         if len(names) > 1:
             raise ContractError(f"{where}: one security scheme per operation, not {', '.join(names)}")
         body = self.resolve(raw.get("requestBody"))
-        given = map(self.resolve, raw.get("parameters", ()))
-        parameters = tuple(Parameter(p["name"], p["in"], bool(p.get("required")), p["schema"]) for p in given)
+        given = enumerate(raw.get("parameters", ()))
+        parameters = tuple(self._parameter(node, ["paths", path, method, "parameters", n]) for n, node in given)
         responses = [self._response(code, r, where) for code, r in raw["responses"].items()]
         return Operation(
             id=raw["operationId"],
@@ -194,6 +191,10 @@ class Document:
             responses={found.status: found for found in responses},
             raw=raw,
         )
+
+    def _parameter(self, node: Json, place: Place) -> Parameter:
+        raw = self.resolve(node)
+        return Parameter(raw["name"], raw["in"], bool(raw.get("required")), raw["schema"], target(node, place))
 
     def _response(self, code: str, node: Json, where: str) -> Response:
         if not code.isdigit():
@@ -306,6 +307,11 @@ class Document:
             elif member in root.get("required", ()):
                 result[member] = None
         return result
+
+
+def target(node: Json, place: Place) -> Place:
+    """The place of what a node refers to; its own if it refers to nothing."""
+    return [*unescaped(node["$ref"])] if isinstance(node, dict) and "$ref" in node else place
 
 
 def _unique_key(raw: Json) -> UniqueKey:

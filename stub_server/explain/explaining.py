@@ -228,9 +228,9 @@ def _place(document: Document, operation: Operation, refusal: Refusal) -> Body |
     field, place = details[0]["field"], details[0].get("in")
     if place == "body":
         return None if operation.body is None else _in_body(document, operation.body, base, field)
-    for at, parameter in operation.parameters_at:
+    for parameter in operation.parameters:
         if parameter.name.lower() == field.lower():
-            return _excerpt("/".join(("#", *map(escaped, at), "schema")), parameter.schema)
+            return _excerpt("/".join(("#", *map(escaped, parameter.at), "schema")), parameter.schema)
     return None
 
 
