@@ -104,6 +104,7 @@ class Fault:
         self._texts = {name: wanted for name, wanted in match.items() if name not in ("header", "body")}
         self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
         self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
+        self.reads_body = bool(self._body)
 
     @property
     def misplaced(self) -> list[str]:
@@ -115,24 +116,17 @@ class Fault:
             if self.is_for_deliveries and name not in (*names, *_OF_BOTH)
         ]
 
-    @property
-    def reads_body(self) -> bool:
-        """Whether there are conditions on the body."""
-        return bool(self._body)
+    def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
+        """Whether a request or a delivery meets all conditions.
 
-    def fits(self, texts: Texts, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether a request or a delivery meets all conditions but those on the body.
-
-        `headers` are those of a request, with names in lower case.
+        `headers` are those of a request, with names in lower case; a body of no rule that reads it may be left out.
         """
         sent = [(wanted, headers.get(name)) for name, wanted in self._headers]
-        return all(glob(wanted, texts[name]) for name, wanted in self._texts.items()) and all(
-            value is not None and glob(wanted, value.decode("latin-1")) for wanted, value in sent
+        return (
+            all(glob(wanted, texts[name]) for name, wanted in self._texts.items())
+            and all(value is not None and glob(wanted, value.decode("latin-1")) for wanted, value in sent)
+            and all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
         )
-
-    def fits_body(self, body: Any) -> bool:
-        """Whether a body meets the conditions on it."""
-        return all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
 
     def fires(self, now: int, random: Random) -> bool:
         """Count a request or delivery that met the `match`, and return whether the rule acts on it."""
@@ -237,17 +231,16 @@ class Faults:
         """The effects on a request, in the order of the rules: of those that read its body, or of the others."""
         for fault in self.rules.values():
             is_concerned = fault.enabled and not fault.is_for_deliveries and fault.reads_body is reads_body
-            if is_concerned and fault.fits(texts, headers) and fault.fits_body(body) and fault.fires(now, self._random):
+            if is_concerned and fault.fits(texts, headers, body) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
     def by_delivery(self, texts: Texts, payload: bytes, now: int) -> Disturbance | None:
         """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search."""
         found: list[Disturbance] = []
         for fault in self.rules.values():
-            is_concerned = fault.enabled and fault.is_for_deliveries and fault.fits(texts, {})
-            if is_concerned and fault.reads_body:
-                is_concerned = fault.fits_body(orjson.loads(payload))
-            if is_concerned and fault.fires(now, self._random):
+            is_concerned = fault.enabled and fault.is_for_deliveries
+            body = orjson.loads(payload) if is_concerned and fault.reads_body else None
+            if is_concerned and fault.fits(texts, {}, body) and fault.fires(now, self._random):
                 found.append(fault.disturbance(self._random))
                 if any(found[-1][2:]):
                     break
