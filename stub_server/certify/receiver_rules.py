@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -56,21 +57,16 @@ async def certify(session: Session) -> Body:
     deadline = asyncio.get_running_loop().time() + LONGEST
     skipped = None
     for each in RULES:
-        if each is in_time:
-            continue
-        if skipped is None:
-            try:
+        finding = Finding(NOT_APPLICABLE, "nothing", skipped or f"the {LONGEST:.0f} s of a run were over")
+        if skipped is None and each is not in_time:
+            with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
                     finding = await each.check(session)
-            except TimeoutError:
-                finding = Finding(NOT_APPLICABLE, "nothing", f"the {LONGEST:.0f} s of a run were over")
-            findings[each.id] = finding
             if session.unanswered:
                 skipped = f"a delivery was not answered within {ANSWER_TIME:.0f} s"
             elif each is accepts and finding.result != PASSED:
                 skipped = "the first delivery was not accepted"
-        else:
-            findings[each.id] = Finding(NOT_APPLICABLE, "nothing", skipped)
+        findings[each.id] = finding
     findings["in_time"] = await in_time.check(session)  # which judges the deliveries of the others
     results = Counter(finding.result for finding in findings.values())
     return {
