@@ -26,7 +26,7 @@ from ..contract.schema import ContractViolation, Schemas
 from ..domain.lifecycle import duplicate
 from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
-from ..kernel.problem import Conflict, NotBuilt, detail
+from ..kernel.problem import Conflict, NotBuilt
 from ..resolver import not_built
 from ..store.tables import UniqueViolation
 from .answers import render
@@ -99,18 +99,15 @@ def _fingerprint(call: Call, body: object) -> bytes:
 def _earlier(call: Call, key: ReplyKey, print_: bytes) -> Saved | None:
     """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
     if key in call.sandbox.in_progress:
-        raise _conflict("idempotency_in_progress", "The first request with this key is still running. Retry soon.")
+        message = "The first request with this key is still running. Retry soon."
+        raise Conflict.at("Idempotency-Key", message, "idempotency_in_progress", where="header")
     saved = call.sandbox.replies.get(key)
     if saved is None or saved.expires <= call.now:
         return None
     if saved.fingerprint != print_:
         message = "This key was used with another body, or by a caller with other rights. Use a new key."
-        raise _conflict("idempotency_key_reused", message)
+        raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
     return saved
-
-
-def _conflict(code: str, message: str) -> Conflict:
-    return Conflict(message, code=code, details=[detail("Idempotency-Key", code, message, "header")])
 
 
 @dataclass(eq=False)
