@@ -57,6 +57,13 @@ class Operation(NamedTuple):
     def at(self) -> Place:
         return ["paths", self.path, self.method.lower()]
 
+    def at_ids(self, values: Mapping[str, str]) -> str:
+        """Its path with values in place of parameters."""
+        path = self.path
+        for name, value in values.items():
+            path = path.replace(f"{{{name}}}", value)
+        return path
+
     @property
     def body_at(self) -> Place:
         return [*self.at, "requestBody", "content", JSON, "schema"]

@@ -211,10 +211,7 @@ class Situation:
         if body is not None:
             headers["content-type"] = JSON
         raw = b"" if body is None else orjson.dumps(body)
-        path = operation.path
-        for name, value in values.items():
-            path = path.replace(f"{{{name}}}", value)
-        return Question(operation.method, path, "", headers, raw)
+        return Question(operation.method, operation.at_ids(values), "", headers, raw)
 
     def after(self, why: str, *calls: Question | None) -> Iterator[Attempt]:
         """The attempt with calls before it, where the contract has them all."""

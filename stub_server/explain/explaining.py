@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -58,7 +57,8 @@ class Explainer:
     def __init__(self, mender: Mender, control: Document, controls: Schemas, rehearsal: Rehearsal) -> None:
         """`mender` is that of the API, `control` the other contract with its schemas."""
         self._api, self._rehearsal, self._turn = mender, rehearsal, asyncio.Lock()
-        paths = {CONTROL + path: item for path, item in control.raw["paths"].items() if _is_repaired(item)}
+        repaired = {operation.path for operation in control.operations.values() if operation.tag in _REPAIRED_TAGS}
+        paths = {CONTROL + path: item for path, item in control.raw["paths"].items() if path in repaired}
         self._control = Mender(Document({**control.raw, "paths": paths}), controls)  # paths as they are sent
 
     async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
@@ -108,11 +108,6 @@ class Explainer:
         }
 
 
-def _is_repaired(item: Mapping[str, Any]) -> bool:
-    operations = [operation for operation in item.values() if isinstance(operation, dict)]
-    return any(_REPAIRED_TAGS.intersection(operation.get("tags", ())) for operation in operations)
-
-
 def _path_of(trace: Trace) -> str:
     """The path without the prefix, which a request still has that was refused before a sandbox was chosen."""
     has_prefix = trace.code in _NO_SANDBOX and trace.path.startswith("/s/")
@@ -154,19 +149,15 @@ def _sent(trace: Trace, token: str) -> Attempt:
 
 def _first_attempt(sent: Attempt, trace: Trace, document: Document, *, keeps_bodies: bool) -> Attempt:
     """The request that was sent; an unknown body is replaced by the contract's example."""
-    headers = dict(trace.headers)
+    headers, unknown = dict(trace.headers), None
     if not keeps_bodies:
         unknown = "the journal of this server stores no bodies (--journal 0)"
     elif trace.body == LEFT_OUT:
         unknown = "the journal leaves out a large body that may contain secrets"
     elif trace.body is None and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers):
         unknown = "it was refused before it was read"
-    else:
-        return sent
     operation = document.routed(sent.question.path)[0].get(trace.method)
-    if operation is None or operation.body is None:
-        return sent
-    example = example_of(operation, document)
+    example = ABSENT if unknown is None or operation is None else example_of(operation, document)
     why = f"The body that was sent is not known: {unknown}. This is the contract's example."
     return sent if example is ABSENT else sent.with_body(example, {"body": why})
 
@@ -236,23 +227,19 @@ def _place(document: Document, operation: Operation, refusal: Refusal) -> Body |
 
 def _in_body(document: Document, schema: Json, base: str, field: str) -> Body | None:
     """The schema of a member of the body; of a member that it does not name, the object's."""
-    pointer, node = _followed(document, f"{base}/requestBody/content/application~1json/schema", schema)
+    pointer, node = f"{base}/requestBody/content/application~1json/schema", schema
     for index, name in () if field == "body" else _MEMBER.findall(field):
+        pointer, node = node.get("$ref", pointer), document.resolve(node)
         rest = node.get("additionalProperties")
         if index and "items" in node:
-            step, inner = "items", node["items"]
+            pointer, node = f"{pointer}/items", node["items"]
         elif name in node.get("properties", {}):
-            step, inner = f"properties/{escaped(name)}", node["properties"][name]
+            pointer, node = f"{pointer}/properties/{escaped(name)}", node["properties"][name]
         elif name and isinstance(rest, dict):
-            step, inner = "additionalProperties", rest
+            pointer, node = f"{pointer}/additionalProperties", rest
         else:
             break
-        pointer, node = _followed(document, f"{pointer}/{step}", inner)
-    return _excerpt(pointer, node)
-
-
-def _followed(document: Document, pointer: str, node: Json) -> tuple[str, Json]:
-    return node.get("$ref", pointer), document.resolve(node)
+    return _excerpt(node.get("$ref", pointer), document.resolve(node))
 
 
 def _excerpt(pointer: str, node: Any) -> Body:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import orjson
 
 from ..calls.call import Call
-from ..contract.document import JSON, Document
+from ..contract.document import JSON, Document, Operation
 from ..contract.source import Json, nodes
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
@@ -40,7 +40,7 @@ async def fill(call: Call, raw: Json, *, mender: Mender, rehearsal: Rehearsal, i
     headers = {"authorization": f"Bearer {call.server.ready_token(call.sandbox)}", "content-type": JSON}
     filling = _Filling(mender, rehearsal, copy, Document(raw), headers, call.prefix)
     for operation in filling.document.operations.values():
-        await filling.operation(operation.path, operation.method, operation.raw, is_control=is_control)
+        await filling.operation(operation, is_control=is_control)
     for item in raw.get("x-webhooks", {}).values():
         media = item["post"]["requestBody"]["content"][JSON]
         if "example" in media:
@@ -68,22 +68,23 @@ class _Filling:
 
     # -- one operation
 
-    async def operation(self, path: str, method: str, raw: Json, *, is_control: bool) -> None:
+    async def operation(self, operation: Operation, *, is_control: bool) -> None:
         """Fill the examples of an operation: of its request first, as they say which records the answers are about."""
+        raw = operation.raw
         parameters = [self.document.resolve(parameter) for parameter in raw.get("parameters", ())]
         in_path = [found for found in parameters if found["in"] == "path"]
         ids = {found["name"]: self._valued(found) for found in in_path}
         answers = list(self._answers(raw))
-        if method == "GET" and not is_control:
+        if operation.method == "GET" and not is_control:
             for name, example, _ in answers:
-                await self._read(path, raw, {key: of[name] for key, of in ids.items() if name in of}, example)
+                await self._read(operation, {key: of[name] for key, of in ids.items() if name in of}, example)
             return
         bodies = self._valued((self.document.resolve(raw.get("requestBody")) or {}).get("content", {}).get(JSON, {}))
         about: dict[str, dict[str, str]] = {}
         for name in bodies or next(iter(ids.values()), {}) or {"": {}}:
             values = {key: of[name]["value"] for key, of in ids.items() if name in of}
             body = bodies[name]["value"] if name in bodies else ABSENT
-            found = None if is_control else await self._succeeding(path, method, values, body)
+            found = None if is_control else await self._succeeding(operation, values, body)
             if found is not None:
                 values, body = found
                 for key, value in values.items():
@@ -110,14 +111,14 @@ class _Filling:
 
     # -- what reads
 
-    async def _read(self, path: str, raw: Json, ids: dict[str, Json], example: Json) -> None:
+    async def _read(self, operation: Operation, ids: dict[str, Json], example: Json) -> None:
         for parameter, of in ids.items():
             inside = (node for _, node in nodes([example["value"]]) if isinstance(node, dict))
             fixed = next((node for node in inside if node.get("id") == of["value"]), None)
             if fixed is not None and parameter in TABLES:
                 of["value"] = self._chosen(TABLES[parameter], fixed) or of["value"]
-            path = path.replace(f"{{{parameter}}}", of["value"])
-        for query in self._queries(raw, example["value"]):
+        path = operation.at_ids({parameter: of["value"] for parameter, of in ids.items()})
+        for query in self._queries(operation, example["value"]):
             question = Question("GET", path, query, self.headers)
             answer = await self.rehearsal.ask(self.copy, question, self.prefix)
             if isinstance(answer, bytes):
@@ -125,9 +126,9 @@ class _Filling:
                 if _rows(example["value"]):
                     return
 
-    def _queries(self, raw: Json, value: Json) -> Iterator[str]:
+    def _queries(self, operation: Operation, value: Json) -> Iterator[str]:
         """Queries for as many records as the example shows: first for records in their state, if they share one."""
-        named = {self.document.resolve(p)["name"] for p in raw.get("parameters", ())}
+        named = {parameter.name for parameter in operation.parameters}
         rows = _rows(value)
         limit = {"limit": len(rows)} if rows and "limit" in named else {}
         states = {row.get("status") for row in rows if isinstance(row, dict)}
@@ -139,37 +140,25 @@ class _Filling:
     # -- what changes something
 
     async def _succeeding(
-        self, path: str, method: str, values: dict[str, str], body: Any
+        self, operation: Operation, values: dict[str, str], body: Any
     ) -> tuple[dict[str, str], Any] | None:
         """Ids in the path and a body with which a request succeeds alone; None where none were found."""
-        attempt = self._attempt(path, method, values, body)
+        attempt = self._attempt(operation, values, body)
         search = Search(self.mender, self.rehearsal, self.store.merchant.id, attempt)
         found = await search.nearest(attempt, self.rehearsal.copy_of(self.copy))
         if found is not None and not found.before and found.question.path == attempt.question.path:
             return values, found.body
-        for other, changed in islice(self._alternatives(values, body), _MOST_TRIED):
-            question = self._attempt(path, method, other, changed).question
+        known = (parameter for parameter in values if parameter in TABLES)
+        others = (values | {parameter: ident} for parameter in known for ident in self._newest(TABLES[parameter]))
+        for other in islice(others, _MOST_TRIED):  # the same request about other records, the newest first
+            question = self._attempt(operation, other, body).question
             if isinstance(await self.rehearsal.ask(self.rehearsal.copy_of(self.copy), question), bytes):
-                return other, changed
+                return other, body
         return None
 
-    def _attempt(self, path: str, method: str, values: dict[str, str], body: Any) -> Attempt:
-        for parameter, value in values.items():
-            path = path.replace(f"{{{parameter}}}", value)
+    def _attempt(self, operation: Operation, values: dict[str, str], body: Any) -> Attempt:
         sent = b"" if body is ABSENT else orjson.dumps(body)
-        return Attempt(Question(method, path, "", self.headers, sent))
-
-    def _alternatives(self, values: dict[str, str], body: Any) -> Iterator[tuple[dict[str, str], Any]]:
-        """The same request about other records, the newest first."""
-        for parameter in values:
-            if parameter in TABLES:
-                for ident in self._newest(TABLES[parameter]):
-                    yield values | {parameter: ident}, body
-        if isinstance(body, dict) and "planId" in body:
-            for ident in self._newest("plans"):
-                plan = self.store.plans.peek(ident)
-                assert plan is not None
-                yield values, body | {"planId": ident, "projectId": plan["projectId"]}
+        return Attempt(Question(operation.method, operation.at_ids(values), "", self.headers, sent))
 
     # -- records
 
