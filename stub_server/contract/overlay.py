@@ -44,7 +44,9 @@ def last_touch(document: dict[str, Json], files: Sequence[Path], fault: str) -> 
         return None
     path, _, _ = fault.partition(": ")
     pointers = [tuple(unescaped(found)) for found in _POINTER.findall(fault)]
-    for place in [_place_of(path), *pointers]:
+    # The place that `source.json_path` calls so, which an action may have removed.
+    named = tuple(int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path))
+    for place in [named, *pointers]:
         for file, number, touched in reversed(states):
             if place and any(place[: len(other)] == other[: len(place)] for other in touched):
                 return f"{file}:{line_of(file, ['actions', number]) or '?'}"
@@ -63,11 +65,6 @@ def _leaves(change: Json) -> list[tuple[str, ...]]:
     if not isinstance(change, dict) or not change:
         return [()]
     return [(name, *leaf) for name, member in change.items() for leaf in _leaves(member)]
-
-
-def _place_of(path: str) -> tuple[str | int, ...]:
-    """The place that `source.json_path` calls so, which an action may have removed."""
-    return tuple(int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path))
 
 
 _STEP = re.compile(r"\.(\w+)|\[([0-9]+)\]|\['(.*?)'\](?=[.\[]|$)")

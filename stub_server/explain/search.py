@@ -86,12 +86,9 @@ def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecy
     if status in off and not any(nearest(word, [status]) for word in words):
         changes["status"] = "active"
     ends = str(attempt.member("expires_at"))
-    if is_date_time(ends) and parse_iso(ends) <= now and not any(_is_day(word, ends) for word in words):
+    names_day = any(len(word) >= 10 and ends.lower().startswith(word[:10]) for word in words)
+    if is_date_time(ends) and parse_iso(ends) <= now and not names_day:
         changes["expires_at"] = iso(now + _YEAR)
     for name, value in changes.items():
         attempt = attempt.with_member([name], value, _NO_END)
     return attempt
-
-
-def _is_day(word: str, moment: str) -> bool:
-    return len(word) >= 10 and moment.lower().startswith(word[:10])

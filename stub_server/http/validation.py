@@ -162,7 +162,9 @@ class OperationRequests:
             raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
         if self._maps:
             check_names(value.get("body"), self._maps)
-        if value.keys() == {"query"} and len(query) <= _LONGEST_KNOWN and _has_all(value["query"], query):
+        # A query of which members are ignored is not remembered: they cause a warning each time.
+        is_whole = value.keys() == {"query"} and len(value["query"]) == query.count(b"&") + (query != b"")
+        if is_whole and len(query) <= _LONGEST_KNOWN:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[query, call.sandbox.settings.check_digits] = value
@@ -258,11 +260,6 @@ class OperationRequests:
 _EMPTY: dict[str, Any] = {}
 
 
-def _has_all(found: dict[str, Any], query: bytes) -> bool:
-    """Whether every member of a query was found; others cause a warning each time."""
-    return len(found) == (len(query.split(b"&")) if query else 0)
-
-
 def _relied_on(endpoint: "Endpoint", shape: Json) -> Validator | None:
     """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
     shipped, made_for = endpoint.shipped, endpoint.made_for
@@ -321,16 +318,12 @@ def cast_of(schema: Json) -> Callable[[str], Any] | None:
     """How to convert a query text to its schema's type. Text that cannot be converted is kept, and refused later."""
     kind = schema.get("type")
     if kind == "integer":
-        return _integer
+        return lambda text: int(text) if _INTEGER(text) and len(text) <= _LONGEST_INTEGER else text
     if kind == "number":
         return lambda text: float(text) if _NUMBER(text) else text
     if kind == "boolean":
         return lambda text: {"true": True, "false": False}.get(text, text)
     return None
-
-
-def _integer(text: str) -> int | str:
-    return text if _INTEGER(text) is None or len(text) > _LONGEST_INTEGER else int(text)
 
 
 def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
