@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -71,11 +70,13 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str) ->
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
     if path and kind in ("AnyOf", "OneOfNotValid"):
-        fitting = [found for found in error.kind.context if not any(_is_of_type(each, path) for each in found)]
-        if fitting:  # the errors by the first schema that is for such values
+        contexts = error.kind.context
+        # Those of schemas that are for such values: no error is about the type of the value itself.
+        fitting = [c for c in contexts if not any(_names(each) and list(each.instance_path) == path for each in c)]
+        if fitting:
             fitting.sort(key=lambda found: any(_kind(each) in ("Enum", "Not") for each in found))
             return [entry for each in fitting[0] for entry in details_of(each, schema_at, further, unchecked)]
-        types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
+        types = [name for found in contexts for each in found for name in _names(each)]
         message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
         return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "AdditionalProperties":
@@ -148,7 +149,7 @@ def _message(error: Any, kind: str) -> str:
         case "Required":
             return "This field is required."
         case "Type":
-            return f"{value} has the wrong type: send {_types(error.kind.types, error.instance)}."
+            return f"{value} has the wrong type: send {_types(_names(error), error.instance)}."
         case "Format":
             name = error.kind.format
             return f"{value} {_FORMATS.get(name, f'is no valid {name}.')}"
@@ -166,8 +167,8 @@ def _message(error: Any, kind: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as JSON, cut short. Of a large one only the beginning is written."""
-    text = _whole(_beginning(value))
+    """A value as JSON, cut short."""
+    text = _whole(value)
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
@@ -175,35 +176,19 @@ def _whole(value: Any) -> str:
     return str(value) if type(value) is int else orjson.dumps(value).decode()  # orjson knows 64 bits
 
 
-def _beginning(value: Any) -> Any:
-    """As much of a value as is shown of it."""
-    if isinstance(value, str):
-        return value[: SHOWN + 1]
-    if isinstance(value, list):
-        return [_beginning(item) for item in value[:SHOWN]]
-    if isinstance(value, dict):
-        return {name: _beginning(member) for name, member in islice(value.items(), SHOWN)}
-    return value
-
-
 def _kind(error: Any) -> str:
     """The kind of a validator's error, such as `Required`."""
     return type(error.kind).__name__.rpartition("_")[2]
 
 
-def _is_of_type(error: Any, path: Sequence[str | int]) -> bool:
-    """Whether an error is about the type of the value at a place."""
-    return bool(_names(error.kind)) and list(error.instance_path) == list(path)
-
-
-def _names(kind: Any) -> list[str]:
+def _names(error: Any) -> list[str]:
     """The types that a value should have had; none for an error of another kind."""
-    types = getattr(kind, "types", ())
+    types = getattr(error.kind, "types", ())
     return [types] if isinstance(types, str) else list(types)
 
 
-def _types(types: Any, value: Any) -> str:
-    names = sorted(dict.fromkeys([types] if isinstance(types, str) else map(str, types)), key=lambda n: n == "null")
+def _types(types: Sequence[str], value: Any) -> str:
+    names = sorted(dict.fromkeys(types), key=lambda name: name == "null")
     wanted = " or ".join(_TYPES.get(name, name) for name in names)
     if names[0] != "number" or not isinstance(value, str):
         return wanted
