@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import orjson
 
+from ..kernel.record import has_more_values, is_deeper_than
 from .document import Document
 from .source import Json, nodes
 
@@ -44,15 +45,12 @@ _RARE = "\\zjxqwkvh_"
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([a-z0-9._:-]+)")
 _LIKE_ASCII = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"))
 _SHOWN = 12  # characters of a secret that identify it: refusals repeat values cut short
+_NOT_JSON = object()
 _MOST_READINGS = 8  # of a text that is percent-encoded again and again
 # Each begins with letters that are found fast, and reads what follows without going back.
 _KEYS = re.compile(r"sk_(?<![A-Za-z0-9]sk_)[a-z]++_[A-Za-z0-9]{6,}+|whsec_(?<![A-Za-z0-9]whsec_)[A-Za-z0-9+/=]{6,}+")
 # Reads the whole word also where it is no token: the search continues behind it, not in it.
 _TOKEN = re.compile(r"eyJ[\w-]*+(\.[\w-]++\.[\w-]*+)?", re.ASCII)
-
-
-class TooMuch(Exception):
-    """A message is too deep or has too many values to be searched."""
 
 
 class Secrets:
@@ -153,27 +151,44 @@ class Secrets:
 
         One that is no JSON and names a secret is left out as a whole; all are where they are too much to search.
         """
-        size = sum(len(body) for body in bodies if body)
-        walk = _Walk(self)
-        try:
-            if any(len(body) > LARGEST for body in bodies if body):
-                raise TooMuch
-            stripped = [body and self._stripped(body, walk) for body in bodies]
-        except TooMuch:
+        size, found = sum(len(body) for body in bodies if body), set[str]()
+        if any(len(body) > LARGEST for body in bodies if body):
             return [body and LEFT_OUT for body in bodies]
-        values = [orjson.dumps(value)[1:-1].decode() for value in sorted(walk.found) if len(value) >= _SHORTEST]
+        read = [_read(body) for body in bodies]
+        if has_more_values(read, MOST_VALUES) or is_deeper_than(read, DEEPEST):
+            return [body and LEFT_OUT for body in bodies]
+        stripped = [body and self._stripped(body, value, found) for body, value in zip(bodies, read, strict=True)]
+        values = [orjson.dumps(value)[1:-1].decode() for value in sorted(found) if len(value) >= _SHORTEST]
         if len(values) > _MOST or len(values) * size > _MOST_COMPARED:
             return [body and LEFT_OUT for body in bodies]
         if self._own:
             values += [self._own, orjson.dumps(self._own)[1:-1].decode()]
         return [body and _replaced(body, values) for body in stripped]
 
-    def _stripped(self, body: bytes, walk: "_Walk") -> bytes:
-        try:
-            value = orjson.loads(body)
-        except ValueError:
+    def _stripped(self, body: bytes, value: Any, found: set[str]) -> bytes:
+        if value is _NOT_JSON:
             return LEFT_OUT if self._names_one(body.decode("latin-1")) else body
-        return orjson.dumps(walk(value, DEEPEST))
+        return orjson.dumps(self._without_members(value, found))
+
+    def _without_members(self, node: Any, found: set[str]) -> Any:
+        """A value without the values of secret members, which are added to those that were found.
+
+        It also removes secrets from texts that are percent-encoded, such as a path that a refusal repeats.
+        """
+        if isinstance(node, list):
+            return [self._without_members(item, found) for item in node]
+        if not isinstance(node, dict):
+            return self.text(node) if isinstance(node, str) and "%" in node else node
+        is_header = "value" in node and str(node.get("name")).lower() in SECRET_HEADERS
+        stripped = {}
+        for name, member in node.items():
+            if self.is_secret(name) or (is_header and name == "value"):
+                found |= {member} if isinstance(member, str) else set()
+                member = None if member is None else REDACTED
+            else:
+                member = self._without_members(member, found)
+            stripped[self.text(name) if "%" in name else name] = member
+        return stripped
 
     def _names_one(self, text: str) -> bool:
         """Whether a text that is no JSON names a secret, or hides values in escapes."""
@@ -185,36 +200,11 @@ class Secrets:
         )
 
 
-class _Walk:
-    """A walk through messages that belong together: replaces the values of secret members, and collects them.
-
-    It also removes secrets from texts that are percent-encoded, such as a path that a refusal repeats.
-    """
-
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets, self._left = secrets, MOST_VALUES
-        self.found: set[str] = set()
-
-    def __call__(self, node: Any, levels: int) -> Any:
-        """A value without these members. Raises TooMuch."""
-        if isinstance(node, dict | list):
-            self._left -= 1 + len(node)
-            if self._left < 0 or levels == 0:
-                raise TooMuch
-        if isinstance(node, list):
-            return [self(item, levels - 1) for item in node]
-        if isinstance(node, dict):
-            is_header = "value" in node and str(node.get("name")).lower() in SECRET_HEADERS
-            stripped = {}
-            for name, member in node.items():
-                if self._secrets.is_secret(name) or (is_header and name == "value"):
-                    self.found |= {member} if isinstance(member, str) else set()
-                    member = None if member is None else REDACTED
-                else:
-                    member = self(member, levels - 1)
-                stripped[self._secrets.text(name) if "%" in name else name] = member
-            return stripped
-        return self._secrets.text(node) if isinstance(node, str) and "%" in node else node
+def _read(body: bytes | None) -> Any:
+    try:
+        return orjson.loads(body or b"null")
+    except ValueError:
+        return _NOT_JSON
 
 
 def _carriers(document: Document) -> Iterator[str]:
