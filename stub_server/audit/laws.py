@@ -134,12 +134,10 @@ def _subscribers(inspected: Inspected) -> Iterator[str | None]:
             yield PAUSE
         shown = store.shown_row(store.projects, project)
         said = shown["active_subscribers"], shown["total_subscribers"]
+        fault = "has more subscribers than there are customers" if len(ever) > len(store.customers) else ""
         if said != (len(live), len(ever)):
-            real = f"{len(live)} of {len(ever)}"
-            yield f"project {project.id} shows {said[0]} of {said[1]} subscribers as active, and has {real}"
-        else:
-            more = len(ever) > len(store.customers)
-            yield f"project {project.id} has more subscribers than there are customers" if more else ""
+            fault = f"shows {said[0]} of {said[1]} subscribers as active, and has {len(live)} of {len(ever)}"
+        yield f"project {project.id} {fault}" if fault else ""
 
 
 @_each("orders")
