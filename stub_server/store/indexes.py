@@ -17,7 +17,7 @@ from .tables import Member, TableSpec
 MOST_VIEWS = 16  # of a table, between two writes to it
 Keys: TypeAlias = list[Any]
 Values: TypeAlias = Sequence[Any]
-"""The members of a record that are counted, and its value in each index and pair."""
+"""What a record has for the parts of `Indexes`, each at its place."""
 Conditions: TypeAlias = frozenset[tuple[str, frozenset[Hashable]]]
 """Names of indexes and, for each, the values of which a record has one."""
 
