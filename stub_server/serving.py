@@ -174,9 +174,6 @@ def build(settings: Settings) -> Application:
 
 def run(app: Application, settings: Settings, listener: socket.socket, show: Show) -> None:
     """Print the banner, serve, and `show` that it answers, until a signal comes, or nobody uses the server."""
-    banner.show(app, settings)
-    calm_collector()
-    sys.setswitchinterval(HANDOVER)
     server = _Server(app, settings, show)
     log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
     if log is not None:
@@ -184,9 +181,12 @@ def run(app: Application, settings: Settings, listener: socket.socket, show: Sho
     # uvicorn shuts down in order and then raises the signal again: a stop on request is not a failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
+        banner.show(app, settings)
+        calm_collector()
+        sys.setswitchinterval(HANDOVER)
         server.run([listener])
-    except KeyboardInterrupt:  # uvicorn has shut down in order, and raises the signal again
-        return
+    except KeyboardInterrupt:  # before uvicorn serves; or it has shut down in order, and raises the signal again
+        server.stopped_by = server.stopped_by or signal.Signals.SIGINT.name
     finally:
         if log is not None:
             log.close(server.stopped_by)

@@ -76,6 +76,15 @@ def test_a_server_leaves_the_ready_file_of_the_next_one(tmp_path: Path) -> None:
     assert "of the next one" == ready.read_text()
 
 
+def test_a_server_can_be_interrupted_as_soon_as_it_says_something() -> None:
+    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "json", "--scenario", "empty"]
+    process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert {"stopped": "SIGINT"} == last_line(process)
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
