@@ -260,4 +260,4 @@ def test_a_scenario_that_names_what_is_gone_stops_the_start(
     message = str(caught.value)
     assert "default.yaml" in message
     assert place in message
-    assert f'"{name}" is not one of' in message
+    assert f"'{name}' is not one of" in message
