@@ -87,9 +87,9 @@ class Routing(SpecMiddleware):
             node.methods["HEAD"] = endpoint
         node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
         start, _, last = path.rpartition("/")
-        if "{" not in start and "{" in last:
+        if "/{" not in start and last.startswith("{"):
             self._below[start] = node
-        elif "{" not in path:
+        elif "/{" not in path:
             self._static[path] = node
             if path == f"{endpoint.base}/":  # the base path itself is the index, with its slash or without
                 self._static[endpoint.base] = node

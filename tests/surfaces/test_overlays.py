@@ -151,6 +151,14 @@ def test_parameters_of_a_path_are_those_of_its_operations(overlaid: Door) -> Non
     assert "couponId" == parameter["name"]
 
 
+@pytest.mark.parametrize(
+    "overlaid", [[BY_PATH.replace("/v2/coupons/{", "/v2/customers/x{")]], indirect=True, ids=["in part"]
+)
+def test_a_segment_that_is_templated_in_part_takes_no_other_path(overlaid: Door) -> None:
+    answer = overlaid.ask("GET", "/v2/customers/5ab3361d-3eac-47e3-b01d-3c9969450711")
+    assert (404, "not_found") == (answer.status, answer.json()["code"])
+
+
 @pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])
 def test_an_operation_of_an_overlay_is_assumed_unless_it_says_more(overlaid: Door) -> None:
     """It need not tell its `x-basis`: what describes the contract describes it too."""
