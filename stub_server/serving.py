@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 import uvicorn
@@ -36,7 +36,6 @@ from .settings import Settings
 BACKLOG = 2048
 OWN_FILES = 256  # beside connections: deliveries, the contract's files, connections that are about to be refused
 FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
-Show: TypeAlias = Callable[[Server], None]
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -75,53 +74,60 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
         sys.exit(2)
 
 
+class ReadyFile:
+    """A JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
+
+    It appears at once and whole: it is written beside its place, and moved there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Remove the file of a server that was killed. Raises OSError."""
+        self._path, self._draft, self._text = path.absolute(), path, b""
+        self._path.unlink(missing_ok=True)
+
+    def write(self, server: Server) -> None:
+        """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
+        sandbox = server.sandboxes.default
+        found = {
+            "url": server.settings.url,
+            "token": server.ready_token(sandbox),
+            "sample": sandbox.sample,
+            "pid": os.getpid(),
+        }
+        self._text = orjson.dumps(found) + b"\n"
+        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=self._path.name, delete=False) as draft:
+            self._draft = Path(draft.name)
+            draft.write(self._text)
+
+    def show(self) -> None:
+        self._draft.replace(self._path)
+
+    def remove(self) -> None:
+        """Remove the file, unless another server has replaced it."""
+        with suppress(OSError):
+            if self._path.read_bytes() == self._text:
+                self._path.unlink()
+
+
 def _start(settings: Settings, listener: socket.socket) -> None:
-    with _ready_file(settings.ready_file) as show:
-        run(build(settings), settings, listener, show)
+    if settings.ready_file is None:
+        run(build(settings), settings, listener)
+        return
+    with _writing(settings.ready_file):
+        ready_file = ReadyFile(settings.ready_file)
+    app = build(settings)
+    with _writing(settings.ready_file):
+        ready_file.write(app.server)
+    run(app, settings, listener, ready_file)
 
 
 @contextmanager
-def _ready_file(path: Path | None) -> Iterator[Show]:
-    """Gives what writes the file: JSON with `url`, `token`, `sample`, and the `pid` to stop the server by.
-
-    It appears at once and whole, as it is moved to its place. At the end it is removed, unless another server has
-    replaced it. Raises UnusableInput.
-    """
-    if path is None:
-        yield lambda server: None
-        return
-    path, text = path.absolute(), b""
-
-    @contextmanager
-    def writing() -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            where = f"--ready-file {path}: {error.strerror or error}."
-            raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
-
-    with writing():
-        path.unlink(missing_ok=True)  # of a server that was killed
-        drafts = tempfile.TemporaryDirectory(dir=path.parent, prefix=path.name)
-
-    def show(server: Server) -> None:
-        nonlocal text
-        url, sandbox = server.settings.url, server.sandboxes.default
-        found = {"url": url, "token": server.ready_token(sandbox), "sample": sandbox.sample, "pid": os.getpid()}
-        text = orjson.dumps(found) + b"\n"
-        with writing(), drafts as folder:
-            draft = Path(folder, path.name)
-            draft.touch(0o600)  # for its owner alone, since a token opens the sandbox
-            draft.write_bytes(text)
-            draft.replace(path)
-
+def _writing(ready_file: Path) -> Iterator[None]:
     try:
-        yield show
-    finally:
-        drafts.cleanup()
-        with suppress(OSError):
-            if path.read_bytes() == text:
-                path.unlink()
+        yield
+    except OSError as error:
+        where = f"--ready-file {ready_file}: {error.strerror or error}."
+        raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
 
 
 def allow_files(connections: int, *, forwards: bool = False) -> None:
@@ -172,9 +178,9 @@ def build(settings: Settings) -> Application:
         raise UnusableInput("\n  ".join(lines)) from None
 
 
-def run(app: Application, settings: Settings, listener: socket.socket, show: Show) -> None:
-    """Print the banner, serve, and `show` that it answers, until a signal comes, or nobody uses the server."""
-    server = _Server(app, settings, show)
+def run(app: Application, settings: Settings, listener: socket.socket, ready_file: ReadyFile | None = None) -> None:
+    """Print the banner and serve until a signal comes, or nobody uses the server."""
+    server = _Server(app, settings, ready_file)
     log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
     if log is not None:
         app.server.listeners.append(log)
@@ -188,6 +194,8 @@ def run(app: Application, settings: Settings, listener: socket.socket, show: Sho
     except KeyboardInterrupt:  # before uvicorn serves; or it has shut down in order, and raises the signal again
         server.stopped_by = server.stopped_by or signal.Signals.SIGINT.name
     finally:
+        if ready_file is not None:
+            ready_file.remove()
         if log is not None:
             log.close(server.stopped_by)
         gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
@@ -199,14 +207,15 @@ class _Server(uvicorn.Server):
     `stopped_by` is the name of a signal, or `idle`.
     """
 
-    def __init__(self, app: Application, settings: Settings, show: Show) -> None:
+    def __init__(self, app: Application, settings: Settings, ready_file: ReadyFile | None) -> None:
         super().__init__(uvicorn_config(app, Limits(connections=settings.max_connections)))
-        self._app, self._settings, self._show, self.stopped_by = app, settings, show, ""
+        self._app, self._settings, self._ready_file, self.stopped_by = app, settings, ready_file, ""
         self._used = monotonic()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._show(self._app.server)
+        if self._ready_file is not None:
+            self._ready_file.show()
         if self._settings.stop_after_idle is not None:
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)

@@ -27,7 +27,7 @@ def main(port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: f
         acts = [MUTANTS[name].act for name in mutants]
         app.middlewares.insert(0, partial(Backend, acts=acts, delay=delay, shuffle=shuffle))
         print(f"ready {settings.url}", flush=True)
-        serving.run(app, settings, listener, lambda server: None)
+        serving.run(app, settings, listener)
 
 
 if __name__ == "__main__":
