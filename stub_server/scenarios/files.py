@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,8 @@ class Files:
 
     def __init__(self, fixtures: Path) -> None:
         self.folder = fixtures
-        self._schemas = Schemas(parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml"), Formats(READ, READ))
+        self._document = parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml")
+        self._schemas = Schemas(self._document, Formats(READ, READ))
 
     def read(self, path: Path, shape: str) -> Node:
         """The data of a file, checked against the schema named `shape`. Raises ScenarioError."""
@@ -86,6 +89,10 @@ class Files:
             nearest = _nearest(found)
             for step in nearest.instance_path:
                 node = node[step]
+            if nearest.kind.name == "additionalProperties":
+                rule = reduce(getitem, nearest.schema_path[:-1], self._document)
+                known = ", ".join(sorted(rule["properties"]))
+                raise node.fail(f"{nearest.kind.unexpected[0]!r} is unknown; known are {known}")
             raise node.fail(_reason(nearest))
         return node
 
@@ -107,7 +114,8 @@ def _nearest(error: Any) -> Any:
 def _reason(error: Any) -> str:
     """A violation in words. The validator's own name two of many values."""
     if error.kind.name == "enum":
-        return f"{error.instance!r} is not one of {', '.join(map(str, error.kind.options))}"
+        choices = ("null" if value is None else str(value) for value in error.kind.options)
+        return f"{error.instance!r} is not one of {', '.join(choices)}"
     return str(error.message[:300])
 
 
