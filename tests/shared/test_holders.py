@@ -1,5 +1,6 @@
 """The server that has a sandbox is slow, silent, odd or gone: its clients are answered all the same, and soon."""
 
+import json
 import select
 import signal
 import socket
@@ -314,6 +315,21 @@ def test_a_holder_that_stands_still_is_waited_for_as_long_as_its_lease(postgres:
             holder.signal(signal.SIGCONT)
         total = api.get("/v2/customers").json()["pagination"]["total"]
         assert total == 1, "what the old holder was asked is not done"
+
+
+def test_a_server_that_is_about_to_stop_is_asked_once(postgres: Postgres) -> None:
+    """What it was asked while it closes its connections would be cut off."""
+    with postgres.database() as url, Process("--store", url, *FLAGS, "--log", "json") as holder:
+        with holder.control("team") as control:
+            control.get("/credentials").raise_for_status()
+        with Process("--store", url, *FLAGS) as other, other.api("team") as api:
+            holder.signal(signal.SIGTERM)
+            while not holder.has_ended:
+                assert 200 == api.get("/v2/customers").status_code
+                time.sleep(0.05)
+    answered = [json.loads(line).get("status") for line in holder.said().splitlines()]
+    assert 200 in answered
+    assert 1 == answered.count(503)
 
 
 def test_none_is_refused_when_a_server_stops(postgres: Postgres) -> None:
