@@ -178,7 +178,7 @@ class _Amount:
 
     def validate(self, value: Any) -> None:
         """Raises ValueError, or TypeError for what is no number."""
-        if not self._least <= value <= self._most or round(value, 2) != value:
+        if not self._least <= value <= self._most or round(value * 100) / 100 != value:  # a tenth of round(value, 2)
             raise ValueError
 
 
