@@ -21,7 +21,6 @@ SHARED: Mapping[str, str] = MappingProxyType({"webhook_logs": "request_body"})
 """By table a long member of the hidden part that several records have in common. It is stored outside the JSON around
 it, once for all of them: as bytes in a parsed row, as text in JSON.
 """
-_PUNCTUATION = str.maketrans("", "", " ()+-./")
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
@@ -145,7 +144,11 @@ def folded(text: str) -> str:
 
 def unmasked(text: str) -> str:
     """Documents and telephones without case and the punctuation in which they are written."""
-    return folded(text).translate(_PUNCTUATION)
+    return _without_punctuation(folded(text))
+
+
+def _without_punctuation(text: str) -> str:
+    return text.encode().translate(None, b" ()+-./").decode()  # many times as fast as str.translate
 
 
 _folded = lru_cache(maxsize=8192)(folded)  # for names and e-mail addresses: they are short, and recur with each order
@@ -204,7 +207,7 @@ def _shown_customer(public: Body, hidden: Body) -> str | None:
 
 
 _IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"case": str.casefold, "punctuation": lambda text: text.translate(_PUNCTUATION)}
+    {"case": str.casefold, "punctuation": _without_punctuation}
 )
 
 
