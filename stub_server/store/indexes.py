@@ -7,7 +7,7 @@ moves less than a megabyte: some microseconds.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -49,11 +49,15 @@ class Indexes:
     def __init__(self, spec: TableSpec) -> None:
         self.spec = spec
         self.order: Keys = []
-        self.buckets: dict[str, dict[Hashable, Keys]] = {name: {} for name in (*spec.indexes, *spec.pairs)}
+        self.buckets: dict[str, defaultdict[Hashable, Keys]] = {
+            name: defaultdict(list) for name in (*spec.indexes, *spec.pairs)
+        }
         self.sorts: dict[str, Keys] = {name: [] for name in spec.sorts}
         self.texts: dict[str, dict[int, str]] = {name: {} for name in spec.search}
         self.sums: dict[str, dict[Hashable, int]] = {name: {} for name in spec.sums}
-        self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {name: {} for name in spec.distinct}
+        self.distinct: dict[str, defaultdict[Hashable, dict[Hashable, int]]] = {
+            name: defaultdict(dict) for name in spec.distinct
+        }
         self.views: dict[Hashable, list[Any]] = {}
         counted = [rule.member for rule in (*spec.sums.values(), *spec.distinct.values())]
         extracts = dict.fromkeys((*spec.indexes.values(), *counted, *spec.sorts.values()))
@@ -65,7 +69,7 @@ class Indexes:
         at = {name: places[extract] for name, extract in spec.indexes.items()}
         self._pairs = [[at[name] for name in pair.split("+")] for pair in spec.pairs]
         at |= {pair: place for place, pair in enumerate(spec.pairs, len(places))}
-        self._placed = [at[name] for name in self.buckets]
+        self._buckets = [(index, at[name]) for name, index in self.buckets.items()]
         self._sorts = [(self.sorts[name], places[extract]) for name, extract in spec.sorts.items()]
         self._texts = [(self.texts[name], extract) for name, extract in spec.search.items()]
         self._sums = [(self.sums[name], at[rule.group], places[rule.member]) for name, rule in spec.sums.items()]
@@ -83,10 +87,10 @@ class Indexes:
             for texts, extract in self._texts:
                 texts[record.key] = extract(public, hidden)
         columns = list(zip(*values, strict=True)) or [()] * len(self._nothing)
-        for index, place in zip(self.buckets.values(), self._placed, strict=True):
+        for index, place in self._buckets:
             for key, value in zip(self.order, columns[place], strict=True):
                 if value is not None:
-                    index.setdefault(value, []).append(key)
+                    index[value].append(key)
         for pairs, place in self._sorts:
             pairs.extend(zip(columns[place], self.order, strict=True))
         for sums, group, member in self._sums:
@@ -96,7 +100,7 @@ class Indexes:
         for groups, group, member in self._distinct:
             for (value, one), number in Counter(zip(columns[group], columns[member], strict=True)).items():
                 if value is not None and one is not None:
-                    groups.setdefault(value, {})[one] = number
+                    groups[value][one] = number
         for each in ([self.order], self.sorts.values(), *(index.values() for index in self.buckets.values())):
             for keys in each:
                 keys.sort()
@@ -107,25 +111,25 @@ class Indexes:
         was = self._nothing if old is None else self._values(old.public, old.hidden)
         now = self._nothing if new is None else self._values(new.public, new.hidden)
         is_last = old is None and (not self.order or key > self.order[-1])
-        if old is None:
+        if is_last:  # as most new records are: last in every bucket too
+            self.order.append(key)
+            for index, place in self._buckets:
+                if now[place] is not None:
+                    index[now[place]].append(key)
+        elif old is None:
             insort(self.order, key)
         elif new is None:
             remove(self.order, key)
         if was != now:
-            indexed, values = self.buckets.values(), map(now.__getitem__, self._placed)
-            if is_last:  # as most new records are: last in every bucket too
-                for index, value in zip(indexed, values, strict=True):
-                    if value is not None:
-                        index.setdefault(value, []).append(key)
-            else:
-                for index, before, after in zip(indexed, map(was.__getitem__, self._placed), values, strict=True):
-                    if before != after:
-                        if before is not None:
-                            remove(index[before], key)
-                            if not index[before]:
-                                del index[before]
-                        if after is not None:
-                            insort(index.setdefault(after, []), key)
+            for index, place in () if is_last else self._buckets:
+                before, after = was[place], now[place]
+                if before != after:
+                    if before is not None:
+                        remove(index[before], key)
+                        if not index[before]:
+                            del index[before]
+                    if after is not None:
+                        insort(index[after], key)
             for pairs, place in self._sorts:
                 before, after = was[place], now[place]
                 if before != after:
@@ -160,7 +164,7 @@ class Indexes:
         for groups, group, member in self._distinct:
             value, one = values[group], values[member]
             if value is not None and one is not None:
-                _add(groups.setdefault(value, {}), one, sign)
+                _add(groups[value], one, sign)
 
     def keep(self, asked: Hashable, found: list[Any]) -> list[Any]:
         """Keep a view until the next write."""
