@@ -6,7 +6,7 @@ Parameters and body are one value, checked against one compiled schema.
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -100,7 +100,7 @@ class OperationRequests:
     def __init__(self, endpoint: "Endpoint") -> None:
         operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
         takes = takes_of(endpoint.handler)
-        self._schemas, self._takes, self._resolve = endpoint.schemas, takes, resolve
+        self._takes, self._resolve = takes, resolve
         self._may_reject_query, self._further = is_api, _OVERLAYS if is_api else ""
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
@@ -116,6 +116,7 @@ class OperationRequests:
         self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
+        self.validator = endpoint.schemas.compile(self._shape, request=True)
         self._relied_on = _relied_on(endpoint, self._shape)
         self._schema_at = partial(endpoint.document.schema_at, self._shape)
         self._takes_nothing = not self._shape["properties"]
@@ -125,10 +126,6 @@ class OperationRequests:
         self._maps = tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
         not_found = operation.responses.get(404)
         self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
-
-    @cached_property
-    def validator(self) -> Validator:
-        return self._schemas.compile(self._shape, request=True)
 
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -162,9 +159,10 @@ class OperationRequests:
             raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
         if self._maps:
             check_names(value.get("body"), self._maps)
+        if self.has_body or value.keys() != {"query"} or len(query) > _LONGEST_KNOWN:
+            return value
         # A query of which members are ignored is not remembered: they cause a warning each time.
-        is_whole = value.keys() == {"query"} and len(value["query"]) == query.count(b"&") + (query != b"")
-        if is_whole and len(query) <= _LONGEST_KNOWN:
+        if len(value["query"]) == query.count(b"&") + (query != b""):
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[query, call.sandbox.settings.check_digits] = value
@@ -309,7 +307,8 @@ def _invalid(details: list[Detail]) -> Invalid:
 
 def _check_coding(call: Call) -> None:
     """Raises Unsupported for a compressed body."""
-    if call.headers.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"):
+    coding = call.headers.get(b"content-encoding")
+    if coding is not None and coding.strip().lower() not in (b"", b"identity"):
         advice = "Send the body uncompressed, without Content-Encoding."
         raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
 
@@ -345,7 +344,7 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
         node: Any = body
         for step in place:
             node = node.get(step) if type(node) is dict else None
-        if type(node) is dict:
+        if node and type(node) is dict:
             names = "".join(node)
             if "" in node or "\0" in names or len(names) > LONGEST_KEY < len(max(node, key=len)):
                 wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
