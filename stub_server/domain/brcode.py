@@ -43,8 +43,11 @@ class BrCode(NamedTuple):
     amount_cents: int | None
 
 
+_LENGTHS = [f"{number:02}" for number in range(100)]
+
+
 def _field(ident: str, value: str) -> str:
-    return f"{ident}{len(value):02}{value}"
+    return f"{ident}{_LENGTHS[len(value)]}{value}"
 
 
 _HEAD = _field("00", "01") + _field("01", "12")
@@ -79,10 +82,9 @@ def encode(amount_cents: int, txid: str, name: str, city: str) -> str:
     `txid` has 26 to 35 ASCII letters and digits, of which field 62-05 carries the first 25.
     """
     url, amount = BASE + txid, money.text(amount_cents)
-    account = f"{_ACCOUNT}25{len(url):02}{url}"
+    account = _field("26", _ACCOUNT + _field("25", url))
     code = (
-        f"{_HEAD}26{len(account):02}{account}{_CURRENCY}54{len(amount):02}{amount}"
-        f"{_receiver(name, city)}62290525{txid[:REFERENCE_LIMIT]}6304"
+        f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{_receiver(name, city)}62290525{txid[:REFERENCE_LIMIT]}6304"
     )
     return code + crc16(code)
 

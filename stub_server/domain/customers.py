@@ -49,7 +49,7 @@ def settled_types(sent: Body, prefix: str = "") -> tuple[str, str]:
 
 
 def _check_types(sent: Body, expected: tuple[str, str], prefix: str) -> None:
-    for name, value in zip(("document_type", "type"), expected, strict=True):
+    for name, value in (("document_type", expected[0]), ("type", expected[1])):
         if sent.get(name) not in (None, value):
             message = f"{name} is {sent[name]}, but the document makes it {value}."
             details = [detail(prefix + name, "document_type_conflict", message)]
