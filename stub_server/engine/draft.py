@@ -69,7 +69,7 @@ class Draft:
         """Add a new record; with `row` the next version of that one."""
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
-        record = table.prepare(ident, public, hidden, before)
+        record = table.prepare(ident, public, hidden, before, self.now)
         versions = self._versions
         if versions and table.unique and not (before and table.same_keys(before, public, hidden)):
             for name, _, other in versions.values():
@@ -200,17 +200,17 @@ class Draft:
         if saved is not None:
             size += len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
         step = Step(
-            number=log.number + 1,
-            at=self.now,
-            cause=self.cause,
-            merchant=merchant,
-            clock=clock,
-            clock_before=recorded,
-            position=self.ids.position,
-            position_before=sandbox.ids.position,
-            events_before=events.raised,
-            timers_before=timers.last,
-            size=size,
+            log.number + 1,
+            self.now,
+            self.cause,
+            merchant,
+            clock,
+            recorded,
+            self.ids.position,
+            sandbox.ids.position,
+            events.raised,
+            timers.last,
+            size,
             opens_store=merchant.id not in sandbox.stores,
             puts=tuple(puts),
             drops=tuple(self._drops),
@@ -219,11 +219,11 @@ class Draft:
             timers_set=tuple(self._later),
             timers_fired=(*self._fired, *timers.skipped.values()),
             used=self._used() if store.unrecorded or self._drops else (),
-            saved=saved,
-            forgotten_replies=forgotten,
-            settings=self.settings,
-            settings_before=None if self.settings is None else sandbox.settings,
         )
+        if saved is not None:
+            step = step._replace(saved=saved, forgotten_replies=forgotten)
+        if self.settings is not None:
+            step = step._replace(settings=self.settings, settings_before=sandbox.settings)
         sandbox.take(step, versions.values())
         return step
 

@@ -36,5 +36,5 @@ def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
                 sandbox.credentials = {"public_key": public_key, "private_key": private_key}
             public = row.public | {"public_key": public_key}
             hidden = row.hidden | {"digest": api_keys.digest(private_key)}
-            record = table.prepare(ident, public, hidden, row)._replace(version=row.record.version)
+            record = table.prepare(ident, public, hidden, row, row.record.created)._replace(version=row.record.version)
             store.replace(table.name, row, Row(record, public, hidden))

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import orjson
 
-from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row
 from .indexes import Indexes, Keys
 from .tables import SHARED, Check, TableSpec, UniqueViolation
@@ -224,10 +223,11 @@ class Table:
 
     # -- writing: first prepare (may refuse), then replace (never does)
 
-    def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
+    def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None, now: int) -> Record:
         """Check a new version against the contract and the unique keys, and write its bytes.
 
-        Members of the hidden part that have their default are left out.
+        `now` is when a record without a version before is created, in ms, as its public part says. Members of the
+        hidden part that have their default are left out.
         """
         if self._recent is None:
             self.check(public)
@@ -236,7 +236,7 @@ class Table:
             if value is not None and owners.get(value, ident) != ident:
                 raise UniqueViolation(self.spec, name, value, owners[value])
         if before is None:
-            key, version = place(parse_iso(public[self.spec.created]), ident), 1
+            key, version = place(now, ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
         defaults = {} if before is None else self._defaults  # an opened record has them all, a new one need not

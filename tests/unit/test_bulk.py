@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from stub_server.kernel.clock import parse_iso
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body, Row
 from stub_server.store import table as table_module
@@ -101,7 +102,7 @@ def write(table: Table, name: str, ident: str = IDENT) -> None:
     """Write the next version of one record."""
     shown: dict[str, Any] = {"id": ident, "name": name, "createdAt": AT}
     before = table.open(ident)
-    record = table.prepare(ident, shown, {}, before)
+    record = table.prepare(ident, shown, {}, before, parse_iso(AT))
     table.replace(before, Row(record, shown, {}))
 
 

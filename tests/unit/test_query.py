@@ -92,13 +92,13 @@ def run(
     for verb, values, number in moves:
         values = dict(values)
         kept = {"color": values.pop("color")}
-        at = iso(values.pop("at"))
+        at = values.pop("at")
         if verb == "new":
             ident = uuid_text(number)
             if ident in plain:
                 continue
-            shown = {"id": ident, "code": ident, "createdAt": at, **values}
-            table.replace(None, Row(table.prepare(ident, shown, kept, None), shown, kept))
+            shown = {"id": ident, "code": ident, "createdAt": iso(at), **values}
+            table.replace(None, Row(table.prepare(ident, shown, kept, None, at), shown, kept))
             plain[ident] = (shown, kept)
         elif plain:
             ident = list(plain)[number % len(plain)]
@@ -109,7 +109,7 @@ def run(
                 del plain[ident]
             else:
                 shown = {**row.public, **values}
-                table.replace(row, Row(table.prepare(ident, shown, kept, row), shown, kept))
+                table.replace(row, Row(table.prepare(ident, shown, kept, row, 0), shown, kept))
                 plain[ident] = (shown, kept)
         after_each(table)
 
@@ -235,7 +235,7 @@ def test_a_default_of_the_hidden_part_is_not_kept_and_comes_back() -> None:
     shown = {"id": uuid_text(1), "code": "1", "createdAt": iso(0), "kind": "a", "size": 1, "name": "x"}
     for kept, stored in (({}, b"{}"), ({"color": "red"}, b'{"color":"red"}'), ({"color": None}, b"{}")):
         row = table.open(uuid_text(1))
-        record = table.prepare(uuid_text(1), shown, kept, row)
+        record = table.prepare(uuid_text(1), shown, kept, row, 0)
         table.replace(row, Row(record, shown, kept))
         assert stored == record.hidden
         assert {"color": kept.get("color")} == table.parse(record).hidden
@@ -251,7 +251,7 @@ def test_a_peek_shows_the_present_version() -> None:
     row = table.open(ident)
     assert row is not None
     changed = {**row.public, "size": 2}
-    table.replace(row, Row(table.prepare(ident, changed, row.hidden, row), changed, row.hidden))
+    table.replace(row, Row(table.prepare(ident, changed, row.hidden, row, 0), changed, row.hidden))
     assert changed == table.peek(ident)
     row = table.open(ident)
     assert row is not None
