@@ -9,7 +9,6 @@ import orjson
 
 from ..contract.formats import range_end_ms
 from ..domain.documents import normalise
-from ..files.package import Download
 from ..kernel.record import Body
 from ..store.query import Query, select
 from ..store.table import Table
@@ -59,7 +58,7 @@ class Streamed(Reply):
     __slots__ = ("chunks",)
 
     def __init__(
-        self, chunks: AsyncGenerator[bytes] | Download, media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
+        self, chunks: AsyncGenerator[bytes], media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
     ) -> None:
         super().__init__(200, (), None, ((b"cache-control", b"no-store"), *headers), media)
         self.chunks = chunks

@@ -1,17 +1,13 @@
-"""The format of files: lines of JSON, packed with gzip, with a checksum at the end; and a file that is downloaded."""
-
-from __future__ import annotations
+"""The format of files: lines of JSON, packed with gzip, with a checksum at the end."""
 
 import gzip
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import IO, Any
-from weakref import WeakSet
 
 import orjson
 
@@ -27,7 +23,6 @@ _LIMIT = f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"
 LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one holds up everybody
 MOST_VALUES = 100_000  # of a line: five of the largest bodies
 DEEPEST = 48  # levels: a request has at most 32, and a line adds at most 10
-_PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are read at once; and those that are kept in memory
 _NOTE = "Contains signing keys and saved replies: anyone who has this file can sign as this sandbox does."
 Check = Callable[[str, Any], None]
 """Is given the kind and the body of a line. Raises BadFile."""
@@ -175,30 +170,3 @@ def _lines(data: bytes | bytearray) -> Iterator[bytes]:
 def damaged(reason: str) -> BadFile:
     """A file that was changed after it was written."""
     return BadFile("damaged", f"The file is damaged: {reason}.")
-
-
-class Download:
-    """A file that is written whole and then read in pieces. Beyond a mebibyte it is on disk.
-
-    After `written` its pieces can be read. Its reader closes it.
-    """
-
-    def __init__(self, among: WeakSet[Download]) -> None:
-        """It is a member of `among`, the downloads of its server, until it is closed."""
-        self._among = among
-        among.add(self)
-        self.file = SpooledTemporaryFile(_UNPACKED)  # noqa: SIM115 - closed with the response
-        self.size = 0
-
-    def written(self) -> None:
-        """Begin reading: the file is complete."""
-        self.size = self.file.tell()
-        self.file.seek(0)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while piece := self.file.read(_PIECE):
-            yield piece
-
-    async def aclose(self) -> None:
-        self._among.discard(self)
-        self.file.close()

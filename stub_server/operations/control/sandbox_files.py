@@ -1,6 +1,7 @@
 """A sandbox as a file: taken from here, and put in the place of another."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from ...calls import reply
@@ -8,7 +9,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.views import shown
 from ...files.exports import write_recording, write_sandbox
-from ...files.package import MEDIA, BadFile, Download
+from ...files.package import MEDIA, BadFile
 from ...files.state import capture
 from ...journal.recordable import chosen, line
 from ...kernel.problem import Conflict, Invalid, Limited, detail
@@ -16,6 +17,7 @@ from ...kernel.record import Body
 
 MOST_DOWNLOADS = 16  # of a server at once
 _MOST_SHOWN = 1_000  # characters of a reason
+_PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024  # bytes that are read at once; and of a file, which beyond that is on disk
 
 
 async def export_sandbox(call: Call, query: Body) -> Reply:
@@ -60,17 +62,23 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
     if len(server.downloads) >= MOST_DOWNLOADS:
         message = f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5 seconds."
         raise Limited(message, headers={"Retry-After": "5"})
-    download = Download(server.downloads)
+    file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the response
+    server.downloads.add(file)
     try:
-        await server.sandboxes.worker.beside(lambda: write(download.file))
-        download.written()
-    except BaseException as error:
-        await download.aclose()
-        if isinstance(error, BadFile):
-            raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
-        raise
+        await server.sandboxes.worker.beside(lambda: write(file))
+    except BadFile as error:
+        file.close()
+        raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
+    size = file.tell()
+    file.seek(0)
     named = (b"content-disposition", f'attachment; filename="{call.sandbox.name}.{ending}"'.encode())
-    return Streamed(download, MEDIA.encode(), (named, (b"content-length", b"%d" % download.size)))
+    return Streamed(_pieces(file), MEDIA.encode(), (named, (b"content-length", b"%d" % size)))
+
+
+async def _pieces(file: IO[bytes]) -> AsyncGenerator[bytes]:
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 async def import_sandbox(call: Call, query: Body) -> Reply:
