@@ -1,6 +1,7 @@
 """The receiver while it is judged: what is sent to it, what it answers, and its calls to the API meanwhile."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -10,7 +11,7 @@ import orjson
 from ..domain.deliveries import AttemptOutcome
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..events.sender import Delivery, Sender, send_half, send_together
+from ..events.sender import Delivery, Failed, Sender
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.record import Body
 from .sample_events import Samples
@@ -19,6 +20,8 @@ ANSWER_TIME = 4.0  # seconds that a receiver has
 _FIRST_CALL = 1.0  # seconds in which a receiver that answers first must have begun its work
 _QUIET = 0.25  # seconds without a call after which a receiver counts as done; more for one that answers first
 _LONGEST_WAIT = 3.0
+_HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
+_CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
 _HARMLESS = ("GET", "HEAD", "OPTIONS")
 _REPLAYED = b"idempotent-replayed: "
 
@@ -51,12 +54,35 @@ class Session:
         return outcome
 
     async def send_half(self, sample: Body) -> None:
-        """Send half of a delivery and hang up. Raises Failed."""
-        await send_half(self._sender, self._delivery(sample), wall_ms(), ANSWER_TIME)
+        """Send the head and half of the body of a delivery, then close the connection. Raises Failed."""
+        delivery = self._delivery(sample)
+
+        async def half() -> AsyncIterator[bytes]:
+            yield delivery.body[: len(delivery.body) // 2]
+            raise Failed(_CUT_OFF)
+
+        outcome = await self._sender.attempt(replace(delivery, pieces=half), ANSWER_TIME)
+        if outcome.error != _CUT_OFF:
+            raise Failed(outcome.error or "connection_failed")
 
     async def send_together(self, sample: Body, copies: int) -> list[int | None]:
         """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
-        statuses = await send_together(self._sender, self._delivery(sample), wall_ms(), copies, ANSWER_TIME)
+        delivery, ready, is_sent = self._delivery(sample), asyncio.Barrier(copies), False
+
+        async def in_step() -> AsyncIterator[bytes]:
+            nonlocal is_sent
+            yield delivery.body[:-1]
+            # The last byte is sent separately, so that the receiver gets all copies complete at the same moment.
+            await ready.wait()
+            await asyncio.sleep(_HEADSTART)
+            is_sent = True
+            yield delivery.body[-1:]
+
+        each = replace(delivery, pieces=in_step)
+        outcomes = await asyncio.gather(*(self._sender.attempt(each, ANSWER_TIME) for _ in range(copies)))
+        if not is_sent:
+            raise Failed(outcomes[0].error or "connection_failed")
+        statuses = [outcome.status for outcome in outcomes]
         self.answered += sum(status is not None for status in statuses)
         return statuses
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,8 +19,6 @@ Limits: TypeAlias = set[asyncio.Timeout] | None
 """The time limits of what is under way, where the caller can bring them forward."""
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
-_HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
-_CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
 
 
 class Failed(Exception):
@@ -115,41 +113,6 @@ class Sender:
             signature=signature,
             retry_after=_retry_after(received.get("retry-after"), now),
         )
-
-
-# -- as no client library sends: cut off half way, or several at the same moment
-
-
-async def send_half(sender: Sender, delivery: Delivery, at: int, timeout: float) -> None:
-    """Post the head and half of the body, then close the connection. Raises Failed."""
-
-    async def half() -> AsyncIterator[bytes]:
-        yield delivery.body[: len(delivery.body) // 2]
-        raise Failed(_CUT_OFF)
-
-    outcome = await sender.attempt(replace(delivery, pieces=half), timeout, at=at)
-    if outcome.error != _CUT_OFF:
-        raise Failed(outcome.error or "connection_failed")
-
-
-async def send_together(sender: Sender, delivery: Delivery, at: int, copies: int, timeout: float) -> list[int | None]:
-    """Post the same bytes over several connections at once; the status of each answer. Raises Failed."""
-    ready, is_sent = asyncio.Barrier(copies), False
-
-    async def in_step() -> AsyncIterator[bytes]:
-        nonlocal is_sent
-        yield delivery.body[:-1]
-        # The last byte is sent separately, so that the receiver gets all copies complete at the same moment.
-        await ready.wait()
-        await asyncio.sleep(_HEADSTART)
-        is_sent = True
-        yield delivery.body[-1:]
-
-    each = replace(delivery, pieces=in_step)
-    outcomes = await asyncio.gather(*(sender.attempt(each, timeout, at=at) for _ in range(copies)))
-    if not is_sent:
-        raise Failed(outcomes[0].error or "connection_failed")
-    return [outcome.status for outcome in outcomes]
 
 
 # -- headers

@@ -6,32 +6,37 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import Mock, patch
 
+import orjson
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from stub_server.events.sender import Delivery, Failed, Sender, send_half, send_together
+from stub_server.certify import receiver as certifying
+from stub_server.certify.receiver import Session
+from stub_server.events.sender import Delivery, Failed, Sender
 
 from ..support.receiver import receiving
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 HERE, ELSEWHERE = Sender(local=True), Sender(local=False)
-BODY = b'{"type":"order.paid"}'
+SAMPLE = {"id": "evt_1", "type": "order.paid"}
+BODY = orjson.dumps(SAMPLE)
 
 
-def to(url: str) -> Delivery:
-    """A delivery with a header of the merchant's own."""
-    return Delivery(url, "evt_1", BODY, (("x-loja", "matriz"),), (KEY,))
+def to(url: str, sender: Sender) -> Session:
+    """A session whose deliveries have a header of the merchant's own."""
+    return Session(Mock(), Delivery(url, "", b"", (("x-loja", "matriz"),), (KEY,)), sender, Mock())
 
 
-def together(url: str, sender: Sender = HERE, timeout: float = 4.0) -> list[int | None]:
+def together(url: str, sender: Sender = HERE) -> list[int | None]:
     """The answers to three copies."""
-    return asyncio.run(send_together(sender, to(url), int(time.time() * 1000), 3, timeout))
+    return asyncio.run(to(url, sender).send_together(SAMPLE, 3))
 
 
-def half(url: str, sender: Sender = HERE, timeout: float = 4.0) -> None:
+def half(url: str, sender: Sender = HERE) -> None:
     """Half of a delivery."""
-    asyncio.run(send_half(sender, to(url), int(time.time() * 1000), timeout))
+    asyncio.run(to(url, sender).send_half(SAMPLE))
 
 
 @contextmanager
@@ -129,5 +134,6 @@ def test_who_does_not_answer_is_not_waited_for_for_ever() -> None:
     with receiving() as receiver:
         receiver.delay = 3.0
         begun = time.monotonic()
-        assert [None] * 3 == together(receiver.url, timeout=0.5)
+        with patch.object(certifying, "ANSWER_TIME", 0.5):
+            assert [None] * 3 == together(receiver.url)
         assert time.monotonic() - begun < 2
