@@ -1,7 +1,7 @@
 """Earlier states of a sandbox: which step is asked for, its state on a copy, and the step that goes back to it.
 
-One way back: `Difference` collects, from the log or from a snapshot, which version each record has now and had then.
-Applied to a copy it gives the earlier state; recorded as a step it rewinds the sandbox, which can be undone again.
+An earlier state is made on a copy: the log says which version each record had. A step goes back to a copy, be it that
+or a snapshot, by what the sandbox and the copy do not share; it can be undone again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, Part, Put, Restored, Step, Used
 
-ROUNDS = 3  # in which later steps are added with pauses; the last round has none
-AT_ONCE = 64  # steps between two pauses
+ROUNDS = 3  # of comparing with pauses, in which steps may be recorded; one more has none
 COMPARED = 512  # records between two pauses, where each is only compared
 Versions: TypeAlias = dict[int | str, list[Any]]
 """By the key of a record, or the id of an API key for its usage: the value now and then; None where there is none."""
+Changes = dict[str, tuple[Merchant, dict[str, Versions]]]
+"""By the id of a merchant: itself, and by table which version each record has now and had then."""
 _USAGE = ""  # in place of a table's name
 
 
@@ -87,114 +88,117 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
 def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Sandbox]:
     """A copy of a sandbox as it was after a step, under another name, with pauses. A running clock runs on from there.
 
-    Raises Conflict for a step that is no longer stored.
+    The sandbox may change meanwhile. Each record is changed only once. Raises Conflict for a step that is no longer
+    stored.
     """
-    twin, _ = yield from rebuilt_at(sandbox, number, name)
-    twin.recorded_clock = twin.clock.again(twin.recorded_clock)
-    twin.clock.set(twin.recorded_clock)
-    return twin
-
-
-def rebuilt_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, tuple[Sandbox, Difference]]:
-    """The same with its difference from the sandbox, which may change meanwhile. Each record is changed only once."""
     log = sandbox.log
     check_kept(log, number)
     twin = sandbox.fork(name)
     for store in twin.stores.values():
         store.forget_unrecorded()
-    found = Difference(log.number, twin.stores)
+    found, merchants = Changes(), list(twin.stores)
     for step in list(islice(reversed(log), log.number - number)):
-        yield from found.add(step, earlier=True)
-        twin.unfold_rest(step)
-        yield
-    parts, _ = yield from found.parts(twin.stores)
-    yield from twin.change(parts, found.merchants)
-    twin.log = twin.log.fresh(number)
-    return twin, found
-
-
-class Difference:
-    """For each record that two states of a sandbox do not share: its version now and then.
-
-    `number` is the newest step that "now" includes, `merchants` are the ids that the sandbox had then, in order.
-    """
-
-    def __init__(self, number: int, merchants: Iterable[str]) -> None:
-        self.number, self.merchants = number, list(merchants)
-        self._stores: dict[str, tuple[Merchant, dict[str, Versions]]] = {}
-
-    def of(self, merchant: Merchant) -> dict[str, Versions]:
-        """What differs in a merchant's store, by table."""
-        return self._stores.setdefault(merchant.id, (merchant, {}))[1]
-
-    def add(self, step: Step, *, earlier: bool) -> Generator[None, None, None]:
-        """Add the step before those that are included, or the one after them, with pauses."""
         for part in step.parts:
-            tables = self.of(part.merchant)
+            tables = found.setdefault(part.merchant.id, (part.merchant, {}))[1]
             changes: Iterable[tuple[str, int | str, Any, Any]] = chain(
-                ((name, record.key, record, before) for name, record, before in part.puts),
+                ((table, record.key, record, before) for table, record, before in part.puts),
                 ((drop.table, drop.record.key, None, drop.record) for drop in part.drops),
                 ((_USAGE, used.key_id, used.after, used.before) for used in part.used),
             )
-            for count, (name, key, after, before) in enumerate(changes, 1):
-                known = tables.setdefault(name, {}).setdefault(key, [after, before])
-                known[earlier] = before if earlier else after
+            for count, (table, key, after, before) in enumerate(changes, 1):
+                tables.setdefault(table, {}).setdefault(key, [after, before])[1] = before
                 if not count % COMPARED:
                     yield
-        if earlier and step.restored is not None:
-            self.merchants = list(step.restored.merchants_before)
-        elif earlier and step.opens_store:
-            self.merchants.remove(step.merchant.id)
-
-    def catch_up(self, log: Log) -> Generator[None, None, None]:
-        """Add the steps up to the newest one at the call, with pauses. Raises Conflict if one is no longer stored.
-
-        Steps that are recorded in the pauses wait for the next call: a busy sandbox would never be caught up with.
-        """
-        newest = log.number
-        while self.number < newest:
-            if log.oldest > self.number + 1:
-                raise not_stored(f"Too many steps were recorded meanwhile. {_oldest(log)}", "to_step")
-            first = self.number + 1 - log.oldest
-            for step in list(islice(log, first, first + AT_ONCE)):
-                yield from self.add(step, earlier=False)
-                self.number = step.number
-            yield
-
-    def parts(self, stores: Mapping[str, Store]) -> Generator[None, None, tuple[tuple[Part, ...], int]]:
-        """The changes from `stores` to the state then, and about how many bytes they keep alive."""
-        parts, size = [], 0
-        for ident, store in stores.items():
-            if ident not in self.merchants:
-                self.of(store.merchant)
-        for ident, (merchant, tables) in self._stores.items():
-            puts: list[Put] = []
-            drops: list[Drop] = []
-            used = [Used(str(k), then, now) for k, (now, then) in tables.get(_USAGE, {}).items() if now != then]
-            for name, versions in tables.items():
-                for count, (now, then) in enumerate(versions.values() if name != _USAGE else (), 1):
-                    if now is not then:
-                        size += sum([record.size for record in (now, then) if record is not None])
-                        if then is not None:
-                            puts.append((name, then, now))
-                        else:
-                            drops.append(Drop(name, now))
-                    if not count % COMPARED:
-                        yield
-            was, is_ = ident in stores, ident in self.merchants
-            if (was or is_) and (was != is_ or puts or drops or used):
-                parts.append(Part(merchant, not was, not is_, tuple(puts), tuple(drops), tuple(used)))
-        return tuple(parts), size
+        if step.restored is not None:
+            merchants = list(step.restored.merchants_before)
+        elif step.opens_store:
+            merchants.remove(step.merchant.id)
+        twin.unfold_rest(step)
+        yield
+    parts, _ = yield from _parts(found, twin.stores, merchants)
+    yield from twin.change(parts, merchants)
+    twin.log = twin.log.fresh(number)
+    twin.recorded_clock = twin.clock.again(twin.recorded_clock)
+    twin.clock.set(twin.recorded_clock)
+    return twin
 
 
-def between(now: Sandbox, then: Sandbox) -> Generator[None, None, Difference]:
-    """The difference of two copies of one sandbox, with pauses."""
-    found = Difference(now.log.number, then.stores)
+def _parts(
+    found: Changes, stores: Mapping[str, Store], merchants: Iterable[str]
+) -> Generator[None, None, tuple[tuple[Part, ...], int]]:
+    """The changes from `stores` to a state with these merchants, and about how many bytes they keep alive."""
+    parts, size, merchants = [], 0, set(merchants)
+    for ident, store in stores.items():
+        if ident not in merchants:
+            found.setdefault(ident, (store.merchant, {}))
+    for ident, (merchant, tables) in found.items():
+        puts: list[Put] = []
+        drops: list[Drop] = []
+        used = [Used(str(k), then, now) for k, (now, then) in tables.get(_USAGE, {}).items() if now != then]
+        for name, versions in tables.items():
+            for count, (now, then) in enumerate(versions.values() if name != _USAGE else (), 1):
+                if now is not then:
+                    size += sum([record.size for record in (now, then) if record is not None])
+                    if then is not None:
+                        puts.append((name, then, now))
+                    else:
+                        drops.append(Drop(name, now))
+                if not count % COMPARED:
+                    yield
+        was, is_ = ident in stores, ident in merchants
+        if (was or is_) and (was != is_ or puts or drops or used):
+            parts.append(Part(merchant, not was, not is_, tuple(puts), tuple(drops), tuple(used)))
+    return tuple(parts), size
+
+
+# -- back to it
+
+
+def rewind(
+    sandbox: Sandbox, number: int, cause: Cause, instant: int | None = None
+) -> Generator[None, None, tuple[Step, int]]:
+    """Restore the state after a step, with the clock at an instant of it; the step, and how many steps it undoes.
+
+    Steps that are recorded meanwhile are undone too. Raises Conflict.
+    """
+    then = yield from state_at(sandbox, number, sandbox.name)
+    step = yield from _record(sandbox, then, cause, instant)
+    return step, step.number - 1 - number
+
+
+def restore(sandbox: Sandbox, snapshot: Sandbox, cause: Cause) -> Generator[None, None, Step]:
+    """Restore the state of an earlier copy of a sandbox, which is not changed. Raises Conflict."""
+    then = snapshot.fork(sandbox.name)
+    for store in then.stores.values():
+        store.unrecorded.clear()
+    return (yield from _record(sandbox, then, cause, None))
+
+
+def _record(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None) -> Generator[None, None, Step]:
+    """Record the step that goes from the sandbox, as it is by now, to the earlier state of a copy."""
+    for _ in range(ROUNDS):
+        parts, size, number = yield from _between(sandbox, then)
+        if number == sandbox.log.number:
+            break
+    else:
+        parts, size, _ = at_once(_between(sandbox, then))
+    check_not_advancing(sandbox)
+    if sandbox.is_gone:
+        raise not_stored("The sandbox was reset or deleted meanwhile, and its log began again.", "to_step")
+    step = _step(sandbox, then, parts, size, cause, instant)
+    sandbox.take(step, None, then)
+    return step
+
+
+def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tuple[Part, ...], int, int]]:
+    """The changes from a sandbox after its newest step to an earlier state, with pauses; their size; and that step."""
+    now, found = sandbox.fork(sandbox.name), Changes()
+    for store in now.stores.values():
+        store.forget_unrecorded()
     for ident in dict.fromkeys((*now.stores, *then.stores)):
         here, there = now.stores.get(ident), then.stores.get(ident)
-        store = here or there
-        assert store is not None  # one of them has it
-        tables = found.of(store.merchant)
+        store = here or then.stores[ident]
+        tables = found.setdefault(ident, (store.merchant, {}))[1]
         for name in store.tables:
             mine, theirs = ({} if side is None else side.tables[name].rows for side in (here, there))
             if mine is theirs:
@@ -208,56 +212,8 @@ def between(now: Sandbox, then: Sandbox) -> Generator[None, None, Difference]:
                     yield
         before, after = ({} if side is None else side.usage for side in (here, there))
         tables[_USAGE] = {key_id: [before.get(key_id), after.get(key_id)] for key_id in {**before, **after}}
-    return found
-
-
-# -- back to it
-
-
-def rewind(
-    sandbox: Sandbox, number: int, cause: Cause, instant: int | None = None
-) -> Generator[None, None, tuple[Step, int]]:
-    """Restore the state after a step, with the clock at an instant of it; the step, and how many steps it undoes.
-
-    Steps that are recorded meanwhile are undone too. Raises Conflict.
-    """
-    then, difference = yield from rebuilt_at(sandbox, number, sandbox.name)
-    step = yield from _record(sandbox, then, difference, cause, instant)
-    return step, step.number - 1 - number
-
-
-def restore(sandbox: Sandbox, snapshot: Sandbox, cause: Cause) -> Generator[None, None, Step]:
-    """Restore the state of an earlier copy of a sandbox, which is not changed. Raises Conflict."""
-    here, there = sandbox.fork(sandbox.name), snapshot.fork(sandbox.name)
-    for store in here.stores.values():
-        store.forget_unrecorded()
-    for store in there.stores.values():
-        store.unrecorded.clear()
-    found = yield from between(here, there)
-    return (yield from _record(sandbox, there, found, cause, None))
-
-
-def _record(
-    sandbox: Sandbox, then: Sandbox, difference: Difference, cause: Cause, instant: int | None
-) -> Generator[None, None, Step]:
-    """Record the step that goes from the sandbox, as it is by now, to the earlier state of a copy."""
-
-    def changes() -> Generator[None, None, tuple[tuple[Part, ...], int]]:
-        yield from difference.catch_up(sandbox.log)
-        return (yield from difference.parts(sandbox.stores))
-
-    for _ in range(ROUNDS):
-        parts, size = yield from changes()
-        if difference.number == sandbox.log.number:
-            break
-    else:
-        parts, size = at_once(changes())
-    check_not_advancing(sandbox)
-    if sandbox.is_gone:
-        raise not_stored("The sandbox was reset or deleted meanwhile, and its log began again.", "to_step")
-    step = _step(sandbox, then, parts, size, cause, instant)
-    sandbox.take(step, None, then)
-    return step
+    parts, size = yield from _parts(found, now.stores, then.stores)
+    return parts, size, now.log.number
 
 
 def _step(
