@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -26,7 +27,6 @@ from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, SandboxSet
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
-from ..kernel.ids import Position
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record
 from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
@@ -41,6 +41,10 @@ LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is comp
 _ENDS = 8  # one line of records in so many begins a chunk
 EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource", "hidden", "names", "others")
 TIMER = ("due", "number", "job", "merchant", "subject")
+timer_of: Callable[[Body], TimerData] = itemgetter(*TIMER)
+_row_of: Callable[[Body], Sequence[Any]] = itemgetter(*EVENT)
+_reply_key: Callable[[list[str]], ReplyKey] = itemgetter(*range(4))
+_pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a position
 Change = Callable[[str, Record], Record]
 """(table, record) -> the record as it is to be written."""
 Rewrite = Callable[[Sandbox, str, Record], Record]
@@ -331,7 +335,7 @@ class Reader:
             self.state.fold(self.step(body))
         elif kind in ("event", "events"):
             events, raised = self.state.sandbox.events, self.state.sandbox.events.raised
-            for row in [[body[name] for name in EVENT]] if kind == "event" else body:
+            for row in [_row_of(body)] if kind == "event" else body:
                 events.append(self._event(row, self._shown))
             events.raised = raised
         elif kind in ("timer", "timers"):
@@ -342,7 +346,7 @@ class Reader:
         elif kind == "reply":
             self.state.sandbox.replies.put(*self._reply(body))
         elif kind == "merchant":
-            usage = {key: (used[0], used[1]) for key, used in body.pop("usage").items()}
+            usage = {key: _pair(used) for key, used in body.pop("usage").items()}
             unrecorded = {key: _usage_of(used) for key, used in body.pop("unrecorded").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage, unrecorded)
         elif kind == "use":
@@ -385,7 +389,7 @@ class Reader:
             record = self._rewrite(self.state.sandbox, table, record)
         return record if self.fitting is None else self.fitting.record(table, record)
 
-    def _event(self, row: list[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:
+    def _event(self, row: Sequence[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:
         """An event of its members in order. A part that is a number is one of those given."""
         *members, resource, hidden, names, others = row
         extras = Extras(tuple(names), tuple((name, value) for name, value in others)) if names or others else NO_EXTRAS
@@ -414,7 +418,7 @@ class Reader:
         merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
         part = self._part(merchant, body, opens=opens_store, closes=False)
         public, hidden = [put[1].public for put in part.puts], [put[1].hidden for put in part.puts]
-        events = [self._event([event[name] for name in EVENT], public, hidden) for event in body.get("events", ())]
+        events = [self._event(_row_of(event), public, hidden) for event in body.get("events", ())]
         forgotten = map(_reply_key, body.get("forgotten_replies", ()))
         return Step(
             number=body["number"],
@@ -445,7 +449,7 @@ class Reader:
 
     def _restored(self, body: Body) -> Restored:
         sandbox = self.state.sandbox
-        events = [[self._event([event[name] for name in EVENT], []) for event in end] for end in body["events_back"]]
+        events = [[self._event(_row_of(event), []) for event in end] for end in body["events_back"]]
         replies = [[*map(self._reply, end)] for end in body["replies_back"]]
         parts = [
             self._part(Merchant(**part["merchant"]), part, opens=part["opens"], closes=part["closes"])
@@ -495,7 +499,7 @@ def _key_in(body: Body) -> int:
 
 
 def _usage_of(used: Any) -> Usage | None:
-    return None if used is None else (used[0], used[1])
+    return None if used is None else _pair(used)
 
 
 def _part_of(value: Any) -> bytes:
@@ -503,19 +507,6 @@ def _part_of(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode()
     return b"" if value is None else encoded(value)
-
-
-def timer_of(body: Body) -> TimerData:
-    return body["due"], body["number"], body["job"], body["merchant"], body["subject"]
-
-
-def _reply_key(names: list[str]) -> ReplyKey:
-    merchant_id, method, path, key = names
-    return merchant_id, method, path, key
-
-
-def _pair(position: list[int]) -> Position:
-    return position[0], position[1]
 
 
 def _settings(body: Body, name: str) -> SandboxSettings | None:
