@@ -22,7 +22,7 @@ from ..events.sender import Sender
 from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
 from ..kernel.timers import Timer
-from .posting import Places, Receiver, claim_due, claimed_attempt, let_go_on, record, send
+from .posting import Places, claim_due, claimed_attempt, let_go_on, record, send
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
@@ -58,13 +58,6 @@ class Outbox:
     is_rung: bool = False
     has_jobs: bool = False  # a task does what is due
     alarm: asyncio.TimerHandle | None = None  # when to look next
-
-    def receiver(self, webhook: str) -> Receiver:
-        """How the receiver of a webhook answered last."""
-        took = self.took.get(webhook)
-        if took is None:
-            return Receiver.NEW
-        return Receiver.SLOW if took > LATE else Receiver.PROVED
 
     @asynccontextmanager
     async def ending(self, merchant_id: str, webhook: str) -> AsyncIterator[None]:
@@ -252,10 +245,9 @@ class Courier:
             attempt = claimed_attempt(sandbox, timer)
             if attempt is None:
                 return False
-            webhook = attempt.webhook.id
-            place = self._places.at(
-                id(sandbox), urlsplit(attempt.delivery.url).netloc.lower(), outbox.receiver(webhook)
-            )
+            webhook, host = attempt.webhook.id, urlsplit(attempt.delivery.url).netloc.lower()
+            took = outbox.took.get(webhook)
+            place = self._places.at(id(sandbox), host, is_slow=None if took is None else took > LATE)
             async with outbox.ending(timer.merchant_id, webhook), place:
                 if sandbox.is_advancing != advancing:
                     sandbox.timers.release(timer)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from enum import Enum
 from weakref import WeakValueDictionary
 
 import orjson
@@ -28,12 +27,6 @@ PER_HOST = 16
 # -- when an attempt may begin
 
 
-class Receiver(Enum):
-    """How a receiver answered its latest attempt."""
-
-    PROVED, NEW, SLOW = "answers at once", "has had no attempt", "answers late or not at all"
-
-
 class Places:
     """Limits how many attempts run at once: in all, to one host, and to receivers of a kind.
 
@@ -45,12 +38,15 @@ class Places:
         self._limits: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def at(self, sandbox: int, host: str, receiver: Receiver) -> AsyncIterator[None]:
-        """A place for one attempt, until the block ends. Of those who wait, the first is first."""
-        kind = IN_ALL if receiver is Receiver.PROVED else UNPROVED
-        own = ((sandbox, receiver), kind // 2), (sandbox, IN_ALL // 2)  # those that no other waits for come first
+    async def at(self, sandbox: int, host: str, *, is_slow: bool | None) -> AsyncIterator[None]:
+        """A place for one attempt, until the block ends. Of those who wait, the first is first.
+
+        `is_slow` says how the receiver answered its latest attempt; None where it has had none.
+        """
+        kind = IN_ALL if is_slow is False else UNPROVED
+        own = ((sandbox, is_slow), kind // 2), (sandbox, IN_ALL // 2)  # those that no other waits for come first
         async with AsyncExitStack() as stack:
-            for of, most in (*own, (host, PER_HOST), (receiver, kind), (None, IN_ALL)):
+            for of, most in (*own, (host, PER_HOST), (("kind", is_slow), kind), (None, IN_ALL)):
                 await stack.enter_async_context(self._limits.setdefault(of, asyncio.Semaphore(most)))
             yield
 

@@ -12,7 +12,6 @@ import pytest
 from stub_server.calls import server as calls_server
 from stub_server.delivery import courier, posting
 from stub_server.delivery.posting import IN_ALL, UNPROVED, Places
-from stub_server.delivery.posting import Receiver as Kind
 from stub_server.http.monitor import Limits
 from stub_server.operations import webhooks
 
@@ -55,8 +54,8 @@ def test_a_sandbox_leaves_places_to_others_and_what_is_slow_or_new_to_what_has_p
     async def run() -> None:
         free = Places()
 
-        def place(sandbox: int, number: int, receiver: Kind) -> AbstractAsyncContextManager[None]:
-            return free.at(sandbox, f"receiver-{sandbox}-{number}", receiver)
+        def place(sandbox: int, number: int, is_slow: bool | None) -> AbstractAsyncContextManager[None]:
+            return free.at(sandbox, f"receiver-{sandbox}-{number}", is_slow=is_slow)
 
         async def is_free(place: AbstractAsyncContextManager[None]) -> bool:
             try:
@@ -66,16 +65,16 @@ def test_a_sandbox_leaves_places_to_others_and_what_is_slow_or_new_to_what_has_p
                 return False
 
         async with asyncio.timeout(5), AsyncExitStack() as stack:
-            for receiver in (Kind.SLOW, Kind.NEW):
+            for is_slow in (True, None):
                 for sandbox in (1, 2):
                     for number in range(UNPROVED // 2):
-                        await stack.enter_async_context(place(sandbox, number, receiver))
-                    assert not await is_free(place(sandbox, 99, receiver))
-                assert not await is_free(place(3, 99, receiver))
+                        await stack.enter_async_context(place(sandbox, number, is_slow))
+                    assert not await is_free(place(sandbox, 99, is_slow))
+                assert not await is_free(place(3, 99, is_slow))
             for number in range(IN_ALL - 2 * UNPROVED):
-                await stack.enter_async_context(place(3, number, Kind.PROVED))
-            assert not await is_free(place(3, 99, Kind.PROVED))
-        assert await is_free(place(3, 99, Kind.NEW))
+                await stack.enter_async_context(place(3, number, is_slow=False))
+            assert not await is_free(place(3, 99, is_slow=False))
+        assert await is_free(place(3, 99, None))
 
     asyncio.run(run())
 
@@ -89,7 +88,7 @@ def test_sandboxes_take_turns_at_places_that_become_free(monkeypatch: pytest.Mon
         free = Places()
 
         async def attempt(name: str, sandbox: int) -> None:
-            async with free.at(sandbox, name, Kind.PROVED):
+            async with free.at(sandbox, name, is_slow=False):
                 told.append(name)
                 await asyncio.sleep(0)
 
