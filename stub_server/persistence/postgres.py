@@ -147,7 +147,7 @@ class PostgresStore:
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
                 store.begin(session, COLUMNS, _OWN)
-            self.secret = store.secret(store.facts(session, self.name))
+            self.secret = bytes.fromhex(store.facts(session, self.name)["secret"])
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)

@@ -111,11 +111,6 @@ _HEAD = ", ".join(Kept._fields)
 _SNAPSHOT = ", ".join(KeptSnapshot._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
 
-_STRAY_STEPS = (
-    f"select count(*) from (select distinct place >> {STEPS} as sandbox from steps) as found "  # noqa: S608 - no values
-    "where sandbox not in (select id from sandboxes)"
-)
-
 Statement = tuple[str, tuple[Any, ...]]
 """One whose places are `?`, and the values."""
 
@@ -210,7 +205,7 @@ def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
 
 
 def facts(session: Session, name: str) -> dict[str, str]:
-    """The rows of `settings` of a store. Raises Damage, and StoreError for one of a newer server."""
+    """The rows of `settings` of a store, with what servers of it sign with. Raises StoreError."""
     rows = session.run("select name, value, sum from settings order by name")
     found = dict(checked("a row of settings", row) for row in rows)
     format_ = found.get("format", "")
@@ -221,6 +216,8 @@ def facts(session: Session, name: str) -> dict[str, str]:
             f"{name}: it was written by a newer version of the server: its format is {format_}, and this one "
             f"({__version__}) reads up to {FORMAT}."
         )
+    if "secret" not in found:
+        raise Damage("the secret of its keys and tokens is not there")
     return found
 
 
@@ -229,25 +226,18 @@ def set_fact(session: Session, name: str, value: str) -> None:
     session.run(statement + "sum = excluded.sum", name, value, sum_of(name, value))
 
 
-def secret(found: dict[str, str]) -> bytes:
-    """The random bytes that servers of a store sign with. Raises Damage."""
-    if "secret" not in found:
-        raise Damage("the secret of its keys and tokens is not there")
-    return bytes.fromhex(found["secret"])
-
-
-def strangers(session: Session) -> Iterator[str]:
-    """Rows that belong to nothing, because others are missing."""
-    for what, count in (
-        ("rows", "select count(*) from sandboxes where name is null and sum != 0"),
-        ("states", "select count(*) from states where sandbox not in (select id from sandboxes)"),
-        ("snapshots", "select count(*) from snapshots where sandbox not in (select id from sandboxes)"),
-        ("steps", _STRAY_STEPS),
-        ("chunks of states", "select count(*) from state_chunks where state not in (select id from states)"),
+def check_owners(session: Session) -> None:
+    """Check that no rows belong to nothing, because others are missing. Raises Damage."""
+    for rows in (
+        "sandboxes where name is null and sum != 0",
+        "states where sandbox not in (select id from sandboxes)",
+        "snapshots where sandbox not in (select id from sandboxes)",
+        f"steps where place >> {STEPS} not in (select id from sandboxes)",  # noqa: S608 - no values
+        "state_chunks where state not in (select id from states)",
     ):
-        ((number,),) = session.run(count)
+        ((number,),) = session.run(f"select count(*) from {rows}")  # noqa: S608 - no values
         if number:
-            yield f"{what} belong to no sandbox ({number})"
+            raise Damage(f"rows of {rows.split()[0]} belong to no sandbox ({number})")
 
 
 # -- reading

@@ -137,8 +137,6 @@ def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
         secrets = [_tried(tell, "", partial(checked, "a row of settings", row)) for row in found or ()]
         yield from (secret for _, secret in filter(None, secrets))
         rows = _tried(tell, "", lambda: store.rows_of_sandboxes(session)) or ()
-        if rows and not any(secrets):
-            tell("the secret of its keys and tokens is not there")
         for row in rows:
             whole = _tried(tell, f"the sandbox {str(row[1])[:80]!r}: ", partial(_sandbox, session, row, tell))
             if whole is not None:
