@@ -94,8 +94,6 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, 
     log = sandbox.log
     check_kept(log, number)
     twin = sandbox.fork(name)
-    for store in twin.stores.values():
-        store.forget_unrecorded()
     found, merchants = Changes(), list(twin.stores)
     for step in list(islice(reversed(log), log.number - number)):
         for part in step.parts:

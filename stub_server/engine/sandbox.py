@@ -163,12 +163,8 @@ class Sandbox:
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
-        restored = step.restored
-        if restored is not None:
-            for store in self.stores.values():
-                store.forget_unrecorded()
         if opened is None:
-            at_once(self.change(step.parts, None if restored is None else restored.merchants_after))
+            at_once(self.change(step.parts, None if step.restored is None else step.restored.merchants_after))
         else:
             if step.opens_store:
                 self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
@@ -226,8 +222,12 @@ class Sandbox:
     def change(self, parts: Iterable[Part], merchants: Sequence[str] | None = None) -> Generator[None, None, None]:
         """Change the records of several merchants, with pauses, in which the state is incomplete.
 
-        `merchants` are the ids of those that it has afterwards, in order, where the parts do not say.
+        `merchants` are the ids of those that it has in an earlier state, in order. Uses of keys since the last step are
+        forgotten then.
         """
+        if merchants is not None:
+            for store in self.stores.values():
+                store.forget_unrecorded()
         for part in parts:
             if part.opens:
                 self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
@@ -241,11 +241,7 @@ class Sandbox:
 
     def unfold(self, step: Step) -> None:
         """Undo the newest step, without its entry in the log. It must have recorded how often its keys were used."""
-        restored = step.restored
-        if restored is not None:
-            for store in self.stores.values():
-                store.forget_unrecorded()
-        before = None if restored is None else restored.merchants_before
+        before = None if step.restored is None else step.restored.merchants_before
         at_once(self.change([part.mirrored for part in step.parts], before))
         self.unfold_rest(step)
 
