@@ -5,8 +5,8 @@ from random import Random
 
 import orjson
 
-from ..engine.sandbox import SILENT, Sandbox
-from ..files.admitting import DROPPING, LeftOut, admit
+from ..engine.sandbox import SILENT
+from ..files.admitting import DROPPING, admit
 from ..files.exports import adopted
 from ..files.fitting import Fitting
 from ..files.lines import Reader, chunks_of
@@ -17,7 +17,7 @@ from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
 from . import store
 from .commits import Stored
-from .store import Batch, Damage, Kept, KeptState, Session, StoreError
+from .store import Batch, Damage, Kept, Session, StoreError
 
 
 def opened(
@@ -46,8 +46,14 @@ def opened(
     sandbox.held_before = SILENT if kept.held is None else kept.held
     if found.left_out is not None:
         found.left_out.tell(f"the sandbox {kept.name}")
-        kept = kept._replace(contract=factory.contract)
-        base, since = _begin_anew(session, number, kept, sandbox, found.left_out, holder), 0
+        # It is stored as it is now, without history.
+        since, before = 0, kept.state
+        base = store.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
+        kept = kept._replace(contract=factory.contract, state=base.id)
+        changes = store.state_replaced(before, base.id)
+        for name in found.left_out.snapshots:
+            changes += store.snapshot_ended(number, name)
+        store.commit(session, Batch(changes, [(number, kept.newest, kept)], is_one=True), holder)
     entry = Entry(
         sandbox,
         kept.parent,
@@ -62,18 +68,6 @@ def opened(
     contract = kept.contract if kept.contract == factory.contract else ""  # of several, with what follows
     newest = kept.newest, kept.chain
     return Stored(entry, number, base, contract, *newest, newest, since), found.snapshots
-
-
-def _begin_anew(
-    session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
-) -> KeptState:
-    """Store a sandbox from which something was left out as it is now, without history."""
-    state = store.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
-    changes = store.state_replaced(kept.state, state.id)
-    for name in left_out.snapshots:
-        changes += store.snapshot_ended(number, name)
-    store.commit(session, Batch(changes, [(number, kept.newest, kept._replace(state=state.id))], is_one=True), holder)
-    return state
 
 
 def _reader(factory: SandboxFactory, contract: str) -> Reader:

@@ -88,25 +88,21 @@ class SqliteStore:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
             self._lock = locked(path)
             try:
-                self._commits = self._synced = self.epoch = self._begin(path)
+                if not self._file.exists():
+                    if (path / NEWEST).exists():
+                        raise Damage(f"its database {DATABASE!r} is not there")
+                    with made(self._file):
+                        pass
+                with closing(SqliteSession(self._file, reads_only=True)) as session:
+                    facts = check_whole(session, path)
+                self.secret = bytes.fromhex(facts["secret"])
+                self._commits = self._synced = self.epoch = int(facts["commits"])
+                if not self._commits:
+                    write_newest(path, 0)
                 self._main = SqliteSession(self._file, always=always, wait=MOMENT)
             except BaseException:
                 self._lock.close()
                 raise
-
-    def _begin(self, path: Path) -> int:
-        """Open or create the database; returns how many commits it has."""
-        if not self._file.exists():
-            if (path / NEWEST).exists():
-                raise Damage(f"its database {DATABASE!r} is not there")
-            with made(self._file):
-                pass
-        with closing(SqliteSession(self._file, reads_only=True)) as session:
-            facts = check_whole(session, path)
-        self.secret, commits = bytes.fromhex(facts["secret"]), int(facts["commits"])
-        if not commits:
-            write_newest(path, 0)
-        return commits
 
     def session(self) -> SqliteSession:
         return SqliteSession(self._file, always=self._always)
