@@ -23,6 +23,7 @@ from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded
+from .fitting import Fitting
 from .lines import Change, Reader, Rewrite, as_it_is, line_of, state_lines, step_line
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
 from .state import Owned, SandboxState, Snapshot, capture
@@ -154,7 +155,7 @@ def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
     pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
 
 
-def step_for(sandbox: Sandbox, body: Body) -> Step:
+def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     """A step of a recording that depended on a receiver, as the next one of a sandbox. Raises KeyError, ValueError.
 
     Its results are those of the recording, but for the hidden parts and headers of webhooks.
@@ -172,7 +173,7 @@ def step_for(sandbox: Sandbox, body: Body) -> Step:
     rows = {name: table.rows for name, table in store.tables.items()}
     state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
     used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
-    return Reader.of(state).step(body | own)._replace(used=used)
+    return Reader.of(state, fitting).step(body | own)._replace(used=used)
 
 
 # -- the requests as a journal has them

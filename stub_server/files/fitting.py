@@ -21,7 +21,7 @@ from ..engine.scheduler import JOBS
 from ..engine.step import ReplyKey, Saved
 from ..events.log import Event
 from ..kernel.clock import parse_iso
-from ..kernel.record import Body, Record
+from ..kernel.record import Record
 from ..kernel.text import counted
 from ..kernel.timers import SENDING, TimerData
 from ..store.table import Table, encoded, place, whole
@@ -124,14 +124,6 @@ class Fitting:
         if self.is_other:
             value = converter.converted(schema, value)
         return value, [] if converter.fits(schema, value) else converter.faults(schema, value)
-
-    def shown(self, table: str, public: Body) -> Body:
-        """The public part of a version as the served contract has it; nothing is noted."""
-        spec = self._rules.layout.tables.get(table)
-        if spec is None or not self.is_other:
-            return public
-        made: Body = self._converter.converted(self._converter.record(spec.schema), public)
-        return made
 
     def event(self, event: Event) -> Event:
         """An event that shows its record as the served contract has it."""

@@ -304,9 +304,9 @@ class Reader:
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
 
     @classmethod
-    def of(cls, state: SandboxState) -> Reader:
+    def of(cls, state: SandboxState, fitting: Fitting) -> Reader:
         """One that has read a state."""
-        reader = cls(lambda name, scenario, seed: state.sandbox)
+        reader = cls(lambda name, scenario, seed: state.sandbox, fitting=fitting)
         reader._state = state
         return reader
 

@@ -19,6 +19,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Limits, Sender, unanswered
 from ..files.exports import step_for
+from ..files.fitting import Fitting
 from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.record import Body
 from ..kernel.timers import SENDING, Timer
@@ -82,7 +83,8 @@ class Callers:
         elif caller.key_id is None:
             yield "Bearer anybody"  # a lenient server takes any
         elif caller.kind == "public_key":
-            yield f"Bearer {_public_key(sandbox, caller.key_id)}"
+            known = (store.api_keys.peek(caller.key_id) for store in sandbox.stores.values())
+            yield "Bearer " + next((key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24)
         else:
             ident = caller.key_id
             yield "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, self._name)[1])
@@ -94,15 +96,6 @@ class Callers:
                 for _, node in nodes([orjson.loads(answer)]):
                     if isinstance(node, dict) and isinstance(node.get("private_key"), str) and "id" in node:
                         self._made[node["id"]] = node["private_key"]
-
-
-def _public_key(sandbox: Sandbox, ident: str) -> str:
-    for store in sandbox.stores.values():
-        record = store.api_keys.find(ident)
-        if record is not None:
-            key: str = orjson.loads(record.public)["public_key"]
-            return key
-    return "pk_sandbox_" + "0" * 24
 
 
 class Diverged(Exception):
@@ -118,10 +111,12 @@ class RecordedDeliveries(Courier):
 
     is_open = True
 
-    def __init__(self, steps: Iterable[Body], timepiece: Timepiece, sandbox: Callable[[], Sandbox]) -> None:
+    def __init__(
+        self, steps: Iterable[Body], timepiece: Timepiece, sandbox: Callable[[], Sandbox], fitting: Fitting
+    ) -> None:
         sender = Sender(local=False, answer=self._answer)
         super().__init__(sender, sender)
-        self._timepiece, self._sandbox = timepiece, sandbox
+        self._timepiece, self._sandbox, self._fitting = timepiece, sandbox, fitting
         self._request = ""  # the id of the request that is being served
         self._fired: set[tuple[str, str]] = set()  # attempts that its answer names, by instant and delivery
         self._steps: dict[int, Body] = {}
@@ -237,7 +232,7 @@ class RecordedDeliveries(Courier):
         if recorded is None or subject not in (None, recorded["cause"]["id"]):
             return False
         try:
-            step = step_for(sandbox, recorded)
+            step = step_for(sandbox, recorded, self._fitting)
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise Diverged(
                 f"step {recorded['number']}, an attempt to deliver, names what is not there ({error})"

@@ -106,12 +106,11 @@ class Session:
         self._fitting = Fitting(rules, factory.shapes, digest_of(header))
         # Every API key gets the private half of `pair_of`.
         rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
-        self._reader, shown = Reader(factory.carried, rewrite, self._fitting), self._fitting.shown
+        self._reader = Reader(factory.carried, rewrite, self._fitting)
         outside: list[Body] = []
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":
-                puts = [put | {"public": shown(put["table"], put["public"])} for put in body.get("puts", ())]
-                outside.append(body | {"puts": puts})
+                outside.append(body)
             elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
                 self._reader.read(kind, body)
         self.name = self._reader.state.sandbox.name
@@ -121,7 +120,7 @@ class Session:
         self._converters = rules.converter, Converter(control, Schemas(control.raw, NO_FORMATS))
         self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
-        self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox)
+        self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox, self._fitting)
         settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
         server = replace(self._app.server, courier=self._deliveries, settings=settings, waits=False)
         self._app.serve(server)
