@@ -121,7 +121,7 @@ class RequestContext:
         status, headers, parts, body = answer
         if self._is_shared and status != 503 and call.path not in ABOUT_THE_SERVER:
             self._persistence.check_lease()
-        if (self._persistence.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
+        if (self._persistence.committing or call.sandbox.undone_at > trace.began) and status < 500:
             await self._settle(call)
         self._complete(call, status, headers)
         if call.method == "HEAD":
@@ -157,7 +157,7 @@ class RequestContext:
         """Wait until what a call did or saw is stored. Raises Unavailable where it was undone."""
         trace, persistence = call.trace, self._persistence
         try:
-            if persistence.is_behind:
+            if persistence.committing:
                 await persistence.settled(call.sandbox)
             if call.is_undone:
                 raise persistence.failure or unwritten("it could not be for a moment")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -22,7 +22,7 @@ from ..files.lines import step_line
 from ..kernel.problem import Refusal, Unavailable
 from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
-from .store import Batch, Head, Kept, KeptState, Known, Session, Statement, Store, chained, line_of, place_of
+from .store import Batch, Kept, KeptState, Known, Session, Statement, Store, chained, key_entered, line_of, place_of
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
@@ -92,14 +92,13 @@ class Commits:
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself
         self._flying: list[Pending] = []  # being committed, steps first
-        self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: dict[int, Stored] = {}  # sandboxes of which is not known what the store has
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that are no longer needed
         self._session: Session | None = None  # for long work beside the requests, one at a time
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
-        self._committing: asyncio.Task[None] | None = None
+        self.committing: asyncio.Task[None] | None = None  # while there is anything that is not stored yet
 
     def _follow(self, stored: Stored) -> None:
         """Store every further step of a sandbox."""
@@ -122,7 +121,7 @@ class Commits:
 
     def _batch(self, pending: Pending) -> Batch:
         """The rows of sandboxes as they are to be, with what else is pending."""
-        rows: list[Head] = []
+        rows = []
         for stored in pending.touched.values():
             if pending.state is not None:
                 stored.state, stored.contract = pending.state, self.factory.contract
@@ -148,10 +147,9 @@ class Commits:
         return Batch(pending.statements, rows, pending.lines, is_one=pending.is_one, ends=ends)
 
     def _commit_soon(self) -> None:
-        self.is_behind = True
-        if self._committing is None:
+        if self.committing is None:
             self._pending.begun = monotonic()
-            self._committing = asyncio.create_task(self._commit())
+            self.committing = asyncio.create_task(self._commit())
 
     async def _commit(self) -> None:
         """Commit until nothing is left: what steps have touched, then each change by itself."""
@@ -163,8 +161,7 @@ class Commits:
                         await self._commit_one(pending)
             except Exception as error:  # a defect must not look like a commit
                 await self._fail(error)
-        self._committing, self._flying = None, []
-        self.is_behind = False
+        self.committing, self._flying = None, []
 
     async def _commit_one(self, pending: Pending) -> None:
         batch = self._batch(pending)
@@ -243,16 +240,16 @@ class Commits:
         if sandbox.undone_at != undone_at:
             raise again(self.failure or unwritten("it could not be for a moment"))
 
-    def note(self, name: str) -> Stored | None:
-        """Store the row of a sandbox with the next commit, without waiting for it."""
+    def note(self, name: str, keys: Iterable[str] = ()) -> None:
+        """Store the row of a sandbox, and API keys by which it is found, with the next commit; do not wait for that."""
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
+            self._pending.statements += [key_entered(key, stored.number) for key in keys]
             self._commit_soon()
-        return stored
 
     async def noted(self, sandbox: Sandbox) -> None:
-        """The same, and wait until it is stored. Raises Unavailable."""
+        """Store the row of a sandbox, and wait for that. Raises Unavailable."""
         stored = self._stored.get(sandbox.name)
         if stored is not None:
             await self._changed(stored=stored)
@@ -260,7 +257,7 @@ class Commits:
     @property
     def lag(self) -> float:
         """How many seconds the oldest change has waited to be stored."""
-        return monotonic() - (*self._flying, self._pending)[0].begun if self.is_behind else 0.0
+        return monotonic() - (*self._flying, self._pending)[0].begun if self.committing else 0.0
 
     # -- what could not be stored
 

@@ -173,12 +173,6 @@ class Persistence(Commits):
     def _ended(self) -> list[Statement]:
         return [sql.ended(number, self.store.holder) for number in self._ends]
 
-    def add_keys(self, name: str, keys: Sequence[str]) -> None:
-        """Store with the next commit the API keys by which a sandbox is found."""
-        stored = self.note(name)
-        if stored is not None:
-            self._pending.statements += [sql.key_entered(key, stored.number) for key in keys]
-
     @property
     def lease(self) -> float | None:
         """For how many seconds this process may answer; None where no other process uses the store."""
@@ -252,10 +246,10 @@ class Persistence(Commits):
             if self._ends:
                 self._changes.append(Pending(self._ended(), is_one=True))
             self._commit_soon()
-        while self._committing is not None and self.failure is None:
-            await asyncio.wait((self._committing,), timeout=PAUSE)
-        if self._committing is not None:
-            self._committing.cancel()
+        while self.committing is not None and self.failure is None:
+            await asyncio.wait((self.committing,), timeout=PAUSE)
+        if self.committing is not None:
+            self.committing.cancel()
         session, self._session = self._session, None
         if session is not None:
             with suppress(TimeoutError):  # its thread may still be within a transaction

@@ -178,8 +178,8 @@ class PostgresStore:
             return ()
         rows = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.rows]
         steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
-        columns = zip(*rows, strict=True) if rows else ((),) * (2 + len(_FIELDS))
-        cursor = await connection.execute(_COMMIT, (*map(list, steps), *map(list, columns), self.holder), prepare=True)
+        columns = (*steps, *zip(*rows, strict=True))
+        cursor = await connection.execute(_COMMIT, (*map(list, columns), self.holder), prepare=True)
         stored = {number for (number,) in await cursor.fetchall()}
         return {number for number, _, _ in batch.rows} - stored
 

@@ -130,8 +130,8 @@ class Entry:
     expires_at: int | None
     inbox: Inbox
     snapshots: Snapshots
-    incarnation: str
-    origin_events: int
+    incarnation: str = ""
+    origin_events: int = 0
     turn: int = 0  # when it was last used, finer than the clock
     born: int = 0  # its turn when it was made
 

@@ -127,7 +127,7 @@ class Sandboxes:
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
         self.keyring.add(name, keys)
-        self.persistence.add_keys(name, keys)
+        self.persistence.note(name, keys)
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
@@ -433,27 +433,15 @@ class Sandboxes:
     def _entry(
         self, sandbox: Sandbox, parent: str | None, *, ttl: int | None = None, on_first_use: bool = False
     ) -> Entry:
-        now, turn = wall_ms(), next(self._turns)
+        now = wall_ms()
         expires_at = None if ttl is None else now + ttl * SECOND
-        return Entry(
-            sandbox,
-            parent,
-            on_first_use,
-            now,
-            now,
-            expires_at,
-            *self.factory.belongings(),
-            self._next_incarnation(),
-            sandbox.events.raised,
-            turn,
-            turn,
-        )
+        entry = Entry(sandbox, parent, on_first_use, now, now, expires_at, *self.factory.belongings())
+        entry.turn = entry.born = next(self._turns)
+        self._name_events(entry)
+        return entry
 
     def _name_events(self, entry: Entry) -> None:
-        entry.incarnation, entry.origin_events = self._next_incarnation(), entry.sandbox.events.raised
-
-    def _next_incarnation(self) -> str:
-        return f"{self._started:x}-{next(self._begun)}"
+        entry.incarnation, entry.origin_events = f"{self._started:x}-{next(self._begun)}", entry.sandbox.events.raised
 
 
 def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:

@@ -134,7 +134,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 await caught_up(entry.sandbox, server.sandboxes.worker)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
                 return
-            if server.sandboxes.persistence.is_behind:
+            if server.sandboxes.persistence.committing:
                 with suppress(Unavailable):  # what could not be written is undone by then
                     await server.sandboxes.persistence.settled(entry.sandbox)
             messages = list(place.read(entry, clocks))
