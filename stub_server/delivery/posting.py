@@ -15,7 +15,7 @@ from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
 from ..events.sender import Delivery, Limits, Sender
-from ..faults.fault_rules import Disturbance
+from ..faults.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
 from ..kernel.clock import SECOND
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
@@ -103,7 +103,7 @@ async def send(
     sender: Sender,
     delivery: Delivery,
     timeout: float,
-    disturbed: Disturbance | None,
+    disturbed: Effect | None,
     limits: Limits = None,
 ) -> AttemptOutcome:
     """Post once, or as the fault rules say, which the outcome names. Of a duplicate the first answer counts."""
@@ -111,12 +111,12 @@ async def send(
         return await sender.attempt(delivery, timeout, limits)
     if disturbed.delay:
         await asyncio.sleep(disturbed.delay / SECOND)
-    if disturbed.drop:
+    if disturbed.then.get(DROP):
         return AttemptOutcome(None, None, {}, disturbed.delay, LOST, {}, "", simulated=disturbed.label)
-    if disturbed.bad_signature:
+    if disturbed.then.get(BAD_SIGNATURE):
         delivery = replace(delivery, keys=wrong_keys(delivery.keys))
     outcome = await sender.attempt(delivery, timeout, limits)
-    if disturbed.duplicate:
+    if disturbed.then.get(DUPLICATE):
         await sender.attempt(delivery, timeout, limits)
     return outcome._replace(simulated=disturbed.label, duration_ms=outcome.duration_ms + disturbed.delay)
 

@@ -10,7 +10,7 @@ from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import valid_keys
 from ..events.sender import Delivery
 from ..events.signing import new_key, signatures, signed_headers
-from ..faults.fault_rules import Disturbance
+from ..faults.fault_rules import BAD_SIGNATURE, DROP, Effect
 from ..kernel.clock import parse_iso
 from ..kernel.ids import luck
 from ..kernel.record import Body, Row
@@ -65,14 +65,15 @@ def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutc
         return None
     disturbed = disturbance(sandbox, webhook, log)
     delivery, stamp = delivery_of(webhook, log, now), now // 1000
-    keys = delivery.keys if disturbed is None or not disturbed.bad_signature else wrong_keys(delivery.keys)
+    is_forged = disturbed is not None and disturbed.then.get(BAD_SIGNATURE, False)
+    keys = wrong_keys(delivery.keys) if is_forged else delivery.keys
     signature = signatures(keys, delivery.event_id, stamp, delivery.body)
     own = [(name.lower(), value) for name, value in delivery.headers]
     answer = receivers.answer(webhook.public, webhook.hidden, log.public, now)
-    if disturbed is not None and disturbed.drop:
+    if disturbed is not None and disturbed.then.get(DROP):
         answer = receivers.Answer(None, disturbed.delay, LOST)
     elif disturbed is not None:
-        status = receivers.FORGED if disturbed.bad_signature and answer.status == 200 else answer.status
+        status = receivers.FORGED if is_forged and answer.status == 200 else answer.status
         answer = answer._replace(status=status, took=answer.took + disturbed.delay)
     media, body = ("", None) if answer.status is None else receivers.BODIES[answer.status]
     return AttemptOutcome(
@@ -87,7 +88,7 @@ def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutc
     )
 
 
-def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Disturbance | None:
+def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Effect | None:
     """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
         return None

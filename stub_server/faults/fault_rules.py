@@ -35,9 +35,11 @@ PRESETS: Mapping[str, Body] = MappingProxyType(
         "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
     }
 )
-_DISTURBANCES = ("webhook_drop", "webhook_duplicate", "webhook_bad_signature")
-_OF_DELIVERIES = (("match", ("event", "url")), ("then", _DISTURBANCES))  # the members that only deliveries have
+DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_bad_signature"
+# The members that only deliveries have.
+_OF_DELIVERIES = (("match", ("event", "url")), ("then", (DROP, DUPLICATE, BAD_SIGNATURE)))
 _OF_BOTH = ("delay_ms", "body")
+_OF_WAITS = ("delay_ms", "delay", "message")  # by themselves they change nothing
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
 _is_path = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
 
@@ -48,42 +50,27 @@ Texts = Mapping[str, str]
 
 
 class Effect(NamedTuple):
-    """The effect on one request. `label` names its cause for the header `X-Sandbox-Simulated`.
+    """The effect on one request or delivery. `label` names its cause, for `X-Sandbox-Simulated` and attempts.
 
-    `status` or `code` replace the response; `delay` is ms before the operation, `delay_after` ms between it and its
-    answer; `drop` closes the connection `before` or `after` the change; `keep` is the share of the body that is sent.
+    `then` is what the contract calls so. `delay` is ms before the operation or the delivery, `delay_after` ms between
+    an operation and its answer.
     """
 
     label: str
-    status: int | None = None
-    code: str | None = None
-    message: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    then: Mapping[str, Any] = MappingProxyType({})
     delay: int = 0
-    drop: str | None = None
-    keep: float | None = None
-    corrupt: bool = False
     delay_after: int = 0
 
     @property
     def is_answer(self) -> bool:
         """Whether the response is replaced, and the operation not called."""
-        return self.status is not None or self.code is not None
+        return "status" in self.then or "code" in self.then
 
     @property
     def only_waits(self) -> bool:
         """Whether the effect is a delay and nothing else."""
-        return not (self.is_answer or self.headers or self.drop or self.keep is not None or self.corrupt)
-
-
-class Disturbance(NamedTuple):
-    """The effect on one delivery. `label` names the rules; `delay` is ms; at most one of the others is true."""
-
-    label: str
-    delay: int = 0
-    drop: bool = False
-    duplicate: bool = False
-    bad_signature: bool = False
+        does = [value for name, value in self.then.items() if name not in _OF_WAITS]
+        return all(value is False or value == {} for value in does)
 
 
 class Fault:
@@ -146,30 +133,11 @@ class Fault:
         return True
 
     def effect(self, random: Random) -> Effect:
-        """The effect on this request."""
-        then, delay = self.then, self._delay(random)
-        is_after = then.get("delay") == AFTER
-        return Effect(
-            f"fault:{self.id}",
-            then.get("status"),
-            then.get("code"),
-            then.get("message"),
-            tuple(then.get("headers", {}).items()),
-            0 if is_after else delay,
-            then.get("drop_connection"),
-            then.get("truncate_body"),
-            then.get("corrupt_json", False),
-            delay if is_after else 0,
-        )
-
-    def disturbance(self, random: Random) -> Disturbance:
-        """The effect on this delivery."""
-        wanted = (self.then.get(name, False) for name in _DISTURBANCES)
-        return Disturbance(f"fault:{self.id}", self._delay(random), *wanted)
-
-    def _delay(self, random: Random) -> int:
+        """The effect on this request or delivery."""
         delay: Any = self.then.get("delay_ms", 0)
-        return random.randint(delay["min"], delay["max"]) if isinstance(delay, dict) else int(delay)
+        ms = random.randint(delay["min"], delay["max"]) if isinstance(delay, dict) else int(delay)
+        is_after = self.then.get("delay") == AFTER
+        return Effect(f"fault:{self.id}", self.then, 0 if is_after else ms, ms if is_after else 0)
 
 
 class Faults:
@@ -234,15 +202,15 @@ class Faults:
             if is_concerned and fault.fits(texts, headers, body) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
-    def by_delivery(self, texts: Texts, payload: bytes, now: int) -> Disturbance | None:
+    def by_delivery(self, texts: Texts, payload: bytes, now: int) -> Effect | None:
         """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search."""
-        found: list[Disturbance] = []
+        found: list[Effect] = []
         for fault in self.rules.values():
             is_concerned = fault.enabled and fault.is_for_deliveries
             body = orjson.loads(payload) if is_concerned and fault.reads_body else None
             if is_concerned and fault.fits(texts, {}, body) and fault.fires(now, self._random):
-                found.append(fault.disturbance(self._random))
-                if any(found[-1][2:]):
+                found.append(fault.effect(self._random))
+                if not found[-1].only_waits:
                     break
         if not found:
             return None

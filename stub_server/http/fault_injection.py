@@ -62,10 +62,10 @@ class FaultInjection:
         await call.faults(self.app, effects, scope, receive, send)
 
     def _refusal(self, operation: Operation, effect: Effect) -> Refusal:
-        status, code = effect.status, effect.code or "simulated_fault"
-        status = self._statuses.get(code, 503) if status is None else status
-        real = {} if effect.message else self._example(operation, status, code)
-        message = effect.message or real.get("message") or f"The sandbox simulates this answer ({effect.label})."
+        then, code = effect.then, effect.then.get("code") or "simulated_fault"
+        status = then["status"] if "status" in then else self._statuses.get(code, 503)
+        real = {} if "message" in then else self._example(operation, status, code)
+        message = then.get("message") or real.get("message") or f"The sandbox simulates this answer ({effect.label})."
         details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))
         refusal = Refusal(message, code=code, details=details, headers=headers)
         refusal.status = status
@@ -154,7 +154,7 @@ class Injection:
         effect = self.effect
         if effect is not None and effect.is_answer:
             raise self._refusal(effect)
-        if effect is not None and effect.drop == BEFORE:
+        if effect is not None and effect.then.get("drop_connection") == BEFORE:
             scope[CALL].answer = 0, [], (b"",), b""
         else:
             await app(scope, receive, send)
@@ -166,16 +166,18 @@ class Injection:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
         if effect is None:
             return (status, headers, parts, body), None
-        if effect.drop is not None:
+        then = effect.then
+        if "drop_connection" in then:
             return None
-        given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers]
+        sent = then.get("headers", {}).items()
+        given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in sent]
         names = {name for name, _ in given}
         headers = [*(header for header in headers if header[0].lower() not in names), *given]
-        if effect.corrupt and body:
+        if then.get("corrupt_json") and body:
             body = body[:-1] + b","  # of the same length, but not JSON
         kept = None
-        if effect.keep is not None and body:
-            kept = min(int(len(body) * effect.keep), len(body) - 1)
+        if "truncate_body" in then and body:
+            kept = min(int(len(body) * then["truncate_body"]), len(body) - 1)
         return (status, headers, (body,), body), kept
 
 
@@ -237,4 +239,4 @@ def _wished(operation: Operation, header: str, label: str, status: str | None, c
         message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
         raise BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])
     if found[0] >= 400:
-        yield Effect(label, status=found[0], code=found[1])
+        yield Effect(label, {"status": found[0], "code": found[1]})

@@ -288,11 +288,11 @@ def test_body_faults_act_on_valid_requests(app: Application) -> None:
     asked = before.ask("GET", "/v2/plans", operation="listPlans", headers={"x-sandbox-delay": "0"})
     injection = asked.faults
     injection.of_body = list
-    of_rule = {"body": [Effect("rule", status=503, code="simulated_fault")]}
+    of_rule = {"body": [Effect("rule", {"status": 503, "code": "simulated_fault"})]}
     assert "simulated_fault" == layer.refused("GET", "/v2/plans", faults=injection, arguments=of_rule)
     dropped = before.ask("GET", "/v2/plans", operation="listPlans", headers={"x-sandbox-delay": "0"}).faults
     dropped.of_body = list
-    layer.ask("GET", "/v2/plans", faults=dropped, arguments={"body": [Effect("rule", drop="before")]})
+    layer.ask("GET", "/v2/plans", faults=dropped, arguments={"body": [Effect("rule", {"drop_connection": "before"})]})
     assert 0 == len(layer.passed)
     layer.ask("GET", "/v2/plans")
     assert 1 == len(layer.passed)
