@@ -12,7 +12,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
-from ..kernel.problem import BadRequest, Forbidden, NotFound, TooLarge, gone, reference_not_found
+from ..kernel.problem import BadRequest, Forbidden, NotFound, Refusal, gone, reference_not_found
 from ..kernel.record import Body, Record, Row
 from ..persistence.commits import unwritten
 from ..sandboxes.entry import Entry
@@ -237,7 +237,7 @@ class Call:
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
 
     async def read(self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY) -> bytes | bytearray:
-        """The whole body. Raises TooLarge as soon as more than `most` bytes have come, BadRequest if the client leaves.
+        """The whole body. Raises a 413 as soon as more than `most` bytes have come, BadRequest if the client leaves.
 
         Pieces are added in place: to join hundreds of megabytes would delay all other requests.
         """
@@ -311,5 +311,6 @@ class Call:
         return dict(self.sandbox.rules.defaults[schema])
 
 
-def _too_large(most: int) -> TooLarge:
-    return TooLarge(f"The body is larger than {most} bytes, the most that the sandbox reads.")
+def _too_large(most: int) -> Refusal:
+    message = f"The body is larger than {most} bytes, the most that the sandbox reads."
+    return Refusal(message, status=413, code="payload_too_large")

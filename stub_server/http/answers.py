@@ -12,7 +12,7 @@ from ..calls.call import Answer
 from ..calls.reply import Streamed
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT
-from ..kernel.problem import NotAllowed, Refusal
+from ..kernel.problem import Refusal
 
 log = logging.getLogger("stub_server")
 
@@ -54,8 +54,9 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
     return refusal.status, headers, body
 
 
-def not_allowed(method: str, allow: str) -> NotAllowed:
-    return NotAllowed(f"This path supports {allow}, not {method[:20]}.", headers={"Allow": allow})
+def not_allowed(method: str, allow: str) -> Refusal:
+    message = f"This path supports {allow}, not {method[:20]}."
+    return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
 
 
 def options(allow: str) -> Answer:

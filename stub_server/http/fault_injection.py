@@ -67,9 +67,7 @@ class FaultInjection:
         real = {} if "message" in then else self._example(operation, status, code)
         message = then.get("message") or real.get("message") or f"The sandbox simulates this answer ({effect.label})."
         details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))
-        refusal = Refusal(message, code=code, details=details, headers=headers)
-        refusal.status = status
-        return refusal
+        return Refusal(message, status=status, code=code, details=details, headers=headers)
 
     def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
         """The contract's example of a refusal; empty if it has none."""

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import secrets
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPMethod
 from time import monotonic
 from typing import Any, ClassVar
@@ -13,16 +13,7 @@ from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserI
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..engine.journal import Trace
-from ..kernel.problem import (
-    BadRequest,
-    Busy,
-    HeadTooLarge,
-    NotBuilt,
-    NotThisVersion,
-    Refusal,
-    TargetTooLong,
-    TimedOut,
-)
+from ..kernel.problem import BadRequest, NotBuilt, Refusal
 from .answers import REFUSED, TRANSPORT, WHOLE, Pairs, render, sent_lines
 from .monitor import ConnectionMonitor, Limits, Wait
 
@@ -42,7 +33,12 @@ _UNREADABLE = {
     "Expected HTTP/, RTSP/ or ICE/": "After method and target there must be HTTP/1.1. A space in the target is %20.",
     "Pause on PRI/Upgrade": "HTTP/2 is not supported. Send the request as HTTP/1.1.",
 }
-_VERSION = "Requests are HTTP/1.1 or HTTP/1.0. Send this one as HTTP/1.1."
+_VERSION = partial(
+    Refusal,
+    "Requests are HTTP/1.1 or HTTP/1.0. Send this one as HTTP/1.1.",
+    status=505,
+    code="http_version_not_supported",
+)
 _SPOKEN = frozenset(("1.1", "1.0"))
 _METHODS = frozenset((*HTTPMethod, "QUERY"))
 _PERCENT = ord("%")  # a number is found in bytes much faster than a byte
@@ -110,8 +106,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _too_large(self) -> Refusal:
         if self.scope is not None and len(self.url) > LARGEST_HEAD // 2:
-            return TargetTooLong(f"The request's target makes its head larger than {LARGEST_HEAD} bytes.")
-        return HeadTooLarge(f"The headers are larger than {LARGEST_HEAD} bytes, the most that is read.")
+            message = f"The request's target makes its head larger than {LARGEST_HEAD} bytes."
+            return Refusal(message, status=414, code="uri_too_long")
+        message = f"The headers are larger than {LARGEST_HEAD} bytes, the most that is read."
+        return Refusal(message, status=431, code="headers_too_large")
 
     def _parse(self, data: bytes) -> None:
         """As uvicorn, without its warnings, and reading on after a request to change the protocol."""
@@ -154,7 +152,7 @@ class HttpProtocol(HttpToolsProtocol):
         if _PERCENT in self.url:
             self._keep_slashes()
         if self.scope["http_version"] not in _SPOKEN:
-            self.scope[REFUSED] = NotThisVersion(_VERSION)  # type: ignore[literal-required]
+            self.scope[REFUSED] = _VERSION()  # type: ignore[literal-required]
         if before is not None and not before.response_complete:  # pipelined
             self._earlier = (*[cycle for cycle in self._earlier if not cycle.response_complete], before)
         cycle = self.cycle
@@ -231,7 +229,8 @@ class HttpProtocol(HttpToolsProtocol):
         if wait in (Wait.HEAD, Wait.BODY):
             what = "headers" if wait is Wait.HEAD else "body"
             limit = self.monitor.limits.allowed(wait)
-            self._refuse(TimedOut(f"The rest of the request's {what} did not arrive within {limit:g} seconds."))
+            message = f"The rest of the request's {what} did not arrive within {limit:g} seconds."
+            self._refuse(Refusal(message, status=408, code="request_timeout"))
         elif wait in (Wait.REQUEST, Wait.NEXT):
             self.transport.close()
         else:
@@ -242,7 +241,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def turn_away(self) -> None:
         most = self.monitor.limits.connections
-        self._refuse(Busy(f"All {most} connections are in use (--max-connections).", headers={"Retry-After": "1"}))
+        message = f"All {most} connections are in use (--max-connections)."
+        self._refuse(Refusal(message, status=503, code="too_many_connections", headers={"Retry-After": "1"}))
 
     # -- refusals
 
@@ -284,7 +284,7 @@ def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
     if isinstance(error, HttpParserInvalidURLError) or isinstance(error.__context__, HttpParserInvalidURLError):
         return BadRequest(_NO_TARGET, code="malformed_request")
     if str(error) == "Invalid HTTP version":
-        return NotThisVersion(_VERSION)
+        return _VERSION()
     text = _UNREADABLE.get(str(error), f"This cannot be read as HTTP/1.1: {error}.")
     return BadRequest(text, code="malformed_request")
 

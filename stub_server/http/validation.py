@@ -80,7 +80,7 @@ class Validation:
         await self.app(scope, receive, send)
 
     async def _with_file(self, media: Sequence[str], scope: Scope, receive: Receive, send: Send) -> None:
-        """Read a file of one of these media types. Raises Unsupported, TooLarge."""
+        """Read a file of one of these media types. Raises Unsupported, and a 413."""
         call: Call = scope[CALL]
         sent = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if sent.decode("latin-1") not in media:

@@ -12,7 +12,7 @@ class Refusal(Exception):
     """A refusal: `message` for people, `code` for programs, one of `details` for each violation.
 
     `advice` is added to the message: what to call next, with plain paths such as `POST /_sandbox/reset`. They are shown
-    with the prefix of the request's sandbox.
+    with the prefix of the request's sandbox. Subclasses are for statuses that several rooms refuse with, or catch.
     """
 
     status = 500
@@ -25,6 +25,7 @@ class Refusal(Exception):
         self,
         message: str,
         *,
+        status: int | None = None,
         advice: str = "",
         code: str | None = None,
         details: Sequence[Detail] = (),
@@ -32,7 +33,7 @@ class Refusal(Exception):
     ) -> None:
         super().__init__(f"{message} {advice}" if advice else message)
         self.message, self.advice = message, advice
-        self.code = code or self.code
+        self.status, self.code = status or self.status, code or self.code
         self.details = tuple(details)
         self.headers = dict(headers or {})
 
@@ -62,24 +63,8 @@ class NotFound(Refusal, status=404, code="not_found"):
     """The target in the path does not exist."""
 
 
-class NotAllowed(Refusal, status=405, code="method_not_allowed"):
-    """The path does not have this method."""
-
-
 class Conflict(Refusal, status=409, code="invalid_state_transition"):
     """Duplicate value, wrong state, or contradiction to a stored value."""
-
-
-class TimedOut(Refusal, status=408, code="request_timeout"):
-    """The request did not arrive in time."""
-
-
-class TooLarge(Refusal, status=413, code="payload_too_large"):
-    """The body is too large."""
-
-
-class TargetTooLong(Refusal, status=414, code="uri_too_long"):
-    """The request's target is too long."""
 
 
 class Unsupported(Refusal, status=415, code="unsupported_media_type"):
@@ -94,20 +79,8 @@ class Limited(Refusal, status=429, code="rate_limited"):
     """Too many requests."""
 
 
-class HeadTooLarge(Refusal, status=431, code="headers_too_large"):
-    """The headers are too large."""
-
-
 class NotBuilt(Refusal, status=501, code="not_implemented"):
     """In the contract without a handler, or a method or transfer coding that is not known."""
-
-
-class NotThisVersion(Refusal, status=505, code="http_version_not_supported"):
-    """Another version than HTTP/1.1 and 1.0."""
-
-
-class Busy(Refusal, status=503, code="too_many_connections"):
-    """All connections are in use."""
 
 
 class Unavailable(Refusal, status=503, code="sandbox_unavailable"):

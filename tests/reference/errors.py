@@ -100,4 +100,5 @@ def _statuses(name: str, examples: dict[str, Any]) -> list[int]:
     """The statuses that a code comes with."""
     found = {status for _, status in documented(name)} | {each["status"] for each in [examples.get(name)] if each}
     kinds: list[type[Refusal]] = [Refusal, *Refusal.__subclasses__()]
+    found |= {int(TEXTS[name]["status"])} if "status" in TEXTS[name] else set()
     return sorted(found or {kind.status for kind in kinds if kind.code == name})
