@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from ..kernel.clock import iso, parse_iso
-from ..kernel.problem import Conflict, Forbidden, detail, reference_not_found
+from ..kernel.problem import Conflict, Forbidden, detail
 from ..kernel.record import Body, Row
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
@@ -81,15 +81,6 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> 
             code="scope_escalation",
             details=[detail(name, "scope_escalation", f"The key has {', '.join(missing)}.") for name in beyond],
         )
-
-
-def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
-    """The projects a key is restricted to, each once, in their order. Raises `reference_missing`."""
-    projects = list(dict.fromkeys(ident.lower() for ident in asked))
-    for index, ident in enumerate(projects):
-        if ident not in known:
-            raise reference_not_found(f"allowed_projects[{index}]", "project")
-    return projects
 
 
 def digest(private_key: str) -> str:

@@ -1,12 +1,12 @@
-"""The rules that the contract has for every resource: moves between states (`x-lifecycle`), and unique keys."""
+"""The rules of every resource: moves between states (`x-lifecycle`), unique keys, and ids of other records."""
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..contract.document import Lifecycle, Move
-from ..kernel.problem import Conflict, detail
+from ..kernel.problem import Conflict, detail, reference_not_found
 from ..kernel.record import UniqueKey
 
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -70,3 +70,13 @@ def duplicate(resource: str, key: UniqueKey, value: Any) -> Conflict:
     noun = _CAPITALS.sub(" ", resource).lower()
     message = f"Another {noun} of this {within} has this {' and '.join(key.members)}."
     return Conflict(message, code=key.code, details=[detail(member, key.code, message) for member in key.members])
+
+
+def known_ids(field: str, what: str, asked: Iterable[str], is_known: Callable[[str], bool]) -> list[str]:
+    """The ids of a list in the body, each once, in their order. Raises `reference_not_found`."""
+    found: dict[str, None] = {}
+    for index, ident in enumerate(map(str.lower, asked)):
+        if not is_known(ident):
+            raise reference_not_found(f"{field}[{index}]", what)
+        found[ident] = None
+    return list(found)

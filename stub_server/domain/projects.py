@@ -1,9 +1,7 @@
 """Rules of projects, their plans and their products: what is stored, and when each can be changed or deleted."""
 
-from collections.abc import Callable, Iterable
-
 from ..contract.document import Lifecycle, Move
-from ..kernel.problem import Conflict, detail, reference_not_found
+from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body, Row
 from ..kernel.text import counted
 from .lifecycle import move
@@ -139,17 +137,3 @@ def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
     if plan_id not in old["planIds"]:
         return None
     return old | {"planIds": [ident for ident in old["planIds"] if ident != plan_id], "updatedAt": now}
-
-
-def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None]) -> list[str]:
-    """The plans that unlock a product, each once, in the order of the request.
-
-    Raises `reference_missing` for one that does not exist or belongs to another project than the product.
-    """
-    plans: dict[str, None] = {}
-    for index, ident in enumerate(asked):
-        plan_id = ident.lower()
-        if project_of(plan_id) != project_id:
-            raise reference_not_found(f"planIds[{index}]", "plan")
-        plans[plan_id] = None
-    return list(plans)

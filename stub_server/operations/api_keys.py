@@ -4,6 +4,7 @@ from ..calls import reply
 from ..calls.call import LARGEST_BODY, Call
 from ..calls.reply import Reply, list_reply
 from ..domain import api_keys as rules
+from ..domain.lifecycle import known_ids
 from ..engine import resources
 from ..kernel.problem import NotFound
 from ..kernel.record import Body
@@ -71,7 +72,7 @@ def list_api_keys(call: Call, query: Body) -> Reply:
 
 def create_api_key(call: Call, body: Body) -> Reply:
     rules.check_escalation(call.who.may, body["scopes"])
-    projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
+    projects = _projects(call, body.get("allowed_projects", []))
     call.warn(*rules.warnings(body, call.now))
     draft = call.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
@@ -93,9 +94,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     table = call.store.api_keys
     row = call.open_allowed(table, ident, "API key")
     rules.check_update(call.who.may, row, body, call.now)
-    projects = None
-    if "allowed_projects" in body:
-        projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)
+    projects = _projects(call, body["allowed_projects"]) if "allowed_projects" in body else None
     call.warn(*rules.warnings(body, call.now))
     public, hidden = rules.changed_key(row, body, projects, call.now)
     record = resources.change_key(call.draft, row, public, hidden)
@@ -109,3 +108,7 @@ def delete_api_key(call: Call, ident: str) -> Reply:
     call.draft.emit_move(table, row.record, call.lifecycle("ApiKey").find(before, "deleted"))
     call.draft.drop(table, row)
     return reply.message("API key deleted.")
+
+
+def _projects(call: Call, asked: list[str]) -> list[str]:
+    return known_ids("allowed_projects", "project", asked, call.store.projects.keys.__contains__)

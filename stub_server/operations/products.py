@@ -1,11 +1,10 @@
 """Products: what a member gets access to."""
 
-from functools import partial
-
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.reply import Reply, listed, query_of
 from ..domain import projects as rules
+from ..domain.lifecycle import known_ids
 from ..engine import resources
 from ..kernel.record import Body
 
@@ -57,7 +56,8 @@ def delete_product(call: Call, ident: str) -> Reply:
 
 
 def _plans(call: Call, public: Body) -> list[str]:
-    return rules.known_plans(public["planIds"], public["projectId"], partial(_project_of_plan, call))
+    project = public["projectId"]
+    return known_ids("planIds", "plan", public["planIds"], lambda ident: _project_of_plan(call, ident) == project)
 
 
 def _project_of_plan(call: Call, ident: str) -> str | None:

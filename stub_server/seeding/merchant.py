@@ -5,7 +5,7 @@ from random import Random
 
 from ..contract.schema import Schemas
 from ..domain import api_keys
-from ..domain.lifecycle import path
+from ..domain.lifecycle import known_ids, path
 from ..domain.projects import changed_plan, new_plan, new_product, new_project
 from ..domain.webhooks import new_webhook
 from ..drawing.blueprints import Blueprint, Blueprints
@@ -184,7 +184,8 @@ class Merchant:
         return {"public_key": public_key, "private_key": private_key}
 
     def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
-        projects = api_keys.known_projects(fields.get("allowed_projects", []), draft.store.projects.keys)
+        known, asked = draft.store.projects.keys, fields.get("allowed_projects", [])
+        projects = known_ids("allowed_projects", "project", asked, known.__contains__)
         halves = pair_of(self.secret, self.seed, ident)
         public, hidden = api_keys.new_key(fields, self.defaults["ApiKey"], ident, *halves, projects, draft.now)
         resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})

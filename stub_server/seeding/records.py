@@ -12,7 +12,8 @@ from ..contract.schema import Schemas
 from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
 from ..domain.documents import normalise
-from ..domain.projects import known_plans, new_plan, new_product, new_project
+from ..domain.lifecycle import known_ids
+from ..domain.projects import new_plan, new_product, new_project
 from ..domain.subscriptions import CHARGED
 from ..drawing.draw import stream
 from ..drawing.purchases import PAID, Fate, Offer, cart
@@ -172,8 +173,11 @@ class Records:
 
     def _product(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
         project, planned = fields["projectId"], self._plans
-        fields["planIds"] = known_plans(
-            fields.get("planIds", []), project, lambda plan_id: planned.get(plan_id, {}).get("projectId")
+        fields["planIds"] = known_ids(
+            "planIds",
+            "plan",
+            fields.get("planIds", []),
+            lambda ident: planned.get(ident, {}).get("projectId") == project,
         )
         for plan in fields["planIds"]:
             self._check_older(node, "product", plan, "plan", at)
