@@ -39,7 +39,8 @@ MOST_WARNINGS = 20  # of one answer
 class Caller:
     """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or public_key.
 
-    `projects` is None if every project is allowed, `networks` empty if every address is; `claims` are those of a JWT.
+    `projects` is None if every project is allowed, `networks` empty if every address is; a key may have expired or be
+    switched off. `claims` are those of a JWT.
     """
 
     kind: str
@@ -49,6 +50,8 @@ class Caller:
     key_id: str | None = None
     projects: frozenset[str] | None = None
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    expires_at: str | None = None
+    is_active: bool = True
     claims: Any = field(default=None, compare=False)
 
     def may(self, scope: str) -> bool:

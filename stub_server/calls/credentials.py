@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -204,7 +204,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
     sandbox, is_public = call.sandbox, token.startswith("pk_")
     key = _key_in(sandbox, token)
     if key is not None:
-        call.trace.caller = key.caller  # also of a key that is refused
+        call.trace.caller = key  # also of a key that is refused
     if is_public and scheme != "publicBearer" and not call.server.settings.lenient_auth:
         raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
     if key is not None and scheme == "jwt" and not is_public:
@@ -228,9 +228,9 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
         raise bad_credentials("This API key has expired.", "api_key_expired")
     if not key.is_active:
         raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
-    if key.caller.networks:
-        _check_address(call, key.caller)
-    return key.caller
+    if key.networks:
+        _check_address(call, key)
+    return key
 
 
 def _check_address(call: Call, caller: Caller) -> None:
@@ -266,18 +266,10 @@ def _seeded_merchant(sandbox: Sandbox) -> Caller:
     return Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
 
 
-class _Key(NamedTuple):
-    """An API key as a caller, with its expiry and whether it is active."""
-
-    caller: Caller
-    expires_at: str | None
-    is_active: bool
-
-
 @lru_cache(maxsize=4096)  # records never change: a changed key is a new record
-def _key_of(record: Record, merchant_id: str) -> _Key:
+def _key_of(record: Record, merchant_id: str) -> Caller:
     public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
-    caller = Caller(
+    return Caller(
         "private_key",
         hidden["user_id"],
         merchant_id,
@@ -285,8 +277,9 @@ def _key_of(record: Record, merchant_id: str) -> _Key:
         record.id,
         frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
         tuple(network_of(text) for text in public["allowed_ips"]),
+        public["expires_at"],
+        public["is_active"],
     )
-    return _Key(caller, public["expires_at"], public["is_active"])
 
 
 def _unique(token: str) -> tuple[str, str]:
@@ -294,14 +287,12 @@ def _unique(token: str) -> tuple[str, str]:
     return ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
 
 
-def _key_in(sandbox: Sandbox, token: str) -> _Key | None:
+def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
     """The API key of a sandbox with this private or public half. The caller of a public half has no scopes."""
     unique, value = _unique(token)
     for store in sandbox.stores.values():
         record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
         if record is not None:
             key = _key_of(record, store.merchant.id)
-            if unique == "digest":
-                return key
-            return key._replace(caller=replace(key.caller, kind="public_key", scopes=frozenset()))
+            return key if unique == "digest" else replace(key, kind="public_key", scopes=frozenset())
     return None
