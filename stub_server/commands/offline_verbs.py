@@ -120,7 +120,7 @@ def check(overlays: tuple[Path, ...]) -> None:
     from ..contract.formats import formats
     from ..contract.source import ContractError
     from ..domain.documents import is_document_here, is_document_unchecked
-    from ..scenarios.scenario import ScenarioError
+    from ..scenarios.files import ScenarioError
     from ..settings import Settings
 
     warnings: list[str] = []

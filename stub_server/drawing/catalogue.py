@@ -17,7 +17,7 @@ class Catalogue(NamedTuple):
 
 
 def load_catalogue(files: Files) -> Catalogue:
-    """Read the tables. Raises ScenarioError."""
+    """Read the tables. Raises ContractError, ScenarioError."""
     tables = {"geography": "Geography", "names": "Names", "niches": "Niches", "prices": "PriceTable"}
     folder = files.folder / "catalogue"
     return Catalogue(*(files.read(folder / f"{name}.yaml", shape).value for name, shape in tables.items()))

@@ -15,10 +15,11 @@ from ..files.lines import Reader
 from ..files.package import RECORDING, damaged, digest_of, unpack
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
-from ..kernel.problem import NotFound
+from ..kernel.problem import NotFound, UnusableInput
 from ..kernel.record import Body
 from ..kernel.slices import BackgroundWorker
-from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
+from ..scenarios.files import UnknownScenario
+from ..scenarios.scenario import known_scenarios
 from ..seeding.filling import Seeding
 from ..seeding.keys import derive_keys, mark_seeded
 from ..settings import Settings
@@ -108,7 +109,7 @@ class SandboxFactory:
         return found
 
     def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
-        """A freshly seeded sandbox. Raises ScenarioError."""
+        """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
         sandbox = self.empty(name, scenario, seed, now)
         self.seeding.fill(sandbox, self.secret)
         return self._own(sandbox)
@@ -125,7 +126,7 @@ class SandboxFactory:
             return self._own(sandbox)
         except UnknownScenario as error:
             raise NotFound(str(error), code="scenario_not_found") from None
-        except ScenarioError as error:
+        except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", name, error)
             message = "The scenario cannot be used any more. The log of the server says why."
             raise NotFound(message, code="scenario_not_found") from None

@@ -14,13 +14,15 @@ from typing import Any
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import ContractError, check_bounds, parse, read_text
+from ..contract.source import check_bounds, parse, read_text
 from ..kernel.problem import UnusableInput
 from ..kernel.record import Body
 
+MOST_REPEATED = 100_000  # characters: five times the longest text of the contract
+
 
 class ScenarioError(UnusableInput):
-    """A scenario or a catalogue table is unknown, unreadable or invalid: gives file, key and reason."""
+    """A scenario or a catalogue table is unknown or invalid: gives file, key and reason."""
 
 
 class UnknownScenario(ScenarioError):
@@ -56,14 +58,6 @@ class Node:
         return {name: value for name, value in self.value.items() if name not in names}
 
 
-def text_of(path: Path) -> str:
-    """The text of a file. Raises ScenarioError."""
-    try:
-        return read_text(path, path.name)
-    except ContractError as error:
-        raise ScenarioError(str(error)) from None
-
-
 class Files:
     """Reads files and checks them against `schemas.yaml`, with the validators that requests use."""
 
@@ -73,17 +67,14 @@ class Files:
         self._schemas = Schemas(self._document, Formats(READ, READ))
 
     def read(self, path: Path, shape: str) -> Node:
-        """The data of a file, checked against the schema named `shape`. Raises ScenarioError."""
-        return self.parse(text_of(path), path.name, shape)
+        """The data of a file, checked against the schema named `shape`. Raises ContractError, ScenarioError."""
+        return self.parse(read_text(path, path.name), path.name, shape)
 
     def parse(self, text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
-        """A text of a shape, from a file of this name, which may be a user's own. Raises ScenarioError."""
-        try:
-            if is_users:
-                check_bounds(text, file)
-            node = Node(parse(text, file), file)
-        except ContractError as error:
-            raise ScenarioError(str(error)) from None
+        """A text of a shape, from a file of this name, which may be a user's. Raises ContractError, ScenarioError."""
+        if is_users:
+            check_bounds(text, file)
+        node = Node(parse(text, file), file)
         found = self._schemas.component(shape, request=True).first_error(node.value)
         if found is not None:
             nearest = _nearest(found)
@@ -119,11 +110,14 @@ def _reason(error: Any) -> str:
     return str(error.message[:300])
 
 
-def expand(value: Any) -> Any:
-    """The value with every `{repeat: text, length: n}` written out to exactly n characters."""
+def expand(node: Node) -> Any:
+    """The value with every `{repeat: text, length: n}` written out to n characters. Raises ScenarioError."""
+    value = node.value
     if isinstance(value, dict):
         if value.keys() == {"repeat", "length"} and isinstance(value["repeat"], str) and value["repeat"]:
-            text, length = value["repeat"], int(value["length"])
-            return (text * (length // len(text) + 1))[:length]
-        return {name: expand(member) for name, member in value.items()}
-    return [expand(item) for item in value] if isinstance(value, list) else value
+            text, length = value["repeat"], value["length"]
+            if not isinstance(length, (int, float)) or not 0 <= length <= MOST_REPEATED:
+                raise node["length"].fail(f"{length!r} is not a length: give a number from 0 to {MOST_REPEATED:,}")
+            return (text * (int(length) // len(text) + 1))[: int(length)]
+        return {name: expand(node[name]) for name in value}
+    return [expand(node[place]) for place in range(len(value))] if isinstance(value, list) else value

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from .files import Files, Node, ScenarioError, UnknownScenario, text_of
+from ..contract.source import read_text
+from .files import Files, Node, UnknownScenario
 
-__all__ = ["ScenarioError", "UnknownScenario"]
 MOST = 1_000_000  # orders, and customers
 
 
@@ -29,7 +29,7 @@ class Scenario(NamedTuple):
 def read_scenario(fixtures: Path, name: str) -> str:
     """The text of the scenario of this name, or of the file if the name has a `/` or ends in `.yaml`.
 
-    Raises ScenarioError.
+    Raises UnknownScenario, and ContractError for a file that cannot be read.
     """
     path = Path(name)
     if not _is_file(name):
@@ -40,7 +40,7 @@ def read_scenario(fixtures: Path, name: str) -> str:
                 f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your own is given by its "
                 f"path, such as ./{name}.yaml."
             )
-    return text_of(path)
+    return read_text(path, path.name)
 
 
 def known_scenarios(fixtures: Path) -> list[str]:
@@ -49,7 +49,7 @@ def known_scenarios(fixtures: Path) -> list[str]:
 
 
 def parse_scenario(files: Files, name: str, text: str) -> Scenario:
-    """The scenario in a text that was read by this name. Raises ScenarioError."""
+    """The scenario in a text that was read by this name. Raises ContractError, ScenarioError."""
     is_file = _is_file(name)
     path = Path(name if is_file else f"{name}.yaml")
     root = files.parse(text, path.name, "Scenario", is_users=is_file)

@@ -61,7 +61,7 @@ class Seeding:
         return People(catalogue, faker), Blueprints(catalogue, faker)
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
-        """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
+        """Fill an empty sandbox with its scenario, up to its clock's now. Raises UnusableInput."""
         if self.copy(sandbox, secret):
             return
         key = self._key(sandbox, secret)
@@ -76,7 +76,7 @@ class Seeding:
             del self.copies[next(iter(self.copies))]  # the one that was filled first
 
     def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
-        """Fill an empty sandbox with a copy of one that was filled alike, if there is one. Raises ScenarioError."""
+        """Fill an empty sandbox with a copy of one that was filled alike, if there is one. Raises UnusableInput."""
         kept = self.copies.get(self._key(sandbox, secret))
         if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (0 if sandbox.clock.frozen else SHARED_FOR):
             return False

@@ -97,7 +97,7 @@ class Records:
 
     def _persona(self, name: str, persona: Node) -> None:
         node, sandbox, story = persona["customer"], self.script.sandbox, persona.value["story"]
-        fields = expand(node.value)
+        fields = expand(node)
         given = fields.pop("id", None)
         check_request(self.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.seed, "personas", name)
@@ -122,7 +122,7 @@ class Records:
 
     def _record(self, number: int, table: str, node: Node) -> None:
         kind, schema, days_before = KINDS[table]
-        fields = _resolved(expand(node.value))
+        fields = _resolved(expand(node))
         names = ("id", "key", "created", "days_ago", "status_now", *(("status",) if kind == "order" else ()))
         own = {name: fields.pop(name) for name in names if name in fields}
         given, key = own.get("id"), own.get("key")

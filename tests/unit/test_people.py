@@ -14,6 +14,7 @@ import pytest
 import yaml
 from stdnum.br import cnpj, cpf
 
+from stub_server.contract.source import ContractError
 from stub_server.domain.customers import as_buyer
 from stub_server.domain.places import warnings_for
 from stub_server.drawing.catalogue import Catalogue, load_catalogue, plain_ascii
@@ -266,7 +267,7 @@ def test_our_tables_agree_with_each_other() -> None:
 def test_a_wrong_table_is_named_with_its_key(tmp_path: Path) -> None:
     files = Files(FIXTURES)
     files.folder = tmp_path
-    with pytest.raises(ScenarioError, match=r"geography\.yaml: no such file"):
+    with pytest.raises(ContractError, match=r"geography\.yaml: no such file"):
         load_catalogue(files)
     shutil.copytree(FOLDER, tmp_path / "catalogue")
     path = tmp_path / "catalogue" / "geography.yaml"

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from stub_server.contract.source import ContractError
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.ids import named_uuid
-from stub_server.scenarios.scenario import ScenarioError
+from stub_server.scenarios.files import ScenarioError
 from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world
 
@@ -33,7 +34,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(ScenarioError, match=r"gone\.yaml: no such file"):
+    with pytest.raises(ContractError, match=r"gone\.yaml: no such file"):
         world("./gone.yaml")
 
 
@@ -122,10 +123,18 @@ def test_a_missing_file_is_named() -> None:
             r"customers\[0\].created: \"ontem\" is not a \"date-time\"",
         ),
         (SHOP + "  customers: [{ name: A, email: a@example.com, document: AB123, days_ago: 9999 }]", "created is 1999"),
+        *(
+            (
+                SHOP
+                + f"  customers: [{{ name: {{ repeat: x, length: {length} }}, email: a@example.com, document: AB1 }}]",
+                r"mine.yaml: records.customers\[0\].name.length: .* is not a length: give a number from 0 to 100,000",
+            )
+            for length in ("1.0e9", "1.0e400", "-1", "many", "null")
+        ),
     ],
 )
 def test_a_fault_is_named_with_file_key_and_reason(tmp_path: Path, text: str, reason: str) -> None:
-    with pytest.raises(ScenarioError, match=reason):
+    with pytest.raises((ContractError, ScenarioError), match=reason):
         load(tmp_path, text)
 
 
