@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -186,6 +187,8 @@ def run(app: Application, settings: Settings, listener: socket.socket, ready_fil
         app.server.listeners.append(log)
     # uvicorn shuts down in order and then raises the signal again: a stop on request is not a failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # A signal before uvicorn runs what it is given leaves a coroutine that nobody waits for.
+    warnings.filterwarnings("ignore", r"coroutine '\w+\.serve' was never awaited", RuntimeWarning)
     try:
         banner.show(app, settings)
         calm_collector()

@@ -40,9 +40,13 @@ def server(file: Path) -> Iterator[Live]:
         (b"nothing: at all", "mine.yaml: (root): "),
         (b"\xff", "mine.yaml:1: is not UTF-8"),
         (b"[" * 200_000, "mine.yaml:1: is nested deeper than 100 levels"),
+        (
+            GOOD.replace("name: Ana", "name: { repeat: x, length: 1.0e+9 }").encode(),
+            "mine.yaml: records.customers[0].name.length: 1000000000.0 is not a length: give a number from 0 to ",
+        ),
         (None, "mine.yaml: no such file"),
     ],
-    ids=["syntax", "shape", "bytes", "deep", "gone"],
+    ids=["syntax", "shape", "bytes", "deep", "long", "gone"],
 )
 def test_what_needs_the_file_is_refused_with_the_reason_in_the_log_and_the_world_stays(
     server: Live, file: Path, text: bytes | None, reason: str, caplog: pytest.LogCaptureFixture
