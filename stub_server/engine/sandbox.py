@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import TypeAlias
@@ -309,7 +310,7 @@ class Sandbox:
             seed=self.seed,
             scenario=self.scenario,
             rules=self.rules,
-            clock=self.clock.copy(),
+            clock=copy(self.clock),
             ids=self.ids.copy(name),
             log=self.log.fresh(self.log.number),
             journal=self.journal.fresh(),

@@ -433,7 +433,7 @@ class Reader:
             forgotten_events=sandbox.events.outgoing(events),
             timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
             timers_before=sandbox.timers.last,
-            timers_fired=tuple(timer for number in body.get("taken", ()) if (timer := sandbox.timers.get(number))),
+            timers_fired=tuple(timer for number in body.get("taken", ()) if (timer := sandbox.timers.live.get(number))),
             used=part.used,
             saved=self._reply(body["saved"]) if "saved" in body else None,
             forgotten_replies=tuple((key, saved) for key in forgotten if (saved := sandbox.replies.get(key))),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from time import time_ns
@@ -138,9 +137,6 @@ class Clock:
         now = max(self.now, min(to, LATEST))
         return ClockState(now, self._offset if self.frozen else now - self.wall(), self.frozen)
 
-    def stopped(self) -> ClockState:
-        return ClockState(self.now, self._offset, True)
-
     def resumed(self) -> ClockState:
         """The state of the clock running from `now`."""
         return ClockState(self.now, self.now - self.wall(), False)
@@ -148,11 +144,3 @@ class Clock:
     def again(self, then: ClockState) -> ClockState:
         """The state to return to an earlier instant; a clock that ran then runs on from there."""
         return then if then.frozen else ClockState(then.now, then.now - self.wall(), False)
-
-    @property
-    def offset(self) -> int:
-        """How far the sandbox's time is ahead of the wall clock, in milliseconds."""
-        return self.read() - self.wall()
-
-    def copy(self) -> "Clock":
-        return copy(self)

@@ -69,7 +69,7 @@ class Ids:
 
     A draft reads on from `position`, and recording the step moves it: a refused request uses no ids, and two sandboxes
     with one seed and the same steps give the same ids. Secrets depend on the sandbox's name too, so that credentials of
-    one sandbox are not valid in another.
+    one sandbox are not valid in another. `requests` gives request ids their numbers: a replay has its own.
     """
 
     def __init__(self, seed: int, secret: bytes, sandbox: str = "") -> None:
@@ -82,7 +82,7 @@ class Ids:
 
     def _name(self, sandbox: str, root: str) -> None:
         self.secret_key = hmac.new(self._root, sandbox.encode(), hashlib.sha256).digest()
-        self._requests = Random(f"{root}/requests/{sandbox}")
+        self.requests = Random(f"{root}/requests/{sandbox}")
 
     def salt_events(self, sandbox: str) -> None:
         """Make event ids that no other sandbox makes: receivers take two deliveries of one id for one event."""
@@ -99,11 +99,7 @@ class Ids:
 
     def request(self) -> str:
         """A new request id. Request ids are not part of a sandbox's state."""
-        return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
-
-    def requests_from(self, source: Random) -> None:
-        """Take the numbers of request ids from another source, such as a recording."""
-        self._requests = source
+        return "req_" + self.requests.getrandbits(96).to_bytes(12, "big").hex()
 
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""

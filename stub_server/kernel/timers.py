@@ -29,8 +29,8 @@ class Timers:
     """Two heaps of plain tuples, one of `jobs` and one of attempts to send.
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
-    that is taken out before its time stays in its heap until it is the first; what is not in `_live` is not there.
-    `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
+    that is taken out before its time stays in its heap until it is the first; what is not in `live` is not there,
+    which holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
     Only the courier claims attempts. `claimed` ones are under way or wait for their turn, those `on_hold` until events
     of the past may be sent, and `parked` ones, by merchant and webhook, for an earlier one there. Timers that are
     `skipped` had nothing to do: the next step removes them.
@@ -43,20 +43,20 @@ class Timers:
         self.on_hold: Group = {}
         self.parked: defaultdict[tuple[str, str], Group] = defaultdict(dict)
         self.skipped: Group = {}
-        self._live: Group = {}
+        self.live: Group = {}
         self.last = 0  # the number of the newest timer ever set
 
     def put(self, timer: TimerData) -> None:
         """Add a timer, be it new or one that was removed before."""
         number = timer[1]
-        if number not in self._live:
-            self._live[number] = timer
+        if number not in self.live:
+            self.live[number] = timer
             heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
             if number > self.last:
                 self.last = number
 
     def discard(self, timer: TimerData) -> None:
-        self._live.pop(timer[1], None)
+        self.live.pop(timer[1], None)
         for group in self._outside():
             group.pop(timer[1], None)
 
@@ -68,7 +68,7 @@ class Timers:
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms; None without jobs."""
-        jobs, live = self.jobs, self._live
+        jobs, live = self.jobs, self.live
         while jobs:
             if live.get(jobs[0][1]) == jobs[0]:
                 return jobs[0][0]
@@ -99,7 +99,7 @@ class Timers:
     def _is_waiting(self, timer: TimerData) -> bool:
         """Whether an attempt in the heap is one: a timer that was taken out and put back is in it twice."""
         number = timer[1]
-        return self._live.get(number) == timer and not any(number in group for group in self._outside())
+        return self.live.get(number) == timer and not any(number in group for group in self._outside())
 
     def claim(self, until: int) -> Timer | None:
         """The attempt that is due first, if it is at `until` or before; it is returned once."""
@@ -116,7 +116,7 @@ class Timers:
 
     def is_set(self, timer: Timer) -> bool:
         """Whether a timer is there, be it claimed, on hold or waiting."""
-        return self._live.get(timer.seq) == timer
+        return self.live.get(timer.seq) == timer
 
     def release(self, timer: Timer) -> None:
         """Make a claimed attempt due again, unless a step has taken it."""
@@ -143,25 +143,19 @@ class Timers:
 
     def beyond(self, other: "Timers") -> tuple[TimerData, ...]:
         """The timers that others do not have, in the order of time."""
-        return tuple(sorted([timer for _, timer in self._live.items() - other._live.items()]))
+        return tuple(sorted([timer for _, timer in self.live.items() - other.live.items()]))
 
     def __len__(self) -> int:
-        return len(self._live)
-
-    def by_number(self) -> Group:
-        return dict(self._live)
-
-    def get(self, number: int) -> TimerData | None:
-        return self._live.get(number)
+        return len(self.live)
 
     def pending(self, until: float = inf) -> list[Timer]:
         """The timers that are due at an instant or before, in the order of time."""
-        return [Timer(*timer) for timer in sorted(self._live.values()) if timer[0] <= until]
+        return [Timer(*timer) for timer in sorted(self.live.values()) if timer[0] <= until]
 
     def copy(self) -> "Timers":
         """An independent copy, in which no attempt is claimed, on hold or parked."""
         twin = Timers()
-        twin.last, twin._live = self.last, self.by_number()
+        twin.last, twin.live = self.last, self.live.copy()
         twin.jobs, twin._attempts = self.jobs.copy(), self._attempts.copy()
         for group in self._outside():
             twin.put_back(dict(group))

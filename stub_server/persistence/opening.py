@@ -42,7 +42,7 @@ def opened(
         raise StoreError("\n  ".join(reasons)) from None
     sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
-        sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
+        sandbox.ids.requests = Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}")
     sandbox.held_before = SILENT if kept.held is None else kept.held
     if found.left_out is not None:
         found.left_out.tell(f"the sandbox {kept.name}")

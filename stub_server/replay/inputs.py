@@ -177,7 +177,7 @@ class RecordedDeliveries(Courier):
         recorded = self._next_step(sandbox)
         if recorded is None or (sandbox.clock.frozen and recorded["at"] != sandbox.clock.now):
             return 0
-        timers, subject = sandbox.timers.by_number(), recorded["cause"]["id"]
+        timers, subject = sandbox.timers.live, recorded["cause"]["id"]
         dues = [timers[number][0] for number in recorded.get("taken", ()) if number in timers]
         return 0 if any((iso(due), subject) in self._fired for due in dues) else 1
 

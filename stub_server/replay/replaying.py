@@ -194,7 +194,7 @@ class Session:
 
     async def _send(self, request: Trace, credential: str) -> Trace:
         sandbox = self._sandbox()
-        sandbox.ids.requests_from(RequestIds(request.id))
+        sandbox.ids.requests = RequestIds(request.id)
         self._deliveries.begin(request)
         self.timepiece.show(sandbox, request.at, request.received)
         rules = sandbox.faults

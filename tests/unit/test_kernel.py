@@ -51,7 +51,7 @@ def test_a_frozen_clock_stands_still_and_runs_on_from_there() -> None:
     clock.set(clock.moved(9000))
     clock.set(clock.resumed())
     wall[0] = 2500
-    assert (9500, 7000) == (clock.read(), clock.offset)
+    assert (9500, 7000) == (clock.read(), clock.state.offset)
 
 
 def test_a_running_clock_stops_where_the_last_one_can_be_set_to() -> None:

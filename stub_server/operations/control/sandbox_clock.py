@@ -53,11 +53,14 @@ async def advance_clock(call: Call, body: Body) -> Reply:
 
 
 async def freeze_clock(call: Call, body: Body | None) -> Reply:
+    def freeze() -> None:
+        _set(call, call.sandbox.clock.state._replace(frozen=True))
+
     if body and "to" in body:
-        await _jump(call, parse_iso(body["to"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
+        await _jump(call, parse_iso(body["to"]), body, freeze)
     else:
         check_not_advancing(call.sandbox)
-        _set(call, call.sandbox.clock.stopped())
+        freeze()
     return reply.value(_clock(call))
 
 
@@ -71,7 +74,7 @@ def resume_clock(call: Call) -> Reply:
 async def list_timers(call: Call, query: Body) -> Reply:
     """Others are served while the timers are sorted."""
     timers = call.sandbox.timers
-    found = list(timers.by_number().values())
+    found = list(timers.live.values())
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         found = [timer for timer in found if timer[4] == ident]
@@ -130,7 +133,7 @@ def _clock(call: Call) -> Body:
     return {
         "now": iso(sandbox.clock.now),
         "frozen": sandbox.clock.frozen,
-        "offset_seconds": sandbox.clock.offset / 1000,
+        "offset_seconds": (sandbox.clock.read() - sandbox.clock.wall()) / 1000,
         "next_due": iso(min(dues)) if dues else None,
         "pending_timers": len(timers),
         "complete": not sandbox.is_advancing,
