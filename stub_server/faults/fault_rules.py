@@ -17,6 +17,7 @@ from ..kernel.record import Body
 from ..kernel.text import glob
 
 MOST = 100
+CONFLICT = "fault_conflict"  # the schema accepts each member, and together or as they are they can mean nothing
 LONGEST_DELAY = 60_000  # ms
 BEFORE, AFTER = "before", "after"
 PRESETS: Mapping[str, Body] = MappingProxyType(
@@ -80,7 +81,7 @@ class Fault:
     """
 
     def __init__(self, ident: str, asked: Body, since: int) -> None:
-        """`asked` is the request's rule over its preset. Raises ValueError for an invalid path of the body."""
+        """`asked` is the request's rule over its preset. Raises Conflict for an invalid path of the body."""
         self.id, self.asked, self.since, self.enabled = ident, asked, since, True
         self.name, self.preset = asked.get("name"), asked.get("preset")
         self.when: Body = asked.get("when", {})
@@ -92,16 +93,6 @@ class Fault:
         self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
         self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
         self.reads_body = bool(self._body)
-
-    @property
-    def misplaced(self) -> list[str]:
-        """The members of a rule about deliveries that only requests have."""
-        return [
-            f"{part}.{name}"
-            for part, names in _OF_DELIVERIES
-            for name in self.asked.get(part, {})
-            if self.is_for_deliveries and name not in (*names, *_OF_BOTH)
-        ]
 
     def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
         """Whether a request or a delivery meets all conditions.
@@ -153,18 +144,21 @@ class Faults:
         self._made = 0
 
     def add(self, asked: Body, now: int) -> Fault:
-        """Add a rule. Raises Conflict if there are too many, or if it mixes what happens to requests and deliveries.
+        """Add a rule.
 
-        Raises ValueError for a path of the body that is not valid.
+        Raises Conflict if there are too many, if a path of the body is not valid, or if the rule mixes what happens to
+        requests and deliveries.
         """
         if len(self.rules) >= MOST:
             raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
         preset = PRESETS[asked["preset"]] if "preset" in asked else {}
         fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
-        if wrong := fault.misplaced:
+        members = ((part, name, names) for part, names in _OF_DELIVERIES for name in fault.asked.get(part, {}))
+        wrong = [f"{part}.{name}" for part, name, names in members if name not in (*names, *_OF_BOTH)]
+        if fault.is_for_deliveries and wrong:
             message = f"A rule is about requests or about deliveries, and only requests have {', '.join(wrong)}."
-            details = [detail(name, "fault_conflict", message) for name in wrong]
-            raise Conflict(message, code="fault_conflict", details=details)
+            details = [detail(name, CONFLICT, message) for name in wrong]
+            raise Conflict(message, code=CONFLICT, details=details)
         self._made += 1
         self.rules[fault.id] = fault
         return fault
@@ -219,9 +213,10 @@ class Faults:
 
 
 def _body_path(text: str) -> tuple[Step, ...]:
-    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises ValueError for any other text."""
+    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises Conflict for any other text."""
     if not _is_path(text):
-        raise ValueError(text)
+        message = f"{text} is not a path. Write it like $.customer.email or $.items[0].price."
+        raise Conflict.at("match.body", message, CONFLICT)
     return tuple(name or (None if index == "*" else int(index)) for name, index in _STEP.findall(text))
 
 

@@ -5,12 +5,11 @@ import re
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...faults.fault_rules import Fault
+from ...faults.fault_rules import CONFLICT, Fault
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
 
-CODE = "fault_conflict"  # the schema accepts each member, and together or as they are they can mean nothing
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
 # Headers that HTTP framing depends on: a rule that sets them would only break the connection.
 _FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id", "x-sandbox-simulated", "date")
@@ -22,21 +21,17 @@ def list_faults(call: Call, query: Body) -> Reply:
 
 def create_fault(call: Call, body: Body) -> Reply:
     if "then" not in body and "preset" not in body:
-        raise Conflict.at("then", "Send then or a preset.", CODE)
+        raise Conflict.at("then", "Send then or a preset.", CONFLICT)
     delay = body.get("then", {}).get("delay_ms")
     if isinstance(delay, dict) and delay["min"] > delay["max"]:
-        raise Conflict.at("then.delay_ms", "Send a then.delay_ms whose min is not larger than its max.", CODE)
+        raise Conflict.at("then.delay_ms", "Send a then.delay_ms whose min is not larger than its max.", CONFLICT)
     if "delay" in body.get("then", {}) and delay is None:
-        raise Conflict.at("then.delay", "Send then.delay_ms with then.delay.", CODE)
+        raise Conflict.at("then.delay", "Send then.delay_ms with then.delay.", CONFLICT)
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING:
             message = f"A rule cannot set then.headers.{name[:60]}. Leave it out."
-            raise Conflict.at(f"then.headers.{name[:60]}", message, CODE)
-    try:
-        fault = call.sandbox.faults.add(body, call.now)
-    except ValueError as error:
-        message = f"{error} is not a path. Write it like $.customer.email or $.items[0].price."
-        raise Conflict.at("match.body", message, CODE) from None
+            raise Conflict.at(f"then.headers.{name[:60]}", message, CONFLICT)
+    fault = call.sandbox.faults.add(body, call.now)
     return reply.value({"fault": _shown(fault)}).created(call, f"/_sandbox/faults/{fault.id}")
 
 
