@@ -81,12 +81,7 @@ class ReadyFile:
     It appears at once and whole: it is written beside its place, and moved there.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Remove the file of a server that was killed. Raises OSError."""
-        self._path, self._draft, self._text = path.absolute(), path, b""
-        self._path.unlink(missing_ok=True)
-
-    def write(self, server: Server) -> None:
+    def __init__(self, path: Path, server: Server) -> None:
         """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
         sandbox = server.sandboxes.default
         found = {
@@ -95,10 +90,10 @@ class ReadyFile:
             "sample": sandbox.sample,
             "pid": os.getpid(),
         }
-        self._text = orjson.dumps(found) + b"\n"
-        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=self._path.name, delete=False) as draft:
-            self._draft = Path(draft.name)
+        self._path, self._text = path.absolute(), orjson.dumps(found) + b"\n"
+        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=path.name, delete=False) as draft:
             draft.write(self._text)
+        self._draft = Path(draft.name)
 
     def show(self) -> None:
         self._draft.replace(self._path)
@@ -111,19 +106,18 @@ class ReadyFile:
 
 
 def _start(settings: Settings, listener: socket.socket) -> None:
-    if settings.ready_file is None:
-        run(build(settings), settings, listener)
-        return
-    with _writing(settings.ready_file):
-        ready_file = ReadyFile(settings.ready_file)
+    path = settings.ready_file
+    with _writing(path):
+        if path is not None:
+            path.unlink(missing_ok=True)  # of a server that was killed
     app = build(settings)
-    with _writing(settings.ready_file):
-        ready_file.write(app.server)
+    with _writing(path):
+        ready_file = None if path is None else ReadyFile(path, app.server)
     run(app, settings, listener, ready_file)
 
 
 @contextmanager
-def _writing(ready_file: Path) -> Iterator[None]:
+def _writing(ready_file: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
