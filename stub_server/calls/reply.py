@@ -122,11 +122,6 @@ def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T
     return value({member: rows, "pagination": pagination(page, limit, len(items))})
 
 
-def members(body: dict[str, Any]) -> bytes:
-    """The members of an object without its braces, to be joined with stored records."""
-    return orjson.dumps(body)[1:-1]
-
-
 def message(text: str, **members: Any) -> Reply:
     """`{error: false, message, ...members}`."""
     return value({"error": False, "message": text, **members})

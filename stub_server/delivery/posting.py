@@ -132,6 +132,6 @@ def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOut
 
 def _draft(sandbox: Sandbox, timer: Timer, store: Store) -> Draft:
     draft = Draft(sandbox, store, Cause("delivery", timer.subject, SENDING))
-    if sandbox.timers.is_set(timer):  # also in a sandbox that was rewound meanwhile
+    if sandbox.timers.live.get(timer.seq) == timer:  # also in a sandbox that was rewound meanwhile
         draft.fired(timer)
     return draft

@@ -130,10 +130,3 @@ def new_product(body: Body, defaults: Body, now: str) -> Body:
     public["projectId"] = public["projectId"].lower()
     public["createdAt"] = public["updatedAt"] = now
     return public
-
-
-def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
-    """A product that a plan no longer unlocks; None when it never did."""
-    if plan_id not in old["planIds"]:
-        return None
-    return old | {"planIds": [ident for ident in old["planIds"] if ident != plan_id], "updatedAt": now}

@@ -47,12 +47,9 @@ def check_room(count: int) -> None:
 
 def with_key(public: Body, key: str) -> Body:
     """The webhook as the two operations answer that make a key."""
-    shown: Body = {}
-    for name, value in public.items():
-        shown[name] = value
-        if name == "api_version":
-            shown["signing_key"] = key
-    return shown
+    place = [*public].index("api_version") + 1
+    members = [*public.items()]
+    return dict([*members[:place], ("signing_key", key), *members[place:]])
 
 
 # -- signing keys

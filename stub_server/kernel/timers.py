@@ -114,10 +114,6 @@ class Timers:
         """Whether an attempt that was claimed is still to be made."""
         return self.claimed.get(timer.seq) == timer
 
-    def is_set(self, timer: Timer) -> bool:
-        """Whether a timer is there, be it claimed, on hold or waiting."""
-        return self.live.get(timer.seq) == timer
-
     def release(self, timer: Timer) -> None:
         """Make a claimed attempt due again, unless a step has taken it."""
         if self.is_claimed(timer):

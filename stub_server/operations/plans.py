@@ -48,9 +48,10 @@ def delete_plan(call: Call, ident: str) -> Reply:
     call.draft.emit_change(store.plans, row.record, "deleted", project_id)
     call.draft.drop(store.plans, row)
     for product in store.products.rows_of("projectId", project_id):
-        left = rules.without_plan(product.public, ident, call.now_text)
-        if left is not None:
-            call.draft.update(store.products, product, left)
+        if ident in product.public["planIds"]:
+            left = [plan_id for plan_id in product.public["planIds"] if plan_id != ident]
+            after = product.public | {"planIds": left, "updatedAt": call.now_text}
+            call.draft.update(store.products, product, after)
     return reply.message("Plan deleted.")
 
 
