@@ -1,15 +1,12 @@
 """The verb `faults`: lists, adds and deletes the rules by which requests and deliveries fail on demand."""
 
-import sys
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from .options import SETTINGS, asks_sandbox, json_object, json_text, printable
+from .options import SETTINGS, asks_sandbox, json_argument, json_text, printable
 from .running_server import Target
-
-Rule = dict[str, Any]
 
 
 @click.group(context_settings=SETTINGS)
@@ -34,7 +31,9 @@ def list_rules(target: Target) -> None:
 def add_rule(target: Target, rule: str) -> None:
     """Add a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
     target.may_be_new = True
-    made = target.control("POST", "/faults", json=_read(sys.stdin.read() if rule == "-" else rule))
+    wrong = "RULE is the name of a preset or a JSON object"
+    body = {"preset": rule} if rule.isidentifier() else json_argument(rule, wrong)
+    made = target.control("POST", "/faults", json=body)
     target.show(made, _line(made["fault"]))
 
 
@@ -50,18 +49,8 @@ def delete_rule(target: Target, ident: str | None, everything: bool) -> None:
     target.show({"deleted": ident or "all"}, f"Deleted {ident or 'every rule'}.")
 
 
-def _line(rule: Rule) -> str:
+def _line(rule: dict[str, Any]) -> str:
     parts = [rule["id"], "on " if rule["enabled"] else "off", f"acted on {rule['hits']} of {rule['seen']}"]
     parts += [rule["name"] or rule["preset"]] if rule["name"] or rule["preset"] else []
     parts += [f"{name} {json_text(rule[name])}" for name in ("match", "when", "then") if rule[name]]
     return printable("  ".join(parts))
-
-
-def _read(rule: str) -> Rule:
-    """A preset's name or JSON as the body of a request. Raises UsageError for other text."""
-    if rule.isidentifier():
-        return {"preset": rule}
-    body = json_object(rule)
-    if body is None:
-        raise click.UsageError(f"RULE is the name of a preset or a JSON object, and {rule[:60]!r} is neither.")
-    return body

@@ -90,18 +90,6 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return "".join([sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text])
 
 
-def json_object(text: str | bytes) -> dict[str, Any] | None:
-    """The JSON object that a text is; None where it is none, or one that cannot be sent."""
-    import json
-
-    try:
-        value = json.loads(text)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def table(rows: Iterable[Sequence[Any]], head: str = "", empty: str = "") -> str:
     """Rows in columns under the words of `head`; the text `empty` without rows. None is shown as `-`."""
     lines = [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
@@ -128,6 +116,21 @@ def read_file(file: Path) -> bytes:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
+
+
+def json_argument(text: str, what: str) -> dict[str, Any]:
+    """The JSON object that an argument is, or names: @FILE, or - for standard input. Raises UsageError, Unusable."""
+    import json
+
+    is_file = text == "-" or text.startswith("@")
+    try:
+        value = json.loads(read_file(Path(text.removeprefix("@"))) if is_file else text)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # it can be sent
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{what}. Give JSON, @FILE for JSON in a file, or - for standard input.")
+    return value
 
 
 def write_private(file: Path, data: bytes) -> None:

@@ -13,11 +13,10 @@ from .options import (
     Number,
     asks_sandbox,
     given,
-    json_object,
+    json_argument,
     json_text,
     output_option,
     printable,
-    read_file,
     table,
     verb,
     with_options,
@@ -106,8 +105,9 @@ def verify_requests(target: Target, expected: str) -> None:
     file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
     operation or a method that does not exist.
     """
+    body = json_argument(expected, "The expectation is not a JSON object")
     try:
-        report = target.control("POST", "/requests/verify", json=_read(expected))
+        report = target.control("POST", "/requests/verify", json=body)
     except Refused as error:
         if error.code != "verification_failed":
             raise
@@ -150,17 +150,6 @@ def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], boo
         newest = target.control("GET", "/requests", params={"limit": limit})["requests"]
         wanted = next((request["id"] for request in newest if is_wanted(request)), None)
     return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
-
-
-def _read(expected: str) -> Body:
-    """The expectation as an object. Raises UsageError if it is none, Unusable for a file that cannot be read."""
-    is_file = expected == "-" or expected.startswith("@")
-    body = json_object(read_file(Path(expected.removeprefix("@"))) if is_file else expected)
-    if body is None:
-        raise click.UsageError(
-            "The expectation is not a JSON object. Give JSON, @FILE for JSON in a file, or - for standard input."
-        )
-    return body
 
 
 # -- texts for people
