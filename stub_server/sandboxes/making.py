@@ -18,7 +18,6 @@ from ..kernel.ids import Ids
 from ..kernel.problem import NotFound, UnusableInput
 from ..kernel.record import Body
 from ..kernel.slices import BackgroundWorker
-from ..scenarios.files import UnknownScenario
 from ..scenarios.scenario import known_scenarios
 from ..seeding.filling import Seeding
 from ..seeding.keys import derive_keys, mark_seeded
@@ -124,8 +123,6 @@ class SandboxFactory:
             if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
                 await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
             return self._own(sandbox)
-        except UnknownScenario as error:
-            raise NotFound(str(error), code="scenario_not_found") from None
         except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", name, error)
             message = "The scenario cannot be used any more. The log of the server says why."

@@ -25,10 +25,6 @@ class ScenarioError(UnusableInput):
     """A scenario or a catalogue table is unknown or invalid: gives file, key and reason."""
 
 
-class UnknownScenario(ScenarioError):
-    """No scenario has this name. The message quotes nothing of a file."""
-
-
 @dataclass(frozen=True, slots=True)
 class Node:
     """A value of a file with its place there, for error messages."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..contract.source import read_text
-from .files import Files, Node, UnknownScenario
+from .files import Files, Node, ScenarioError
 
 MOST = 1_000_000  # orders, and customers
 
@@ -29,14 +29,14 @@ class Scenario(NamedTuple):
 def read_scenario(fixtures: Path, name: str) -> str:
     """The text of the scenario of this name, or of the file if the name has a `/` or ends in `.yaml`.
 
-    Raises UnknownScenario, and ContractError for a file that cannot be read.
+    Raises ScenarioError for an unknown name, ContractError for a file that cannot be read.
     """
     path = Path(name)
     if not _is_file(name):
         path = fixtures / "scenarios" / f"{name}.yaml"
         known = known_scenarios(fixtures)
         if name not in known:
-            raise UnknownScenario(
+            raise ScenarioError(
                 f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your own is given by its "
                 f"path, such as ./{name}.yaml."
             )
