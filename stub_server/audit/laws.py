@@ -78,19 +78,16 @@ class Law(NamedTuple):
 SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
 
 
-def _each(*tables: str) -> Callable[[Judge], Look]:
-    """Make a law of a judge: each record of these tables is judged by itself."""
+def _each(judge: Judge, *tables: str) -> Look:
+    """The law that a judge finds nothing wrong with any record of these tables."""
 
-    def law_of(judge: Judge) -> Look:
-        def look(inspected: Inspected) -> Iterator[str | None]:
-            for table in tables:
-                for row in inspected.rows(inspected.store.tables[table]):
-                    fault = judge(inspected, row)
-                    yield f"{table[:-1]} {row.id} {fault}" if fault else fault
+    def look(inspected: Inspected) -> Iterator[str | None]:
+        for table in tables:
+            for row in inspected.rows(inspected.store.tables[table]):
+                fault = judge(inspected, row)
+                yield f"{table[:-1]} {row.id} {fault}" if fault else fault
 
-        return look
-
-    return law_of
+    return look
 
 
 def _counts(table: str, member: str) -> Look:
@@ -140,13 +137,11 @@ def _subscribers(inspected: Inspected) -> Iterator[str | None]:
         yield f"project {project.id} {fault}" if fault else ""
 
 
-@_each("orders")
 def _items_add_up(_: Inspected, row: Row) -> str:
     items, total = items_cents(row.public["items"]), cents(row.public["totalAmount"])
     return "" if items == total else f"has items of {items} and a total of {total} cents"
 
 
-@_each("orders", "subscriptions")
 def _plan_of_project(inspected: Inspected, row: Row) -> str:
     of = row.hidden | row.public
     plan = inspected.store.plans.peek(of["planId"])
@@ -154,7 +149,6 @@ def _plan_of_project(inspected: Inspected, row: Row) -> str:
     return "has a plan of another project" if wrong else ""
 
 
-@_each("orders")
 def _payments(inspected: Inspected, row: Row) -> str:
     order, payment = row.public, row.public["last_transaction"]
     if order["status"] in inspected.lifecycle("Order").sets["settled"] and order["paymentMethod"] == "pix":
@@ -165,7 +159,6 @@ def _payments(inspected: Inspected, row: Row) -> str:
     return ""
 
 
-@_each("orders")
 def _codes(_: Inspected, row: Row) -> str:
     code = row.public["last_transaction"].get("qr_code")
     if code is None:
@@ -178,7 +171,6 @@ def _codes(_: Inspected, row: Row) -> str:
     return "" if amount == total else f"asks for {amount} cents instead of {total}"
 
 
-@_each("orders")
 def _after_its_plan(inspected: Inspected, row: Row) -> str:
     """A plan that was deleted has left its orders behind."""
     created, store = parse_iso(row.public["createdAt"]), inspected.store
@@ -271,7 +263,6 @@ def subscription_trace(inspected: Inspected, row: Row) -> str:
     return ""
 
 
-@_each("subscriptions")
 def _period_runs(inspected: Inspected, row: Row) -> str | None:
     found, now = row.public, iso(inspected.sandbox.clock.now)
     if found["status"] != "active" or has_dispute(row.hidden) or not inspected.is_active(found["projectId"]):
@@ -280,7 +271,6 @@ def _period_runs(inspected: Inspected, row: Row) -> str | None:
     return "" if start <= now < end else f"is active from {start} to {end}, now is {now}"
 
 
-@_each("subscriptions")
 def _moved_on(inspected: Inspected, row: Row) -> str:
     """While its project is active, the clock moves a subscription on as soon as its trial or its grace is over."""
     public, now = row.public, inspected.sandbox.clock.now
@@ -308,14 +298,12 @@ def _one_each(inspected: Inspected) -> Iterator[str | None]:
         yield "" if other == row.id else f"subscriptions {other} and {row.id} are of the same customer and plan"
 
 
-@_each("customers")
 def _documents(_: Inspected, row: Row) -> str:
     found = kind(row.public["document"])
     right = row.public["document_type"] == (found or "passport")
     return "" if right else f"has {row.public['document']}, which is {found or 'no document'}"
 
 
-@_each("customers")
 def _places(_: Inspected, row: Row) -> str:
     public = row.public
     if public["address"].get("country") != "BR":
@@ -326,7 +314,6 @@ def _places(_: Inspected, row: Row) -> str:
     return ", ".join(wrong)
 
 
-@_each("webhook_logs")
 def _attempts_listed(inspected: Inspected, row: Row) -> str:
     public, attempts = row.public, row.hidden["attempts"]
     waits = public["status"] in inspected.lifecycle("WebhookLogEntry").sets["open"] and not public["is_test"]
@@ -428,25 +415,31 @@ LAWS = (
     Law("Every project's revenue is its payments less its refunds", _revenue),
     Law("Every active subscriber is a subscriber, and every subscriber a customer", _subscribers),
     Law("Every project counts its plans", _counts("plans", "plans_count")),
-    Law("The items of an order add up to its total", _items_add_up, seeds_only=True),
-    Law("Every order's plan belongs to its project", _plan_of_project),
-    Law("Every paid PIX order has an end-to-end id, and every order expires when its payment does", _payments),
+    Law("The items of an order add up to its total", _each(_items_add_up, "orders"), seeds_only=True),
+    Law("Every order's plan belongs to its project", _each(_plan_of_project, "orders", "subscriptions")),
+    Law(
+        "Every paid PIX order has an end-to-end id, and every order expires when its payment does",
+        _each(_payments, "orders"),
+    ),
     Law("Every status can be reached by moves of the lifecycle", _reachable),
-    Law("Every PIX code is valid and has the order's total", _codes),
-    Law("Every document is valid", _documents, of_files=False),
-    Law("Area code, postal code and CPF agree with the state", _places, seeds_only=True),
+    Law("Every PIX code is valid and has the order's total", _each(_codes, "orders")),
+    Law("Every document is valid", _each(_documents, "customers"), of_files=False),
+    Law("Area code, postal code and CPF agree with the state", _each(_places, "customers"), seeds_only=True),
     Law("No stored record or reply contains a secret", _no_secrets, of_files=False),
     Law("Maps of strings contain only strings", _strings_only),
     Law("Every event has one delivery for each webhook that subscribes to it", _one_log_each, of_files=False),
     Law("Ids are unique, and no record was changed before its creation or in the future", _times),
     Law("Every record matches the contract", _contract),
-    Law("In an active project, the period of every active subscription includes now", _period_runs),
+    Law(
+        "In an active project, the period of every active subscription includes now",
+        _each(_period_runs, "subscriptions"),
+    ),
     Law("No ended subscription has an order that can be paid", _ended_without_bills),
     Law("No order is pending after its expiry", _pending_in_time),
     Law("No customer has two running subscriptions of the same plan", _one_each),
-    Law("In an active project, no trial and no grace period lasts too long", _moved_on),
-    Law("No order is older than its plan or its customer", _after_its_plan),
-    Law("Every delivery lists its newest attempts", _attempts_listed),
+    Law("In an active project, no trial and no grace period lasts too long", _each(_moved_on, "subscriptions")),
+    Law("No order is older than its plan or its customer", _each(_after_its_plan, "orders")),
+    Law("Every delivery lists its newest attempts", _each(_attempts_listed, "webhook_logs")),
 )
 
 
