@@ -143,8 +143,6 @@ def _served(
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
     files = contract_pages(document.raw, control.raw, CONTROL, origins, fill)
-    contracts = dict.fromkeys(document.operations, files["/openapi.json"])
-    contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
     sessions = Sessions()
 
     def make() -> Any:
@@ -152,9 +150,10 @@ def _served(
 
         return create_console(document, control, data_dir("docs").parent, settings, sessions)
 
-    console = Console(make, contracts, lambda: app, sessions)
+    console = Console(make, lambda: app, sessions)
+    documented = document.operations.keys() | control.operations.keys()
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
-    pages = {path: file.answer for path, file in files.items()} | console_pages(console, contracts, static)
+    pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
     hops = Hops(random) if store is not None and store.is_shared else None
 
     def layers(server: Server) -> list[Any]:

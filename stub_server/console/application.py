@@ -23,11 +23,11 @@ from ..version import __version__
 from .attempt import Attempt
 from .filters import FILTERS
 from .guide_pages import guide
-from .pages import SANDBOX
 from .pay_pages import payers
 from .sessions import Sessions
-from .sheet import Sheet, sources
+from .sheet import sources
 from .shell import EXTENSION, Contracts, know_reader, pages, recent_requests
+from .try_pages import as_reader, sheet_of
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
 _POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
@@ -95,11 +95,10 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         contract = control if is_control else document
         if ident not in contract.operations:
             abort(404)
-        sandbox = request.environ["asgi.scope"][SANDBOX]
-        found = sandbox.contract.operations[ident]
-        sheet = Sheet(found, CONTROL if is_control else "", sandbox)
-        answers, attempt = sheet.answers, Attempt(sheet)
-        is_tried = sheet.sandbox.jwt is not None and attempt.is_offered and know_reader()
+        credentials = as_reader(f"{CONTROL}/credentials") or {}
+        sheet = sheet_of(ident, as_reader, credentials, has_admin_key=bool(settings.admin_key))
+        found, answers, attempt = sheet.operation, sheet.answers, Attempt(sheet)
+        is_tried = credentials != {} and attempt.is_offered and know_reader()
         listed = next(group for group in _groups(contract) if contract.operations[ident] in group.operations)
         return render_template(
             "operation.html",
@@ -108,7 +107,6 @@ def create_console(document: Document, control: Document, root: Path, settings: 
             home="../" * (1 + ident.count("/")),
             sheet=sheet,
             operation=found,
-            sandbox=sheet.sandbox,
             is_control=is_control,
             group=listed,
             scheme=schemes.get(found.scheme or "", {}),
@@ -134,7 +132,7 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "same-origin"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        if SANDBOX in request.environ["asgi.scope"]:  # it may show a key
+        if request.path.startswith(DOCS):  # it may show a key
             response.headers["Cache-Control"] = "no-store"
         return response
 

@@ -112,7 +112,7 @@ class Attempt:
     @property
     def code(self) -> list[Snippet]:
         """The same request in three languages."""
-        return snippets(self.question, self.sheet.sandbox.url, has_key=self.sheet.sandbox.has_admin_key)
+        return snippets(self.question, self.sheet.url, has_key=self.sheet.has_admin_key)
 
     @property
     def _lines(self) -> list[str]:

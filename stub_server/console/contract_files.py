@@ -111,14 +111,6 @@ class File:
         self._origins, self._shelf, self._fill = origins, shelf, fill
         self._whole: bytes | None = None
 
-    async def served(self, call: Call) -> Served:
-        """The file as a request may see it."""
-        log, key = call.sandbox.log, (id(self), call.prefix)
-        if not _sees_records(call, self._origins):
-            return await self._shelf.take(key, partial(self._fixed, call))
-        state = weakref.ref(log), log.number
-        return await self._shelf.take((*key, *state), partial(self._live, call))
-
     async def _fixed(self, call: Call) -> bytes:
         """The file with the examples of the contract."""
         return await self._written(call, self._contract(call, {}))
@@ -152,7 +144,11 @@ class File:
 
     async def answer(self, call: Call) -> Answer:
         """The file, or 304."""
-        body, etag = await self.served(call)
+        log, key = call.sandbox.log, (id(self), call.prefix)
+        if not _sees_records(call, self._origins):
+            body, etag = await self._shelf.take(key, partial(self._fixed, call))
+        else:
+            body, etag = await self._shelf.take((*key, weakref.ref(log), log.number), partial(self._live, call))
         asked = call.headers.get(b"if-none-match", b"")
         headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
         if etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")] or asked == b"*":

@@ -7,20 +7,16 @@ request ends, its view waits no longer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import orjson
 from a2wsgi.wsgi import build_environ
 
 from ..calls.call import CONTROL, LARGEST_BODY, Answer, Call
-from ..calls.views import credentials_of
-from ..contract.document import Document
 from ..http import inside
 from ..http.access import check_control
 from ..http.answers import Headers
@@ -30,14 +26,11 @@ from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
 from ..kernel.slices import BackgroundWorker
 from .client import ASK
-from .contract_files import File
 from .sessions import Sessions, Visitor
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-SANDBOX = "stub_server.sandbox"
-"""Where the scope of a page of an operation has its Sandbox."""
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that the front page has here."""
 _THREADS = 4  # views at a time, and as many actions, which may wait: a page is shown all the same
@@ -51,22 +44,6 @@ PAY = "/pay/"
 MOVES = ("pay", "expire", "fail")
 """What a payer may have become of an order: the names of the controls."""
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxView:
-    """What a page of an operation shows of the requested sandbox.
-
-    `contract` is the one that the operation is of, with the examples that the request may see. `jwt` and `private_key`
-    are None for callers who may not read the credentials.
-    """
-
-    name: str
-    url: str
-    contract: Document
-    has_admin_key: bool
-    jwt: str | None = None
-    private_key: str | None = None
 
 
 class Threads:
@@ -89,11 +66,9 @@ class Threads:
 class Console:
     """A WSGI application as a page, imported and created at the first request."""
 
-    def __init__(
-        self, make: Callable[[], Any], contracts: Mapping[str, File], app: Callable[[], Any], sessions: Sessions
-    ) -> None:
-        """`contracts` are the files of the contract by the ids of their operations; `app` returns the whole stack."""
-        self._make, self._contracts, self._stack, self._sessions = make, contracts, app, sessions
+    def __init__(self, make: Callable[[], Any], app: Callable[[], Any], sessions: Sessions) -> None:
+        """`app` returns the whole stack."""
+        self._make, self._stack, self._sessions = make, app, sessions
         self._app: WSGIApplication | None = None
         self._showing, self._acting = Threads(), Threads()
 
@@ -104,17 +79,15 @@ class Console:
         if self._app is None:
             made = await self._showing.run(self._make)  # importing Flask takes time; others are served meanwhile
             self._app = self._app or made  # two first requests may have come at once
-        file = self._contracts.get(call.path.removeprefix(f"{DOCS}/"))
-        further = {} if file is None else {SANDBOX: self._sandbox(call, (await file.served(call)).body)}
         scope = {
             "type": "http", "http_version": "1.1", "method": call.method, "scheme": "http", "path": call.path,
             "query_string": call.query_string, "root_path": call.prefix, "headers": call.headers.items(),
             "client": call.client,
         }  # fmt: skip
         # a2wsgi declares ASGI's types again.
-        environ = cast(Any, build_environ(cast(Any, {**scope, **further}), cast(Any, BytesIO(call.body_bytes))))
+        environ = cast(Any, build_environ(cast(Any, scope), cast(Any, BytesIO(call.body_bytes))))
         environ["CONTENT_LENGTH"] = str(len(call.body_bytes))
-        permitted = _for_payers(call.path) if call.path.startswith(PAY) else ()
+        permitted = _permitted(call.path)
         loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
 
         def ask(question: Question, prefix: str | None = None) -> Reply:
@@ -159,21 +132,11 @@ class Console:
         texts = (call.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
         return self._sessions.visitor(*texts)
 
-    def _sandbox(self, call: Call, contract: bytes) -> SandboxView:
-        """The sandbox of a call; its credentials for those whom the control surface would tell them."""
-        shown = Document(orjson.loads(contract))
-        name, server = call.sandbox.name, call.server
-        url, has_admin_key = server.settings.url + call.prefix, server.admin_key is not None
-        try:
-            check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
-        except Forbidden:
-            return SandboxView(name, url, shown, has_admin_key)
-        credentials = credentials_of(call, call.sandbox, call.prefix)
-        return SandboxView(name, url, shown, has_admin_key, credentials["jwt"], credentials["private_key"])
 
-
-def _for_payers(path: str) -> Collection[tuple[str, str]]:
-    """The controls that the page of an order may call without a key: those of this order, and the clock."""
+def _permitted(path: str) -> Collection[tuple[str, str]]:
+    """The controls that a page may call without a key: that of an operation the contract, of an order its own."""
+    if not path.startswith(PAY):
+        return {("GET", f"{CONTROL}/openapi.json")} if path.startswith(DOCS) else ()
     order = f"{CONTROL}/orders/{path[len(PAY) :].partition('/')[0]}"
     return {("GET", f"{CONTROL}/clock"), ("GET", order), *(("POST", f"{order}/{move}") for move in MOVES)}
 

@@ -13,7 +13,6 @@ from ..calls.curl import command
 from ..contract.document import JSON, Document, Lifecycle, Move, Operation
 from ..contract.source import Json
 from .fields import Row, row, rows, text
-from .pages import SandboxView
 
 _SANDBOX_NAME = "sandboxName"
 
@@ -57,16 +56,19 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One operation of the contract that a page shows; `base` is what stands before its path."""
+    """One operation that a page shows, of a contract with the examples that the reader may see.
+
+    `base` is what stands before its path, `name` the sandbox at `url`. Readers who may not see the credentials have
+    none.
+    """
 
     operation: Operation
     base: str
-    sandbox: SandboxView
-
-    @property
-    def document(self) -> Document:
-        """The contract."""
-        return self.sandbox.contract
+    document: Document
+    name: str
+    url: str
+    has_admin_key: bool
+    credentials: Mapping[str, str]
 
     @property
     def path(self) -> str:
@@ -119,9 +121,9 @@ class Sheet:
         body = "" if operation.body is None else self.body
         if body:
             headers["content-type"] = JSON
-        has_key = self.sandbox.has_admin_key
+        has_key = self.has_admin_key
         curl = command(
-            operation.method, path, urlencode(query), headers, body.encode(), self.sandbox.url, has_admin_key=has_key
+            operation.method, path, urlencode(query), headers, body.encode(), self.url, has_admin_key=has_key
         )
         success = next((each for status, each in operation.responses.items() if status < 300), None)
         if operation.uploads:
@@ -133,7 +135,7 @@ class Sheet:
     @property
     def credential(self) -> str | None:
         """The token or key that it is called with, None for callers who may not read them."""
-        return self.sandbox.jwt if self.operation.scheme == "jwt" else self.sandbox.private_key
+        return self.credentials.get("jwt" if self.operation.scheme == "jwt" else "private_key")
 
     @property
     def body(self) -> str:
@@ -150,7 +152,7 @@ class Sheet:
         shown = [example["value"] for example in raw.get("examples", {}).values()]
         example = shown[0] if shown else raw.get("example", schema.get("example"))
         if example is None and raw["name"] == _SANDBOX_NAME and self.operation.method != "DELETE":
-            return self.sandbox.name
+            return self.name
         return None if example is None else text(example)
 
     def _answer(self, status: int) -> Answer:

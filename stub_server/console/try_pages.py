@@ -1,5 +1,6 @@
 """Any operation of either contract, to try: a form with a call that works, the answer beside it, and the code."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -7,13 +8,16 @@ from flask import abort, g, render_template, request
 
 from ..calls.call import CONTROL
 from ..contract.document import Document
-from ..http.inside import Reply
+from ..http.inside import Question, Reply
 from .attempt import Attempt
-from .client import Refused
-from .pages import SandboxView
+from .client import ASK, Refused
 from .sheet import Sheet
-from .shell import contracts, pages
+from .shell import contracts, pages, this_sandbox
 
+_OF_READERS = (
+    "host", "origin", "sec-fetch-site", "authorization", "x-sandbox", "x-sandbox-admin-key", "x-sandbox-control-key",
+)  # fmt: skip
+"""Headers that decide what the reader of a page may see."""
 _LONGEST = 300_000  # bytes of an answer that is shown whole
 
 
@@ -51,15 +55,29 @@ def send_operation(ident: str) -> str | tuple[str, int]:
 
 def _sheet(ident: str) -> Sheet:
     """The operation with the examples and credentials of this sandbox. Raises Refused to those who may not see them."""
-    known = contracts()
-    is_control = ident not in known.api.operations
-    if known.operation(ident) is None:
+    if contracts().operation(ident) is None:
         abort(404)
     credentials = g.client.credentials
-    live = Document(g.client.get(f"{CONTROL}/openapi.json" if is_control else "/openapi.json"))
-    name, url = request.script_root.rpartition("/")[2] or "default", known.url + request.script_root
-    sandbox = SandboxView(name, url, live, bool(g.visitor.keys), credentials["jwt"], credentials["private_key"])
-    return Sheet(live.operations[ident], CONTROL if is_control else "", sandbox)
+    return sheet_of(ident, g.client.get, credentials, has_admin_key=bool(g.visitor.keys))
+
+
+def as_reader(path: str) -> Any:
+    """What somebody gets of a path who reads a page beside the console; None where it is refused.
+
+    It is asked with the reader's own headers, and without the key of a session, as `recent_requests` does.
+    """
+    headers = {name: request.headers[name] for name in _OF_READERS if name in request.headers}
+    reply: Reply = request.environ[ASK](Question("GET", path, "", headers, is_internal=True))
+    return None if reply.is_refused else reply.json
+
+
+def sheet_of(ident: str, get: Callable[[str], Any], credentials: Mapping[str, str], *, has_admin_key: bool) -> Sheet:
+    """The page of an operation that one of the contracts has; `get` answers the contract."""
+    known = contracts()
+    base = "" if ident in known.api.operations else CONTROL
+    document = Document(get(f"{base}/openapi.json"))
+    url = known.url + request.script_root
+    return Sheet(document.operations[ident], base, document, this_sandbox(), url, has_admin_key, credentials)
 
 
 def _page(attempt: Attempt, shown: Shown | None) -> str:
