@@ -143,18 +143,10 @@ def _permitted(path: str) -> Collection[tuple[str, str]]:
 
 def _answer(app: WSGIApplication, environ: Any) -> Answer:
     """The whole answer of a WSGI application."""
-    begun: list[tuple[str, list[tuple[str, str]]]] = []
+    from werkzeug.test import run_wsgi_app  # imported for the first page, as Flask is
 
-    def start_response(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> Callable[..., object]:
-        begun.append((status, headers))
-        return lambda data: None
-
-    parts = app(environ, start_response)
-    try:
-        body = b"".join(parts)
-    finally:
-        getattr(parts, "close", lambda: None)()
-    status, headers = begun[-1]
+    parts, status, headers = run_wsgi_app(app, environ, buffered=True)
+    body = b"".join(parts)
     encoded: Headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
     return int(status[:3]), encoded, (body,), body
 
