@@ -68,9 +68,8 @@ def clock() -> str:
 @pages.post("/clock/advance")
 def advance_clock() -> Response:
     """Move the clock forward, by so much or to an instant."""
-    form = request.form
-    body = given(**{name: form.get(name, "") for name in _UNITS})
-    until = form.get("until", "").strip()
+    body = given(numbers=_UNITS)
+    until = request.form.get("until", "").strip()
     if until:
         body["to"] = f"{until}:00Z" if _MINUTE(until) else f"{until}Z" if _SECOND(until) else until
     return act("POST", f"{CONTROL}/clock/advance", {**body, "wait_seconds": _WAIT})

@@ -6,7 +6,7 @@ from flask import Response, abort, g, render_template, request
 
 from ..calls.call import CONTROL
 from .filters import read_json
-from .forms import fields, listed
+from .forms import fields, given, listed
 from .shell import change, contracts, go, here, pages, show_done
 
 _LISTED = 25
@@ -31,13 +31,9 @@ def events() -> str:
 @pages.post("/events/raise")
 def raise_event() -> Response:
     """Raise an event that nothing has caused."""
-    form = request.form
-    body: dict[str, Any] = {"type": form.get("type", "")}
-    if form.get("resource_id", "").strip():
-        body["resource_id"] = form["resource_id"].strip()
-    overrides = form.get("overrides", "").strip()
-    if overrides:
-        body["overrides"] = read_json(overrides)  # the control refuses a text, and says what it is to be
+    body = {"type": request.form.get("type", "")} | given("resource_id", "overrides")
+    if "overrides" in body:
+        body["overrides"] = read_json(body["overrides"])  # the control refuses a text, and says what it is to be
     reply = change("POST", f"{CONTROL}/events", body)
     return show_done(reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}")
 

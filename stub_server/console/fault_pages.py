@@ -12,7 +12,7 @@ from ..calls.call import CONTROL
 from ..kernel.clock import iso, parse_iso
 from .client import Refused
 from .filters import plain, read_json, words
-from .shell import act, contracts, pages, show_done
+from .shell import act, change, contracts, pages, show_done
 
 _HERE = "/console/faults"
 _LISTED = 100  # rules, the most that a sandbox has
@@ -92,13 +92,10 @@ def _path() -> str:
 
 
 def _make(body: Any, sent: Mapping[str, str]) -> Response | tuple[str, int]:
-    reply = g.client.change("POST", f"{CONTROL}/faults", body)
-    refused = Refused(reply) if reply.is_refused else None
-    if refused is None:
-        return show_done(reply, _HERE)
-    if refused.code == "admin_key_required":
-        raise refused
-    return _page(sent, refused.message), refused.status
+    reply = change("POST", f"{CONTROL}/faults", body)
+    if reply.is_refused:
+        return _page(sent, Refused(reply).message), Refused(reply).status
+    return show_done(reply, _HERE)
 
 
 def _page(sent: Mapping[str, str], problem: str | None = None) -> str:

@@ -11,7 +11,7 @@ from .client import Refused
 from .filters import words
 
 _PAGING = frozenset(("page", "limit"))
-_WHOLE = re.compile(r"[0-9]{1,15}").fullmatch
+_WHOLE = re.compile(r"[0-9]{1,19}").fullmatch
 
 
 class Field(NamedTuple):
@@ -70,10 +70,10 @@ def query(fields: list[Field], **further: Any) -> dict[str, Any]:
     return {field.name: field.value for field in fields} | {"page": page} | further
 
 
-def given(**texts: str) -> dict[str, Any]:
-    """What of a form was filled in, as members of a body: a whole number as such, any other text as it is.
+def given(*texts: str, numbers: Sequence[str] = ()) -> dict[str, Any]:
+    """What of the form was filled in, as members of a body: of `numbers` a whole number as such.
 
     What is no number where one is needed is refused by the control that gets it.
     """
-    filled = {name: text.strip() for name, text in texts.items() if text.strip()}
-    return {name: int(text) if _WHOLE(text) else text for name, text in filled.items()}
+    filled = {name: request.form.get(name, "").strip() for name in (*texts, *numbers)}
+    return {name: int(text) if name in numbers and _WHOLE(text) else text for name, text in filled.items() if text}

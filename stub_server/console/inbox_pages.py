@@ -58,9 +58,8 @@ def message(name: str, number: int) -> str:
 @pages.post("/inboxes/<name>/answer")
 def set_answer(name: str) -> Response:
     """Say what an inbox answers from now on."""
-    form = request.form
-    body = given(**{member: form.get(member, "") for member in ("status", "delay_ms", "times")})
-    retry_after = form.get("retry_after", "").strip()
+    body = given(numbers=("status", "delay_ms", "times"))
+    retry_after = request.form.get("retry_after", "").strip()
     if retry_after:
         body["headers"] = [{"name": "Retry-After", "value": retry_after}]
     return act("PUT", f"{_path(name)}/answer", body)

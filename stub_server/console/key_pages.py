@@ -9,7 +9,8 @@ from flask import g, render_template, request
 from ..calls.call import CONTROL
 from ..contract.document import Document
 from .client import Refused
-from .shell import contracts, pages, with_query
+from .forms import given
+from .shell import change, contracts, pages, with_query
 
 _LISTED, _ASSUMED = 100, 20
 _KINDS = ("contradiction", "limitation", "operation", "property")
@@ -37,17 +38,10 @@ def make_token() -> tuple[str, int]:
     body: dict[str, Any] = {"scopes": request.form.getlist("scopes")}
     if "*" in body["scopes"]:
         body["scopes"] = ["*"]
-    for name in ("expires_in", "merchant_id"):
-        text = request.form.get(name, "").strip()
-        if text:
-            body[name] = int(text) if name == "expires_in" and text.isascii() and text.isdigit() else text
-    reply = g.client.change("POST", f"{CONTROL}/tokens", body)
-    refused = Refused(reply) if reply.is_refused else None
-    if refused is None:
-        return _page(reply.json), reply.status
-    if refused.code == "admin_key_required":
-        raise refused
-    return _page(None, refused.message), refused.status
+    reply = change("POST", f"{CONTROL}/tokens", body | given("merchant_id", numbers=("expires_in",)))
+    if reply.is_refused:
+        return _page(None, Refused(reply).message), Refused(reply).status
+    return _page(reply.json), reply.status
 
 
 def _page(made: Any, problem: str | None = None) -> str:

@@ -8,6 +8,7 @@ from flask import Response, g, render_template, request
 from ..calls.call import CONTROL
 from ..http.inside import Question
 from .client import Refused
+from .forms import given
 from .shell import DONE, act, go, pages, show_done, there, this_sandbox
 
 _LISTED, _STEPS = 50, 20
@@ -38,14 +39,15 @@ def list_sandboxes() -> str:
 @pages.post("/sandboxes/make")
 def make_another() -> Response:
     """Make a sandbox of a scenario."""
-    return act("POST", f"{CONTROL}/sandboxes", _asked("name", "scenario", "seed", "now", "ttl_seconds"), to=_HERE)
+    asked = given("name", "scenario", "now", numbers=("seed", "ttl_seconds"))
+    return act("POST", f"{CONTROL}/sandboxes", asked, to=_HERE)
 
 
 @pages.post("/sandboxes/fork")
 def fork_one() -> Response:
     """Make a sandbox with the past of another one, of this one unless `of` is given."""
     of = request.form.get("of", "") or this_sandbox()
-    return act("POST", f"{CONTROL}/sandboxes/{quote(of, safe='')}/fork", _asked("name", "step"), to=_HERE)
+    return act("POST", f"{CONTROL}/sandboxes/{quote(of, safe='')}/fork", given("name", numbers=("step",)), to=_HERE)
 
 
 @pages.post("/sandboxes/delete")
@@ -64,14 +66,14 @@ def delete_one() -> Response:
 @pages.post("/sandboxes/rewind")
 def rewind_to() -> Response:
     """Have the sandbox be as it was after a step, or at an instant."""
-    asked = _asked("to_step") or {"to": request.form.get("instant", "").strip()}
+    asked = given(numbers=("to_step",)) or {"to": request.form.get("instant", "").strip()}
     return act("POST", f"{CONTROL}/rewind", asked, to=_HERE)
 
 
 @pages.post("/sandboxes/snapshot")
 def make_snapshot() -> Response:
     """Give a name to the state of now."""
-    return act("POST", f"{CONTROL}/snapshots", _asked("name", "description"), to=_HERE)
+    return act("POST", f"{CONTROL}/snapshots", given("name", "description"), to=_HERE)
 
 
 @pages.post("/sandboxes/snapshot/<any(restore, delete):what>")
@@ -102,14 +104,3 @@ def _listed(glob: str) -> Any:
             raise
         g.client.asked.pop()
         return None
-
-
-def _asked(*names: str) -> dict[str, Any]:
-    """The fields of the form that are filled in; numbers as numbers, anything else for the control to judge."""
-    given = {name: request.form.get(name, "").strip() for name in names}
-    return {name: _number(name, text) for name, text in given.items() if text}
-
-
-def _number(name: str, text: str) -> str | int:
-    is_number = name in ("seed", "step", "to_step", "ttl_seconds") and text.isascii() and text.isdigit()
-    return int(text) if is_number and len(text) < 20 else text

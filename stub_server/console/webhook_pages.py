@@ -34,11 +34,7 @@ def webhooks() -> str:
 @pages.post("/webhooks/create")
 def create_webhook() -> Response | str:
     """Create a webhook, and show its signing key this once."""
-    form = request.form
-    body = given(url=form.get("url", "")) | {"events": form.getlist("events") or ["*"]}
-    if form.get("name", "").strip():
-        body["name"] = form["name"].strip()
-    return _with_key("POST", _WEBHOOKS, body)
+    return _with_key("POST", _WEBHOOKS, given("url", "name") | {"events": request.form.getlist("events") or ["*"]})
 
 
 @pages.post("/webhooks/drain")
@@ -68,7 +64,7 @@ def one_webhook(ident: UUID) -> str:
 @pages.post("/webhooks/<uuid:ident>/test")
 def send_test(ident: UUID) -> Response:
     """Send an event to this webhook alone."""
-    reply = change("POST", f"{_path(ident)}/test", given(event_type=request.form.get("event_type", "")))
+    reply = change("POST", f"{_path(ident)}/test", given("event_type"))
     return show_done(reply, None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}")
 
 
@@ -93,8 +89,7 @@ def delete_webhook(ident: UUID) -> Response:
 @pages.post("/webhooks/<uuid:ident>/certify")
 def certify_webhook(ident: UUID) -> Response:
     """Have the receiver judged; the journal keeps the report."""
-    body = given(event_type=request.form.get("event_type", ""))
-    reply = change("POST", f"{CONTROL}/webhooks/{ident}/certify", body)
+    reply = change("POST", f"{CONTROL}/webhooks/{ident}/certify", given("event_type"))
     report = f"/console/webhooks/{ident}/certificates/{reply.request_id}"
     return show_done(reply, None if reply.is_refused else report)
 
