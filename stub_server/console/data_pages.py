@@ -1,6 +1,7 @@
 """The records of a sandbox: the kinds with their counts, lists, and one record with its history and actions."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -140,7 +141,8 @@ def new_record(name: str, ident: str) -> str:
     """A form with the contract's example of a request that creates a record, filled with ids of this sandbox."""
     operation = _creator(name, ident)
     live = Document(g.client.get("/openapi.json"))
-    return _new(name, operation, pretty(_example(live, live.operations[ident])), None)
+    shown = pretty(next(iter(live.examples(live.operations[ident].raw["requestBody"])), {}))
+    return _new(name, operation, shown, None)
 
 
 @pages.post("/data/<name>/new/<ident>")
@@ -173,22 +175,22 @@ def act_on_record(name: str, ident: str) -> Response:
     if found is None:
         abort(404)
     body = None if found.member is None else {found.member: found.value}
-    return act(found.operation.method, _path(found, resource, ident), body, to=f"/console/data/{name}/{ident}")
+    path = (CONTROL if found.is_control else "") + _filled(found.operation, resource, ident)
+    return act(found.operation.method, path, body, to=f"/console/data/{name}/{ident}")
 
 
 @pages.post("/data/<name>/<ident>/edit")
 def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
     """Change a record by JSON; a refusal shows the form again."""
     resource = _resource(name)
-    operation, text = _updater(resource), request.form.get("body", "")
+    operation, text = _item(resource, "PUT"), request.form.get("body", "")
     if operation is None:
         abort(404)
     try:
         body = orjson.loads(text)
     except ValueError as error:
         return _shown(name, ident, text, f"This is not valid JSON: {error}.")
-    path = operation.path.replace(f"{{{resource.parameter}}}", quote(ident, safe=""))
-    reply = g.client.change(operation.method, path, body)
+    reply = g.client.change(operation.method, _filled(operation, resource, ident), body)
     if reply.is_refused:
         return _shown(name, ident, text, Refused(reply).message)
     return show_done(reply, f"/console/data/{name}/{ident}")
@@ -206,12 +208,14 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
     )
     versions = history["versions"]
     stored: dict[str, Any] = next((each["body"] for each in versions if each["body"] is not None), {})
+    bodies = [*(each["body"] for each in versions), None]
+    differences = [changes(before, now) for now, before in pairwise(bodies)]
     is_gone = bool(versions) and versions[0]["body"] is None
     getter = _item(resource, "GET")
     now = None if getter is None or is_gone else g.client.find(_filled(getter, resource, ident))
     body = (now and _record(now)) or stored
     inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
-    updater = None if is_gone else _updater(resource)
+    updater = None if is_gone else _item(resource, "PUT")
     timers = g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"]
     relations = _relations({n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"})
     page = render_template(
@@ -227,7 +231,7 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
         names=dict(_names([*relations, *_relations(body)])),
         further=_further(resource, ident),
         history=history,
-        versions=list(_compared(versions)),
+        versions=[Version(*pair) for pair in zip(versions, differences, strict=True)],
         actions=[] if is_gone else list(_actions(resource, _state(resource, body), inspected)),
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
         timers=[(each, _has_effect(each, inspected)) for each in timers],
@@ -253,13 +257,6 @@ def _new(name: str, operation: Operation, text: str, problem: str | None, reques
     return render_template(
         "console/new_record.html", name=name, operation=operation, text=text, problem=problem, request_id=request_id
     )
-
-
-def _compared(versions: list[dict[str, Any]]) -> Iterator[Version]:
-    for place, shown in enumerate(versions):
-        before = versions[place + 1]["body"] if place + 1 < len(versions) else None
-        is_pair = before is not None and shown["body"] is not None
-        yield Version(shown, changes(before, shown["body"]) if is_pair else [])
 
 
 def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -334,10 +331,6 @@ def _item(resource: Resource, method: str) -> Operation | None:
     return next((each for each in every if each.method == method and each.path == path), None)
 
 
-def _updater(resource: Resource) -> Operation | None:
-    return _item(resource, "PUT")
-
-
 def _creators(resource: Resource) -> list[Operation]:
     """The operations that create a record, the documented ones first."""
     path = _listing(resource).path
@@ -354,10 +347,6 @@ def _creator(name: str, ident: str) -> Operation:
     if found is None:
         abort(404)
     return found
-
-
-def _example(document: Document, operation: Operation) -> Any:
-    return next(iter(document.examples(operation.raw["requestBody"])), {})
 
 
 def _editable(operation: Operation | None, body: dict[str, Any]) -> str:
@@ -430,12 +419,8 @@ def _options_of(document: Document, operation: Operation) -> tuple[str | None, l
     return required[0], [value for value in values if isinstance(value, str)]
 
 
-def _path(action: Action, resource: Resource, ident: str) -> str:
-    return (CONTROL if action.is_control else "") + _filled(action.operation, resource, ident)
-
-
 def _filled(operation: Operation, resource: Resource, ident: str) -> str:
-    return operation.path.replace(f"{{{resource.parameter}}}", quote(ident, safe=""))
+    return operation.at_ids({resource.parameter: quote(ident, safe="")})
 
 
 # -- bodies of the API, which has three shapes

@@ -197,7 +197,12 @@ def _around(same: list[str], *, is_first: bool, is_last: bool) -> list[Line]:
 
 
 def changes(before: Any, after: Any) -> list[Change]:
-    """The members in which two versions of a record differ, but for the one that changes with every version."""
+    """The members in which two versions of a record differ, but for the one that changes with every version.
+
+    There are none where one of the versions is absent.
+    """
+    if before is None or after is None:
+        return []
     return [each for each in _changes("", before, after) if each.path not in _STAMPS]
 
 

@@ -201,8 +201,7 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
         at = next((place for place, each in enumerate(versions) if each["step"] == step["step"]), None)
         now = None if at is None else versions[at]["body"]
         was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
-        different = changes(was, now) if was is not None and now is not None else []
-        yield Touched(change["resource"], change["id"], change["change"], step["step"], now, different)
+        yield Touched(change["resource"], change["id"], change["change"], step["step"], now, changes(was, now))
 
 
 def _delivery(ident: str) -> dict[str, Any]:
