@@ -31,7 +31,6 @@ class Row(NamedTuple):
     `pattern` is None where `limits` say it in words; `basis` is empty where the contract says nothing of the source.
     """
 
-    above: str
     name: str
     required: bool
     type: str
@@ -41,8 +40,9 @@ class Row(NamedTuple):
     default: str | None
     example: str | None
     description: str
-    basis: str
-    note: str
+    above: str = ""
+    basis: str = ""
+    note: str = ""
 
 
 def row(document: Document, name: str, node: Json, *, required: bool, texts: Json | None = None) -> Row:
@@ -56,7 +56,6 @@ def row(document: Document, name: str, node: Json, *, required: bool, texts: Jso
     patterns = [part["pattern"] for part in (*parts, *entries) if _shows_pattern(part)]
     example = texts.get("example", schema.get("example"))
     return Row(
-        above="",
         name=name,
         required=required,
         type=_type(document, schema),
@@ -66,8 +65,6 @@ def row(document: Document, name: str, node: Json, *, required: bool, texts: Jso
         default=text(schema["default"]) if "default" in schema else None,
         example=None if example is None else text(example),
         description=texts.get("description") or schema.get("description", ""),
-        basis="",
-        note="",
     )
 
 
@@ -93,15 +90,11 @@ def _below(document: Document, node: Json, above: str, opened: tuple[int, ...]) 
     if isinstance(rest, dict):
         yield from _below(document, rest, f"{above}*.", opened)
     met: set[str] = set()
-    for each in chain(_members(document, schema, above, opened), _chosen(document, schema, above, opened)):
+    chosen = (_below(document, part, above, opened) for part in _choices(document, schema))
+    for each in chain(_members(document, schema, above, opened), *chosen):
         if each.above + each.name not in met:  # alternatives may have fields of the same name
             met.add(each.above + each.name)
             yield each
-
-
-def _chosen(document: Document, schema: Json, above: str, opened: tuple[int, ...]) -> Iterator[Row]:
-    for part in _choices(document, schema):
-        yield from _below(document, part, above, opened)
 
 
 def _members(document: Document, schema: Json, above: str, opened: tuple[int, ...]) -> Iterator[Row]:
