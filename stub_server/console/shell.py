@@ -29,7 +29,7 @@ NAV = (
     ("faults", "Faults"),
     ("keys", "Keys"),
 )
-"""The pages in the navigation: path below `/console/`, and name. Those that have a view are shown."""
+"""The pages in the navigation: path below `/console/`, and name."""
 DONE = "done"
 """The query parameter that names the request of the action that led to a page."""
 _KEY_HEADERS = ("x-sandbox-admin-key", "x-sandbox-control-key")
@@ -214,17 +214,13 @@ def shared() -> dict[str, Any]:
         "base_url": known.url + request.script_root,
         "url_of": lambda name: known.url + ("" if name == "default" else f"/s/{quote(name)}"),
         "version": known.version,
-        "nav": [(path, name) for path, name in NAV if f"/console/{path}" in _paths()],
+        "nav": NAV,
         "token_of": lambda: known.sessions.token(g.visitor.ident),
         "this_page": request.full_path.rstrip("?"),
         "sandboxes": _sandboxes,
         "curls": lambda: [g.client.curl(each, known.url + request.script_root) for each in g.client.asked],
         "operation_of": known.operation,
     }
-
-
-def _paths() -> set[str]:
-    return {rule.rule for rule in current_app.url_map.iter_rules()}
 
 
 def _sandboxes() -> list[str]:
