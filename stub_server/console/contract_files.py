@@ -5,7 +5,8 @@ import hashlib
 import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from textwrap import indent
 from typing import NamedTuple, TypeAlias
 
@@ -17,8 +18,7 @@ from ..calls.credentials import sees_everything
 from ..contract.source import Json
 from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
 from ..kernel.problem import Refusal
-from .examples import replacements, stand_ins
-from .path_examples import with_path_examples
+from .examples import replacements, stand_ins, with_path_examples
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
@@ -92,69 +92,59 @@ class Shelf:
         return found
 
 
+@dataclass(frozen=True, eq=False)
 class File:
-    """One file: the contract as JSON or YAML."""
+    """One file: the contract as JSON or YAML.
 
-    def __init__(
-        self,
-        data: Json,
-        media: bytes,
-        named: Mapping[str, list[str]],
-        origins: Origins,
-        shelf: Shelf,
-        fill: Fill,
-        *,
-        absolute: bool,
-    ) -> None:
-        """`named` are the values of examples by kind of record; `absolute` shows the server's URL with its host."""
-        self._data, self._media, self._named, self._absolute = data, media, named, absolute
-        self._origins, self._shelf, self._fill = origins, shelf, fill
-        self._whole: bytes | None = None
+    `named` are the values of examples by kind of record; `absolute` shows the server's URL with its host.
+    """
 
-    async def _fixed(self, call: Call) -> bytes:
-        """The file with the examples of the contract."""
-        return await self._written(call, self._contract(call, {}))
+    data: Json
+    media: bytes
+    named: Mapping[str, list[str]]
+    origins: Origins
+    shelf: Shelf
+    fill: Fill
+    absolute: bool
 
-    async def _live(self, call: Call) -> bytes:
-        """The file with the records of a sandbox."""
-        data = self._contract(call, stand_ins(call.sandbox, call.server.settings.url + call.prefix))
-        await self._fill(call, data, is_control=self._absolute)
-        return await self._written(call, data)
-
-    def _contract(self, call: Call, found: Mapping[str, str]) -> Json:
-        """The contract of a sandbox's server, with the ids that were found in place of its own."""
-        if self._whole is None:
-            self._whole = orjson.dumps({key: value for key, value in self._data.items() if key != NAMED})
-        body, others = self._whole, call.server.settings.url.encode() + b"/s/"
-        changes = {example.encode() + b"/s/": _OTHERS for example in self._named.get("baseUrl", ())}
-        for old, new in (changes | replacements(self._named, found) | {_OTHERS: others}).items():
-            body = body.replace(old, new)
-        data = with_path_examples(orjson.loads(body))
-        here = (call.server.settings.url if self._absolute else "") + call.prefix
-        for server in data.get("servers", ()):
-            if server["url"][:1] == "/":  # an overlay may name servers elsewhere
-                server["url"] = (here + server["url"].rstrip("/")) or "/"
-        return data
-
-    async def _written(self, call: Call, data: Json) -> bytes:
-        if self._media == b"application/json":
-            return orjson.dumps(data)
-        text: bytes = await call.server.sandboxes.worker.in_slices(_as_yaml(data))
-        return text
+    @cached_property
+    def _whole(self) -> bytes:
+        return orjson.dumps({key: value for key, value in self.data.items() if key != NAMED})
 
     async def answer(self, call: Call) -> Answer:
         """The file, or 304."""
-        log, key = call.sandbox.log, (id(self), call.prefix)
-        if not _sees_records(call, self._origins):
-            body, etag = await self._shelf.take(key, partial(self._fixed, call))
-        else:
-            body, etag = await self._shelf.take((*key, weakref.ref(log), log.number), partial(self._live, call))
+        log, is_live = call.sandbox.log, _sees_records(call, self.origins)
+        key = (id(self), call.prefix, *((weakref.ref(log), log.number) if is_live else ()))
+        body, etag = await self.shelf.take(key, partial(self._made, call, is_live=is_live))
         asked = call.headers.get(b"if-none-match", b"")
         headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
         if etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")] or asked == b"*":
             return 304, headers, (b"",), b""
-        headers += [(b"content-type", self._media), (b"content-length", b"%d" % len(body))]
+        headers += [(b"content-type", self.media), (b"content-length", b"%d" % len(body))]
         return 200, headers, (body,), body
+
+    async def _made(self, call: Call, *, is_live: bool) -> bytes:
+        """The file with the records of a sandbox, or with the examples of the contract."""
+        data = self._contract(call, stand_ins(call.sandbox, call.server.settings.url + call.prefix) if is_live else {})
+        if is_live:
+            await self.fill(call, data, is_control=self.absolute)
+        if self.media == b"application/json":
+            return orjson.dumps(data)
+        text: bytes = await call.server.sandboxes.worker.in_slices(_as_yaml(data))
+        return text
+
+    def _contract(self, call: Call, found: Mapping[str, str]) -> Json:
+        """The contract of a sandbox's server, with the ids that were found in place of its own."""
+        body, others = self._whole, call.server.settings.url.encode() + b"/s/"
+        changes = {example.encode() + b"/s/": _OTHERS for example in self.named.get("baseUrl", ())}
+        for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
+            body = body.replace(old, new)
+        data = with_path_examples(orjson.loads(body))
+        here = (call.server.settings.url if self.absolute else "") + call.prefix
+        for server in data.get("servers", ()):
+            if server["url"][:1] == "/":  # an overlay may name servers elsewhere
+                server["url"] = (here + server["url"].rstrip("/")) or "/"
+        return data
 
 
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:

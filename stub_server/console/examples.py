@@ -1,7 +1,9 @@
-"""Replaces ids in the contract's examples by those of records in the sandbox, so that examples can be sent as shown."""
+"""The examples of the served contract: ids of the sandbox's records in them, and one at each path parameter."""
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
+from ..contract.source import METHODS, Json
 from ..engine.sandbox import Sandbox
 from ..kernel.record import Body
 from ..store.memory import Store
@@ -97,3 +99,49 @@ def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bo
     """Whether orders in a `busy` state or running subscriptions keep a plan or a project from being deleted."""
     orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in busy)
     return bool(orders or store.running(name, ident))
+
+
+# -- of path parameters
+
+
+def with_path_examples(document: dict[str, Json]) -> dict[str, Json]:
+    """The document with path parameters that have an example for each example of the request or the answer.
+
+    Tools that send examples pair those of one name. The parameter's file holds one `example`, whatever the operation,
+    so shared parameters are written out.
+    """
+    shared = document["components"].get("parameters", {})
+    written_out = {name for name, parameter in shared.items() if _has_one_example(parameter)}
+    if not written_out:
+        return document
+    paths = {
+        path: {key: _with_examples(value, shared) if key in METHODS else value for key, value in item.items()}
+        for path, item in document["paths"].items()
+    }
+    others = {name: parameter for name, parameter in shared.items() if name not in written_out}
+    return {**document, "paths": paths, "components": {**document["components"], "parameters": others}}
+
+
+def _with_examples(operation: dict[str, Any], shared: dict[str, Json]) -> dict[str, Any]:
+    if "parameters" not in operation:
+        return operation
+    answers = [answer for status, answer in operation["responses"].items() if str(status).startswith("2")]
+    names = _examples(operation.get("requestBody", {})) or [name for answer in answers for name in _examples(answer)]
+    parameters = []
+    for parameter in operation["parameters"]:
+        whole = shared.get(str(parameter.get("$ref", "")).rpartition("/")[2], parameter)
+        if _has_one_example(whole):
+            parameter = whole
+            if names:
+                parameter = {key: value for key, value in whole.items() if key != "example"}
+                parameter["examples"] = {name: {"value": whole["example"]} for name in names}
+        parameters.append(parameter)
+    return {**operation, "parameters": parameters}
+
+
+def _has_one_example(parameter: dict[str, Json]) -> bool:
+    return parameter.get("in") == "path" and "example" in parameter
+
+
+def _examples(message: dict[str, Json]) -> list[str]:
+    return [name for media in message.get("content", {}).values() for name in media.get("examples", {})]

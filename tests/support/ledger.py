@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from stub_server.console.path_examples import with_path_examples
+from stub_server.console.examples import with_path_examples
 from stub_server.contract.document import Operation
 
 from .contract import document

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stub_server.console.path_examples import with_path_examples
+from stub_server.console.examples import with_path_examples
 
 from ..support.contract import document
 from ..support.live import Live

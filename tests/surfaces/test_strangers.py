@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.console.path_examples import with_path_examples
+from stub_server.console.examples import with_path_examples
 from stub_server.request_log import RequestLog
 
 from ..conftest import Serve
