@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 import orjson
@@ -17,11 +18,8 @@ ASK = "stub_server.ask"
 """Where the environment of a page's request has the function that asks."""
 
 
-class Ask(Protocol):
-    """Asks from a view's thread."""
-
-    def __call__(self, question: Question, prefix: str | None = None) -> Reply:
-        """The answer to a request to the sandbox of the page, or of another prefix."""
+Ask: TypeAlias = Callable[[Question, str | None], Reply]
+"""Asks from a view's thread: the sandbox of the page, or that of another prefix."""
 
 
 class Refused(Exception):
@@ -45,7 +43,6 @@ class Client:
     def __init__(self, ask: Ask, host: str, keys: Mapping[str, str], prefix: str | None = None) -> None:
         """`prefix` is that of another sandbox than the page's."""
         self._ask, self._host, self._keys, self._prefix = ask, host, dict(keys), prefix
-        self._credentials: dict[str, Any] | None = None
         self.asked: list[Question] = []
 
     def of(self, prefix: str) -> Client:
@@ -90,12 +87,10 @@ class Client:
             own["authorization"] = f"Bearer {self.credentials['jwt']}"
         return self._ask(question._replace(headers={**question.headers, **own}), self._prefix)
 
-    @property
-    def credentials(self) -> dict[str, Any]:
+    @cached_property
+    def credentials(self) -> Any:
         """The credentials of the sandbox. Raises Refused."""
-        if self._credentials is None:
-            self._credentials = self._answered(Question("GET", f"{CONTROL}/credentials", is_internal=True))
-        return self._credentials
+        return self._answered(Question("GET", f"{CONTROL}/credentials", is_internal=True))
 
     def curl(self, question: Question, base_url: str) -> str:
         """A call as a command to paste."""

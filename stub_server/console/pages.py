@@ -90,7 +90,7 @@ class Console:
         permitted = _permitted(call.path)
         loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
 
-        def ask(question: Question, prefix: str | None = None) -> Reply:
+        def ask(question: Question, prefix: str | None) -> Reply:
             asked_of = call.prefix if prefix is None else prefix
             asking = inside.ask(self._stack(), asked_of, question, call.client, permitted)
             answer = asyncio.run_coroutine_threadsafe(asking, loop)

@@ -67,7 +67,7 @@ def as_reader(path: str) -> Any:
     It is asked with the reader's own headers, and without the key of a session, as `recent_requests` does.
     """
     headers = {name: request.headers[name] for name in _OF_READERS if name in request.headers}
-    reply: Reply = request.environ[ASK](Question("GET", path, "", headers, is_internal=True))
+    reply: Reply = request.environ[ASK](Question("GET", path, "", headers, is_internal=True), None)
     return None if reply.is_refused else reply.json
 
 
