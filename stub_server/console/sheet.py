@@ -3,16 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import Any, NamedTuple
+from http.client import responses
+from typing import NamedTuple
 from urllib.parse import urlencode
-
-import orjson
 
 from ..calls.curl import command
 from ..contract.document import JSON, Document, Lifecycle, Move, Operation
 from ..contract.source import Json
 from .fields import Row, row, rows, text
+from .filters import pretty
 
 _SANDBOX_NAME = "sandboxName"
 
@@ -159,7 +158,7 @@ class Sheet:
         raw = self.document.resolve(self.operation.raw["responses"][str(status)])
         return Answer(
             status,
-            _meaning(status),
+            responses.get(status, ""),
             raw.get("description", ""),
             tuple(raw.get("x-codes", ())),
             [
@@ -181,7 +180,7 @@ class Sheet:
         for name, node in shown.items():
             example = self.document.resolve(node)
             if "value" in example:
-                yield Example(name, example.get("summary", ""), _pretty(example["value"]))
+                yield Example(name, example.get("summary", ""), pretty(example["value"]))
 
 
 def sources(document: Document) -> dict[tuple[str, str], list[Link]]:
@@ -219,14 +218,3 @@ def _blank(name: str) -> str:
 
 def _is_text(media: str) -> bool:
     return media.endswith("json") or media.startswith("text/") or media.endswith("xml")
-
-
-def _meaning(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:  # an overlay may name any
-        return ""
-
-
-def _pretty(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
