@@ -5,11 +5,9 @@ session: a form is bound to its order. Wrong ids are counted by address.
 """
 
 import re
-from collections import OrderedDict
 from threading import Lock
 from time import monotonic
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound, TooManyRequests
@@ -19,7 +17,7 @@ from ..kernel.clock import iso, parse_iso
 from .client import ASK, Client, Refused
 from .filters import clock_time
 from .pages import MOVES, PAY
-from .shell import check_form, contracts, go, here
+from .shell import check_form, contracts, go, here, split
 
 _MOST_WRONG, _WINDOW = 10, 60.0  # wrong ids of an address, and seconds in which they count
 _MOST_ADDRESSES = 10_000
@@ -31,29 +29,26 @@ payers = Blueprint("pay", __name__, url_prefix=PAY.rstrip("/"))
 
 
 class WrongIds:
-    """How many wrong ids each address has asked for, since when. Views ask in several threads."""
+    """How many wrong ids each address has asked for, and until when they count. Views ask in several threads."""
 
     def __init__(self) -> None:
-        self._counted: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._counted: dict[str, tuple[float, int]] = {}
         self._lock = Lock()
 
     def wait_of(self, address: str) -> float:
         """How many seconds an address has to wait, 0 for one that may ask."""
         with self._lock:
-            since, count = self._counted.get(address, (0.0, 0))
-        return max(0.0, since + _WINDOW - monotonic()) if count >= _MOST_WRONG else 0.0
+            ends, count = self._counted.get(address, (0.0, 0))
+        return max(0.0, ends - monotonic()) if count >= _MOST_WRONG else 0.0
 
     def count(self, address: str) -> None:
-        """Count a wrong id; the address that began longest ago makes room."""
+        """Count a wrong id; the address that asked longest ago makes room."""
         now = monotonic()
         with self._lock:
-            since, count = self._counted.get(address, (now, 0))
-            if now - since >= _WINDOW:
-                del self._counted[address]
-                since, count = now, 0
-            self._counted[address] = (since, count + 1)
-            while len(self._counted) > _MOST_ADDRESSES:
-                self._counted.popitem(last=False)
+            ends, count = self._counted.pop(address, (0.0, 0))
+            self._counted[address] = (ends, count + 1) if ends > now else (now + _WINDOW, 1)
+            if len(self._counted) > _MOST_ADDRESSES:
+                del self._counted[next(iter(self._counted))]
 
 
 _wrong_ids = WrongIds()
@@ -198,8 +193,5 @@ def _grouped(line: str) -> str:
 
 def outward(address: str | None) -> str | None:
     """An address that a page may link to: of the web, or none."""
-    try:
-        parts = urlsplit(address or "")
-        return address if parts.scheme in ("http", "https") and parts.hostname else None
-    except ValueError:
-        return None
+    parts = split(address or "")
+    return address if parts.scheme in ("http", "https") and parts.hostname else None
