@@ -16,20 +16,11 @@ from ..contract.document import Document, Operation
 from ..guide.guide import Guide
 from ..http.inside import Reply
 from .client import ASK, Client, Refused
+from .filters import words
 from .sessions import Session, Sessions, cookie_name
 
-NAV = (
-    ("requests", "Requests"),
-    ("data", "Data"),
-    ("clock", "Clock"),
-    ("events", "Events"),
-    ("webhooks", "Webhooks"),
-    ("inboxes", "Inboxes"),
-    ("sandboxes", "Sandboxes"),
-    ("faults", "Faults"),
-    ("keys", "Keys"),
-)
-"""The pages in the navigation: path below `/console/`, and name."""
+NAV = ("requests", "data", "clock", "events", "webhooks", "inboxes", "sandboxes", "faults", "keys")
+"""The pages in the navigation: their paths below `/console/`, which are their names too."""
 DONE = "done"
 """The query parameter that names the request of the action that led to a page."""
 _KEY_HEADERS = ("x-sandbox-admin-key", "x-sandbox-control-key")
@@ -214,7 +205,7 @@ def shared() -> dict[str, Any]:
         "base_url": known.url + request.script_root,
         "url_of": lambda name: known.url + ("" if name == "default" else f"/s/{quote(name)}"),
         "version": known.version,
-        "nav": NAV,
+        "nav": [(path, words(path)) for path in NAV],
         "token_of": lambda: known.sessions.token(g.visitor.ident),
         "this_page": request.full_path.rstrip("?"),
         "sandboxes": _sandboxes,
