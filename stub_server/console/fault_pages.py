@@ -12,6 +12,7 @@ from ..calls.call import CONTROL
 from ..kernel.clock import iso, parse_iso
 from .client import Refused
 from .filters import plain, read_json, words
+from .forms import Field
 from .shell import act, change, contracts, pages, show_done
 
 _HERE = "/console/faults"
@@ -24,16 +25,6 @@ _EXAMPLE = {
     "then": {"status": 503, "headers": {"Retry-After": "2"}},
 }
 _PARTS = {"match": "Which requests or deliveries", "when": "How often", "then": "What happens"}
-
-
-class Input(NamedTuple):
-    """A field of the form: `kind` is text, number or check, with `options` it is a choice."""
-
-    name: str
-    label: str
-    kind: str
-    options: list[str]
-    help: str
 
 
 class Rule(NamedTuple):
@@ -129,14 +120,14 @@ def _schemas(part: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, resolved
 
 
-def _inputs(part: str) -> Iterator[Input]:
+def _inputs(part: str) -> Iterator[Field]:
     for name, schema in _schemas(part):
         kind = {"boolean": "check", "string": "text"}.get(schema["type"], "number")
         options = [str(option) for option in schema.get("enum", ())]
-        yield Input(f"{part}.{name}", words(name), kind, options, schema.get("description", ""))
+        yield Field(f"{part}.{name}", words(name), kind, options, schema.get("description", ""))
         if name == "code":
             for end in ("min", "max"):
-                yield Input(f"then.delay_ms.{end}", f"Wait ms, {end}", "number", [], "Milliseconds of real time.")
+                yield Field(f"then.delay_ms.{end}", f"Wait ms, {end}", "number", [], "Milliseconds of real time.")
 
 
 def _asked() -> dict[str, Any]:

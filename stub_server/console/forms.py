@@ -15,15 +15,15 @@ _WHOLE = re.compile(r"[0-9]{1,19}").fullmatch
 
 
 class Field(NamedTuple):
-    """One filter. `kind` is `check` or `text`; with `options` it is a choice."""
+    """One field. `kind` is `check`, `text` or `number`; with `options` it is a choice."""
 
     name: str
     label: str
     kind: str
     options: list[str]
-    value: str
     help: str
-    hint: str
+    value: str = ""
+    hint: str = ""
 
 
 def fields(
@@ -43,7 +43,7 @@ def fields(
         value = request.args.get(parameter.name, "")
         help_ = described[parameter.name].get("description", "")
         hint = g.clock["now"] if schema.get("format") == "date-time" else ""
-        found.append(Field(parameter.name, words(parameter.name), kind, options, value, help_, hint))
+        found.append(Field(parameter.name, words(parameter.name), kind, options, help_, value, hint))
     return sorted(found, key=lambda field: first.index(field.name) if field.name in first else len(first))
 
 
