@@ -160,12 +160,6 @@ def create_record(name: str, ident: str) -> Response | tuple[str, int]:
     return show_done(reply, f"/console/data/{name}/{made['id']}" if made else f"/console/data/{name}")
 
 
-@pages.get("/data/<name>/<ident>")
-def one_record(name: str, ident: str) -> str | tuple[str, int]:
-    """One record."""
-    return _shown(name, ident)
-
-
 @pages.post("/data/<name>/<ident>/act")
 def act_on_record(name: str, ident: str) -> Response:
     """Do one of the things that the record's page offers."""
@@ -189,17 +183,16 @@ def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
     try:
         body = orjson.loads(text)
     except ValueError as error:
-        return _shown(name, ident, text, f"This is not valid JSON: {error}.")
+        return one_record(name, ident, text, f"This is not valid JSON: {error}.")
     reply = g.client.change(operation.method, _filled(operation, resource, ident), body)
     if reply.is_refused:
-        return _shown(name, ident, text, Refused(reply).message)
+        return one_record(name, ident, text, Refused(reply).message)
     return show_done(reply, f"/console/data/{name}/{ident}")
 
 
-# -- what they show
-
-
-def _shown(name: str, ident: str, text: str | None = None, problem: str | None = None) -> tuple[str, int]:
+@pages.get("/data/<name>/<ident>")
+def one_record(name: str, ident: str, text: str | None = None, problem: str | None = None) -> tuple[str, int]:
+    """One record; after a change that was refused with what was written, and why."""
     resource = _resource(name)
     load_head()
     at = quote(ident, safe="")
@@ -241,6 +234,9 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
         problem=problem,
     )
     return page, 200 if problem is None else 422
+
+
+# -- what they show
 
 
 def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | None:

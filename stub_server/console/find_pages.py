@@ -22,15 +22,9 @@ def find() -> Response:
     if re.fullmatch(r"evt_[0-9A-Za-z]{1,40}", text):
         return go(here(f"/console/events/{text}"))
     if _UUID(text.lower()):
-        for resource in _resources():
+        for resource in contracts().control.raw["components"]["schemas"]["StepResource"]["enum"]:
             if g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1}) is not None:
                 return go(here(f"/console/data/{resource}/{text.lower()}"))
     if re.fullmatch(r"\S+@\S+", text):
         return go(here("/console/data/customers", {"email": text}))
     return go(here("/console/requests", {"contains": text}))
-
-
-def _resources() -> list[str]:
-    """The kinds of records, as the control contract lists them."""
-    found: list[str] = contracts().control.raw["components"]["schemas"]["StepResource"]["enum"]
-    return found

@@ -76,14 +76,15 @@ def one_request(ident: str) -> str:
     """One request with all that is known of it."""
     shown = _request(ident)
     operation = contracts().operation(shown["operationId"])
-    nearest = (shown["explanation"] or {}).get("nearest")
+    explanation = shown["explanation"] or {}
+    nearest, place = explanation.get("nearest"), explanation.get("contract") or {}
     calls = calls_of(nearest["curl"]) if nearest else []
     steps = g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"] if shown["step"] else []
     return render_template(
         "console/request.html",
         shown=shown,
         operation=operation,
-        excerpt=_excerpt(shown["explanation"]),
+        excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
         nearest=nearest,
         nearest_body=read_json(calls[-1].body.decode("utf-8", "replace")) if calls and calls[-1].body else None,
         bars=_bars(shown["trace"]),
@@ -110,12 +111,6 @@ def send_nearest(ident: str) -> Response:
 def rewind_before(ident: str) -> Response:
     """Have the sandbox be as it was before a request."""
     return act("POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}")
-
-
-def _excerpt(explanation: dict[str, Any] | None) -> Any:
-    """What the contract says where the request went wrong; text that was cut stays text."""
-    text = ((explanation or {}).get("contract") or {}).get("excerpt", "")
-    return read_json(text)
 
 
 def _request(ident: str) -> Any:
@@ -157,14 +152,9 @@ def calls_of(commands: str) -> list[Question]:
                 url = word
         headers.pop("x-sandbox-admin-key", None)
         parts = urlsplit(url)
-        path = unquote(_in_sandbox(parts.path))
-        found.append(Question(method, path, parts.query, headers, body))
+        path = parts.path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
+        found.append(Question(method, unquote(path), parts.query, headers, body))
     return found
-
-
-def _in_sandbox(path: str) -> str:
-    """A path without the prefixes of this server and sandbox."""
-    return path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
 
 
 def _chart(filters: list[Field]) -> Chart:

@@ -26,7 +26,7 @@ def webhooks() -> str:
         "console/webhooks.html",
         webhooks=found,
         names={each["id"]: each["name"] for each in found},
-        patterns=_patterns(),
+        patterns=contracts().api.raw["components"]["schemas"]["EventPattern"]["enum"],
         **_deliveries("listWebhookLogs", _LOGS),
     )
 
@@ -56,7 +56,7 @@ def one_webhook(ident: UUID) -> str:
     return render_template(
         "console/webhook.html",
         webhook=g.client.get(path)["webhook"],
-        types=_types(),
+        types=sorted(contracts().api.events),
         **_deliveries("listLogsForWebhook", f"{path}/logs"),
     )
 
@@ -144,16 +144,6 @@ def _with_key(method: str, path: str, body: Any) -> Response | str:
     g.clock = g.client.get(f"{CONTROL}/clock")  # for the head
     g.client.asked.clear()
     return render_template("console/webhook_key.html", webhook=reply.json["webhook"])
-
-
-def _types() -> list[str]:
-    return sorted(contracts().api.events)
-
-
-def _patterns() -> list[str]:
-    """What a webhook can listen to, as the contract lists it."""
-    found: list[str] = contracts().api.raw["components"]["schemas"]["EventPattern"]["enum"]
-    return found
 
 
 def _deliveries(operation: str, path: str) -> dict[str, Any]:
