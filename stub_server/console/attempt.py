@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from ..calls.curl import command
 from ..contract.document import JSON
 from ..http.inside import Question
 from .sheet import Sheet
@@ -92,11 +93,33 @@ class Attempt:
     @cached_property
     def question(self) -> Question:
         """The request."""
-        path, headers = self.sheet.path, dict[str, str]()
-        query = []
-        if self.needs_credential:
-            headers["authorization"] = self.authorization.strip()
-        for each in self.inputs:
+        return self._question(self.inputs, self.authorization.strip())
+
+    @property
+    def blanks(self) -> list[str]:
+        """What in the command is to be replaced, because neither the contract nor the sandbox has a value for it."""
+        blank = [_blank(each.name) for each in self.inputs if each.required and not each.value]
+        return [*blank, *(["FILE"] if self.sheet.operation.uploads else [])]
+
+    @property
+    def curl(self) -> str:
+        """The call as a command for a shell, with this sandbox's ids and key. Replace what stands in capitals."""
+        operation, sheet = self.sheet.operation, self.sheet
+        every = self.inputs
+        filled = [each._replace(value=each.value or _blank(each.name)) if each.required else each for each in every]
+        asked = self._question(filled, self.authorization or "Bearer TOKEN")
+        curl = command(*asked[:5], sheet.url, has_admin_key=sheet.has_admin_key)
+        success = next((each for status, each in operation.responses.items() if status < 300), None)
+        if operation.uploads:
+            curl = f"{curl} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
+        elif success is not None and success.media and not any(map(_is_text, success.media)):
+            curl = f"{curl} -o {asked.path.rpartition('/')[2]}"
+        return curl or ""
+
+    def _question(self, inputs: list[Input], authorization: str) -> Question:
+        path, query = self.sheet.path, list[tuple[str, str]]()
+        headers = {"authorization": authorization} if self.needs_credential else {}
+        for each in inputs:
             if each.place == "path":
                 path = path.replace(f"{{{each.name}}}", each.value)
             elif each.place == "query" and each.value:
@@ -127,3 +150,12 @@ def _header(line: str) -> tuple[str, str] | None:
     if match is None or match[1].lower() in _SET_HERE | _NOT_ASKED:
         return None
     return match[1].lower(), match[2].strip()
+
+
+def _blank(name: str) -> str:
+    """`snapshotName` -> `SNAPSHOT_NAME`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+", "_", name).upper()
+
+
+def _is_text(media: str) -> bool:
+    return media.endswith("json") or media.startswith("text/") or media.endswith("xml")

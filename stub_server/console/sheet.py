@@ -1,14 +1,11 @@
 """What the page of one operation shows: all that the contract says of it, and a call of it that works."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import responses
 from typing import NamedTuple
-from urllib.parse import urlencode
 
-from ..calls.curl import command
-from ..contract.document import JSON, Document, Lifecycle, Move, Operation
+from ..contract.document import Document, Lifecycle, Move, Operation
 from ..contract.source import Json
 from .fields import Row, row, rows, text
 from .filters import pretty
@@ -100,38 +97,6 @@ class Sheet:
         return [(name, move) for name, each in lifecycles.items() for move in each.moves if ident in move.by]
 
     @property
-    def blanks(self) -> list[str]:
-        """What in the command is to be replaced, because neither the contract nor the sandbox has a value for it."""
-        blank = [_blank(raw["name"]) for raw in self._parameters() if raw.get("required") and not self._value_of(raw)]
-        return [*blank, *(["FILE"] if self.operation.uploads else [])]
-
-    @property
-    def curl(self) -> str:
-        """The call as a command for a shell, with this sandbox's ids and key. Replace what stands in capitals."""
-        operation, path = self.operation, self.path
-        query: dict[str, str] = {}
-        headers = {} if operation.scheme is None else {"authorization": f"Bearer {self.credential or 'TOKEN'}"}
-        for raw in self._parameters():
-            value = self._value_of(raw) or _blank(raw["name"])
-            if raw["in"] == "path":
-                path = path.replace(f"{{{raw['name']}}}", value)
-            elif raw.get("required"):
-                {"query": query, "header": headers}.get(raw["in"], {})[raw["name"]] = value
-        body = "" if operation.body is None else self.body
-        if body:
-            headers["content-type"] = JSON
-        has_key = self.has_admin_key
-        curl = command(
-            operation.method, path, urlencode(query), headers, body.encode(), self.url, has_admin_key=has_key
-        )
-        success = next((each for status, each in operation.responses.items() if status < 300), None)
-        if operation.uploads:
-            curl = f"{curl} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
-        elif success is not None and success.media and not any(map(_is_text, success.media)):
-            curl = f"{curl} -o {path.rpartition('/')[2]}"
-        return curl or ""
-
-    @property
     def credential(self) -> str | None:
         """The token or key that it is called with, None for callers who may not read them."""
         return self.credentials.get("jwt" if self.operation.scheme == "jwt" else "private_key")
@@ -209,12 +174,3 @@ def _place(expression: str) -> str:
     for step in pointer.split("/") if start == "$response.body" else ():
         found += f"[{step}]" if step.isdigit() else f"{'.' if found else ''}{step}"
     return found
-
-
-def _blank(name: str) -> str:
-    """`snapshotName` -> `SNAPSHOT_NAME`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+", "_", name).upper()
-
-
-def _is_text(media: str) -> bool:
-    return media.endswith("json") or media.startswith("text/") or media.endswith("xml")
