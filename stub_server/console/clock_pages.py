@@ -75,18 +75,6 @@ def advance_clock() -> Response:
     return act("POST", f"{CONTROL}/clock/advance", {**body, "wait_seconds": _WAIT})
 
 
-@pages.post("/clock/freeze")
-def freeze_clock() -> Response:
-    """Stop the clock."""
-    return act("POST", f"{CONTROL}/clock/freeze")
-
-
-@pages.post("/clock/resume")
-def resume_clock() -> Response:
-    """Have the clock run."""
-    return act("POST", f"{CONTROL}/clock/resume")
-
-
 def _moved() -> tuple[list[dict[str, Any]], int] | None:
     """What the move ran that led to this page, as the journal has its answer: jobs, and how many deliveries."""
     ident = request.args.get(DONE, "")

@@ -26,12 +26,6 @@ def open_inbox() -> Response:
     return go(here(f"/console/inboxes/{name[:63]}" if name else "/console/inboxes"))
 
 
-@pages.post("/inboxes/clear")
-def clear_inboxes() -> Response:
-    """Empty every inbox."""
-    return act("DELETE", _INBOX, to="/console/inboxes")
-
-
 @pages.get("/inboxes/<name>")
 def one_inbox(name: str) -> str:
     """One inbox: what arrived, and what it answers."""
@@ -63,12 +57,6 @@ def set_answer(name: str) -> Response:
     if retry_after:
         body["headers"] = [{"name": "Retry-After", "value": retry_after}]
     return act("PUT", f"{_path(name)}/answer", body)
-
-
-@pages.post("/inboxes/<name>/clear")
-def clear_inbox(name: str) -> Response:
-    """Empty an inbox."""
-    return act("DELETE", _path(name))
 
 
 def _leads_to(url: str, name: str) -> bool:

@@ -65,12 +65,6 @@ def requests() -> str:
     )
 
 
-@pages.post("/requests/clear")
-def clear_requests() -> Response:
-    """Forget every request."""
-    return act("DELETE", f"{CONTROL}/requests", to="/console/requests")
-
-
 @pages.get("/requests/<ident>")
 def one_request(ident: str) -> str:
     """One request with all that is known of it."""

@@ -36,6 +36,16 @@ def list_sandboxes() -> str:
     )
 
 
+@pages.post("/sandboxes/new")
+def make_sandbox() -> Response:
+    """Make a sandbox, or go to the one of the name."""
+    name = request.form.get("name", "").strip().lower()
+    reply = g.client.of("").change("POST", f"{CONTROL}/sandboxes", {"name": name} if name else {})
+    if reply.is_refused and Refused(reply).code != "duplicate_sandbox":
+        raise Refused(reply)
+    return go(there(name or reply.json["sandbox"]["name"], "/console/requests"))
+
+
 @pages.post("/sandboxes/make")
 def make_another() -> Response:
     """Make a sandbox of a scenario."""

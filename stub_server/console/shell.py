@@ -306,20 +306,34 @@ def _has_changed(found: dict[str, Any]) -> bool:
     return bool(g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": 1})["steps"])
 
 
+_PLAIN: dict[str, tuple[str, str, str | None]] = {
+    "/clock/freeze": ("POST", f"{CONTROL}/clock/freeze", None),
+    "/clock/resume": ("POST", f"{CONTROL}/clock/resume", None),
+    "/inboxes/clear": ("DELETE", f"{CONTROL}/inbox", "/console/inboxes"),
+    "/inboxes/<name>/clear": ("DELETE", f"{CONTROL}/inbox/{{name}}", None),
+    "/requests/clear": ("DELETE", f"{CONTROL}/requests", "/console/requests"),
+    "/webhooks/resume": ("POST", f"{CONTROL}/webhooks/resume", None),
+    "/webhooks/<uuid:ident>/delete": ("DELETE", "/v2/webhooks/{ident}", "/console/webhooks"),
+    "/webhooks/deliveries/<uuid:ident>/retry": ("POST", "/v2/webhooks/logs/{ident}/retry", None),
+}
+"""Actions that are a call without a body: by the address of the form, method, path, and `to` as `act` has it."""
+
+
+def _add_plain(address: str, method: str, path: str, to: str | None) -> None:
+    def view(**values: object) -> Response:
+        return act(method, path.format_map({name: quote(str(value), safe="") for name, value in values.items()}), to=to)
+
+    pages.add_url_rule(address, address, view, methods=["POST"])
+
+
+for _address, _action in _PLAIN.items():
+    _add_plain(_address, *_action)
+
+
 @pages.post("/undo")
 def undo() -> Response:
     """Rewind to before a request."""
     return act("POST", f"{CONTROL}/rewind", {"to_request": request.form.get("request", "")})
-
-
-@pages.post("/sandboxes/new")
-def make_sandbox() -> Response:
-    """Make a sandbox, or go to the one of the name."""
-    name = request.form.get("name", "").strip().lower()
-    reply = g.client.of("").change("POST", f"{CONTROL}/sandboxes", {"name": name} if name else {})
-    if reply.is_refused and Refused(reply).code != "duplicate_sandbox":
-        raise Refused(reply)
-    return go(there(name or reply.json["sandbox"]["name"], "/console/requests"))
 
 
 # -- keys

@@ -43,12 +43,6 @@ def drain_webhooks() -> Response:
     return act("POST", f"{CONTROL}/webhooks/drain", {"wait_seconds": _WAIT})
 
 
-@pages.post("/webhooks/resume")
-def resume_webhooks() -> Response:
-    """Send the deliveries that are held back."""
-    return act("POST", f"{CONTROL}/webhooks/resume")
-
-
 @pages.get("/webhooks/<uuid:ident>")
 def one_webhook(ident: UUID) -> str:
     """One webhook and the deliveries to it."""
@@ -78,12 +72,6 @@ def switch_webhook(ident: UUID) -> Response:
 def rotate_key(ident: UUID) -> Response | str:
     """Make another signing key, and show it this once."""
     return _with_key("POST", f"{_path(ident)}/regenerate-key", {})
-
-
-@pages.post("/webhooks/<uuid:ident>/delete")
-def delete_webhook(ident: UUID) -> Response:
-    """Delete a webhook; its deliveries stay."""
-    return act("DELETE", _path(ident), to="/console/webhooks")
 
 
 @pages.post("/webhooks/<uuid:ident>/certify")
@@ -116,12 +104,6 @@ def delivery(ident: UUID) -> str:
         webhook=g.client.find(_path(log["webhookId"])),
         again=_again(log),
     )
-
-
-@pages.post("/webhooks/deliveries/<uuid:ident>/retry")
-def retry_delivery(ident: UUID) -> Response:
-    """Send a delivery again."""
-    return act("POST", f"{_LOGS}/{ident}/retry")
 
 
 def _path(ident: UUID | str) -> str:
