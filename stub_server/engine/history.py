@@ -201,13 +201,11 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
             mine, theirs = ({} if side is None else side.tables[name].rows for side in (here, there))
             if mine is theirs:
                 continue
-            versions = tables[name] = {}
-            for count, key in enumerate(chain(mine, theirs), 1):
-                record, other = mine.get(key), theirs.get(key)
-                if record is not other:
-                    versions[key] = [record, other]
-                if not count % COMPARED:
-                    yield
+            changed = [key for key, record in mine.items() if theirs.get(key) is not record]  # 10 ms for 100,000
+            yield
+            changed += [key for key in theirs if key not in mine]
+            yield
+            tables[name] = {key: [mine.get(key), theirs.get(key)] for key in changed}
         before, after = ({} if side is None else side.usage for side in (here, there))
         tables[_USAGE] = {key_id: [before.get(key_id), after.get(key_id)] for key_id in {**before, **after}}
     parts, size = yield from _parts(found, now.stores, then.stores)
