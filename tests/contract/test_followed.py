@@ -12,6 +12,7 @@ from stub_server.settings import Settings
 
 from ..conftest import Serve
 from ..support.estate import client, token
+from ..support.live import NO_TLS
 from ..support.make import customer_body, make_plan, make_project
 from ..support.overlays import copied, overlay, removed, updated
 from ..support.short import some
@@ -138,9 +139,11 @@ def test_what_the_corrected_request_leads_to_and_no_answer_allows_is_501(serve: 
 def test_data_that_an_overlay_does_not_allow_is_501_where_it_is_made_later(serve: Serve, tmp_path: Path) -> None:
     for number, actions in enumerate((TOO_DEAR, updated(f"{SCHEMAS}.Plan['x-unique'][0]", "{ scope: merchant }"))):
         live = serve(overlays=(overlay(tmp_path, actions, f"{number}.yaml"),), scenario="empty")
-        answer = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": "full", "scenario": "default"})
+        answer = httpx2.post(
+            f"{live.url}/_sandbox/sandboxes", json={"name": "full", "scenario": "default"}, verify=NO_TLS
+        )
         assert (501, "not_implemented") == _refusal(answer)
-        assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/full").status_code
+        assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/full", verify=NO_TLS).status_code
 
 
 TOO_DEAR = updated(f"{SCHEMAS}.Subscription.properties.amount", "{ maximum: 60 }")

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from ..support.live import NO_TLS
 from .__main__ import PHASES, server
 from .runner import run
 
@@ -45,7 +46,7 @@ def test_the_same_seed_gives_the_same_exchanges_after_a_reset(tmp_path: Path) ->
 
 
 def judged(url: str, har: Path) -> list[Any]:
-    httpx2.post(f"{url}/_sandbox/reset", timeout=60).raise_for_status()
+    httpx2.post(f"{url}/_sandbox/reset", timeout=60, verify=NO_TLS).raise_for_status()
     options = ["--include-path-regex=^/v2/products", "--max-examples=5", "--report=har"]
     done = run(url, PHASES, har.with_suffix(".ndjson"), *options, f"--report-har-path={har}")
     assert done.code == 0, done.output[-5000:]

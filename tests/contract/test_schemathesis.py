@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..verify.runs import backend
 from .reach import Reach, accepted, operations
 from .runner import Run, run
@@ -22,7 +22,7 @@ def live(small: Live) -> Live:
 
 @pytest.fixture(scope="module")
 def contract(live: Live) -> Any:
-    return httpx2.get(f"{live.url}/openapi.json", timeout=30).raise_for_status().json()
+    return httpx2.get(f"{live.url}/openapi.json", timeout=30, verify=NO_TLS).raise_for_status().json()
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_plan_that_is_gone_with_its_project_is_no_lost_creation(live: Live, tm
 @pytest.mark.night
 def test_a_lost_creation_is_still_found(tmp_path: Path) -> None:
     with backend(mutants=["create-not-kept"]) as url:
-        token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30).json()["jwt"]
+        token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()["jwt"]
         done = chains_of(url, tmp_path, "createProduct", "getProduct", token=token)
     assert (1, True) == (done.code, "ST302" in done.output), done.output[-5000:]
 

@@ -19,7 +19,7 @@ from stub_server.kernel.clock import DAY, LATEST_START
 from ..conftest import Serve
 from ..engine.inside import Inside
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import created, customer_body
 from ..support.overlays import overlay, shortened
 from ..support.refusal import says
@@ -216,7 +216,9 @@ def test_ids_that_would_be_given_again_are_refused_with_who_has_them(control: ht
     imported(control, sealed(spoilt))
     base = str(control.base_url).partition("/_sandbox")[0]
     headers = {"Authorization": f"Bearer {control.get('/credentials').json()['jwt']}"}
-    new = created(httpx2.post(f"{base}/v2/customers", json=customer_body(), headers=headers))["customer"]["id"]
+    new = created(httpx2.post(f"{base}/v2/customers", json=customer_body(), headers=headers, verify=NO_TLS))[
+        "customer"
+    ]["id"]
     later = lines(exported(control))
     assert begun < later[1][1]["position"]
     later[1][1]["position"] = begun
@@ -320,10 +322,10 @@ def _later(body: Any) -> None:
 def file(live: Live) -> Iterator[bytes]:
     """A file with a history."""
     name = "bad-files"
-    with httpx2.Client(base_url=f"{live.url}/s/{name}/_sandbox", timeout=60) as control:
+    with httpx2.Client(base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS) as control:
         token = control.get("/credentials").json()["jwt"]
         url, headers = f"{live.url}/s/{name}/v2/customers", {"Authorization": f"Bearer {token}"}
-        created(httpx2.post(url, json=customer_body(), headers=headers))
+        created(httpx2.post(url, json=customer_body(), headers=headers, verify=NO_TLS))
         yield exported(control, history=True)
     live.forget(name)
 
@@ -379,7 +381,7 @@ def test_a_file_of_another_contract_is_refused_with_a_list(serve: Serve, file: b
     """Where an overlay asks of records what they do not have."""
     strict = overlay(tmp_path, shortened("Customer", 12))
     server = serve(overlays=(strict,), scenario="empty")
-    answer = httpx2.post(f"{server.url}/_sandbox/import", content=file, headers=HEADERS, timeout=60)
+    answer = httpx2.post(f"{server.url}/_sandbox/import", content=file, headers=HEADERS, timeout=60, verify=NO_TLS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"])
     (detail,) = answer.json()["details"]
     assert says(detail["message"], "customers /name", "12 characters")

@@ -12,7 +12,7 @@ from stub_server.sandboxes import entry
 
 from ..support.estate import client
 from ..support.files import HEADERS, Line, exported, imported, lines, sealed
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, order_body
 from ..support.receiver import Receiver
 from .past import everything
@@ -34,7 +34,7 @@ class Side:
 
     def __init__(self, live: Live, name: str) -> None:
         self.name = name
-        self.control = httpx2.Client(base_url=f"{live.url}/s/{name}/_sandbox", timeout=60)
+        self.control = httpx2.Client(base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS)
         self.api = client(live, name, self.control.get("/credentials").json()["jwt"])
 
     def snapshot(self, name: str, **more: object) -> Json:

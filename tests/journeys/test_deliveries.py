@@ -7,7 +7,7 @@ from collections.abc import Callable
 import httpx2
 
 from ..support.contract import document, schemas, violations
-from ..support.live import NOW, Live
+from ..support.live import NO_TLS, NOW, Live
 from ..support.make import Json, Maker, created, customer_body
 from ..support.receiver import Receiver
 from .hooks import LOGS, WEBHOOKS, Hook, log_of, logs, sent, verified
@@ -182,8 +182,8 @@ def test_a_server_open_to_others_does_not_post_to_itself(serve: Callable[..., Li
     """Bound to more than loopback, the server is no way into its own machine; the log says what was blocked."""
     server = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback
     admin = {"X-Sandbox-Admin-Key": "k"}
-    token = httpx2.post(f"{server.url}/_sandbox/tokens", json={}, headers=admin).json()["token"]
-    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as api:
+    token = httpx2.post(f"{server.url}/_sandbox/tokens", json={}, headers=admin, verify=NO_TLS).json()["token"]
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS) as api:
         made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": ["*"]}))["webhook"]
         log = sent(api, made)
     assert (log["status"], log["error"], log["response_status"]) == ("failed", "blocked", None)

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from ..support.files import lines
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, make_project
 from ..support.recordings import PATIENCE, Replayed, recorded
 from .hooks import clients
@@ -79,7 +79,9 @@ def test_what_came_with_a_body_that_nobody_kept_is_left_aside_and_counted(
         created(api.post("/v2/customers", json=customer_body()))
         assert 422 == api.post("/v2/customers", content=iter([]), headers=headers).status_code, "empty, in chunks"
         assert 422 == api.request("GET", "/v2/customers?page=0", json={}).status_code, "not asked for"
-        assert 401 == httpx2.post(f"{server.url}/v2/customers", content=b" " * TOO_MUCH).status_code, "not looked at"
+        assert 401 == httpx2.post(f"{server.url}/v2/customers", content=b" " * TOO_MUCH, verify=NO_TLS).status_code, (
+            "not looked at"
+        )
         replayed = Replayed(recorded(control, file))
         assert (0, 4) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
         assert {"body_not_kept": 5} == _counts(replayed)
@@ -91,7 +93,7 @@ def test_what_was_refused_for_its_connection_is_left_aside_and_counted(serve: Ca
     with clients(server) as (api, control):
         assert 200 == control.post("/reset").status_code
         twice = [("Authorization", "Bearer one"), ("Authorization", "Bearer two")]
-        with httpx2.Client(base_url=server.url) as plain:
+        with httpx2.Client(base_url=server.url, verify=NO_TLS) as plain:
             assert 400 == plain.get("/v2/customers", headers=twice).status_code
         websocket = {"Connection": "Upgrade", "Upgrade": "websocket"}
         assert 400 == api.get("/v2/customers", headers=websocket).status_code
@@ -130,7 +132,7 @@ def test_what_was_refused_under_a_mistyped_name_replays(serve: Callable[..., Liv
         assert 200 == control.post("/clock/advance", json={"days": 9}).status_code
         created(api.post("/v2/customers", json=customer_body()))
         for _ in range(2):
-            assert 401 == httpx2.get(f"{server.url}/s/mistyped/v2/plans").status_code
+            assert 401 == httpx2.get(f"{server.url}/s/mistyped/v2/plans", verify=NO_TLS).status_code
         created(api.post("/v2/customers", json=customer_body()))
         replayed = Replayed(recorded(control, file))
         assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told["diff"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ..support import forked
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json
 
 pytestmark = pytest.mark.check
@@ -196,5 +196,5 @@ def test_no_server_is_said_in_one_line(tmp_path: Path) -> None:
 def _sandboxes(live: Live) -> list[Json]:
     import httpx2
 
-    found: list[Json] = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100").json()["sandboxes"]
+    found: list[Json] = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()["sandboxes"]
     return found

@@ -8,6 +8,8 @@ import pytest
 
 from stub_server.testing import Refused, Sandbox, connected, running
 
+from ..support.live import NO_TLS
+
 pytestmark = pytest.mark.check
 
 
@@ -67,9 +69,11 @@ def test_time_is_moved_and_asked_back(sandbox: Sandbox) -> None:
 
 def test_a_token_has_the_scopes_that_were_asked_for(sandbox: Sandbox) -> None:
     some = sandbox.credentials(["orders:read"])
-    assert 200 == httpx2.get(f"{sandbox.url}/v2/orders", headers=some.headers).status_code
-    assert 403 == httpx2.get(f"{sandbox.url}/v2/plans", headers=some.headers).status_code
-    monkeyed = httpx2.get(f"{sandbox.env['STUB_URL']}/v2/plans", headers={"Authorization": f"Bearer {sandbox.token}"})
+    assert 200 == httpx2.get(f"{sandbox.url}/v2/orders", headers=some.headers, verify=NO_TLS).status_code
+    assert 403 == httpx2.get(f"{sandbox.url}/v2/plans", headers=some.headers, verify=NO_TLS).status_code
+    monkeyed = httpx2.get(
+        f"{sandbox.env['STUB_URL']}/v2/plans", headers={"Authorization": f"Bearer {sandbox.token}"}, verify=NO_TLS
+    )
     assert 200 == monkeyed.status_code
 
 
@@ -125,4 +129,4 @@ def test_a_server_with_a_key_is_opened_by_it() -> None:
         with pytest.raises(Refused, match="--sandbox-admin-key"), connected(server.url):
             pass
         with pytest.raises(httpx2.ConnectError, match="refused"):  # of the application, not of the sandbox
-            httpx2.get("http://127.0.0.1:9")
+            httpx2.get("http://127.0.0.1:9", verify=NO_TLS)

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from ..support.console import Console, Page
+from ..support.live import NO_TLS
 from ..support.make import Json, Maker
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -208,7 +209,9 @@ def test_an_inbox_shows_what_arrived_and_why_it_is_not_verified(
     hook: Page, console: Console, control: httpx2.Client
 ) -> None:
     address = f"{console.base}/_sandbox/inbox/shop"
-    sent = httpx2.post(address, content=HOSTILE.encode(), headers={"X-Odd": "<b>", "Content-Type": "text/html"})
+    sent = httpx2.post(
+        address, content=HOSTILE.encode(), headers={"X-Odd": "<b>", "Content-Type": "text/html"}, verify=NO_TLS
+    )
     assert 200 == sent.status_code
     console.send(console.open("/console/events"), "Raise it", type="order.paid")
     delivered(control)

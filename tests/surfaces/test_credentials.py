@@ -13,7 +13,7 @@ from stub_server.kernel.clock import wall_from
 
 from ..support import forge
 from ..support.contract import document
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.refusal import refused, says
 from ..support.wire import Door
 
@@ -177,7 +177,7 @@ def test_a_token_that_was_good_is_401_once_it_has_expired(live: Live, door: Door
 
 
 def test_a_token_of_another_sandbox_is_401(door: Door) -> None:
-    other = httpx2.get(f"http://127.0.0.1:{door.port}/s/elsewhere/_sandbox/credentials").json()["jwt"]
+    other = httpx2.get(f"http://127.0.0.1:{door.port}/s/elsewhere/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
     refused(door.ask("GET", "/v2/customers", token=other), 401, "invalid_token")
 
 

@@ -18,6 +18,7 @@ import httpx2
 import pytest
 
 from ..support.install import plain_env, run
+from ..support.live import NO_TLS
 
 pytestmark = pytest.mark.check
 
@@ -47,7 +48,7 @@ def started(command: Sequence[str], port: str, env: Mapping[str, str], folder: P
     """A client of what the command serves, until the block ends."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=env, cwd=folder) as process:
         try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, verify=NO_TLS) as client:
                 deadline = time.monotonic() + 60
                 while True:
                     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.processes import Process
 
@@ -59,7 +60,7 @@ def test_it_is_unready_and_serves_before_it_stops(server: Process) -> None:
         assert 200 == control.get("/health").status_code
         while time.monotonic() < began + 1:
             created(api.post("/v2/customers", json=customer_body()))
-            assert 503 == httpx2.get(f"{server.url}/_sandbox/ready").status_code  # by a new connection
+            assert 503 == httpx2.get(f"{server.url}/_sandbox/ready", verify=NO_TLS).status_code  # by a new connection
             time.sleep(0.05)
         assert ends_after(server) < 15
         assert time.monotonic() - began >= 3.9

@@ -16,7 +16,7 @@ LINK = re.compile(r'(?:href|src)="([^"]+)"')
 
 @pytest.fixture
 def front(live: Live) -> httpx2.Response:
-    response = httpx2.get(f"{live.url}/")
+    response = httpx2.get(f"{live.url}/", verify=NO_TLS)
     assert response.status_code == 200
     return response
 
@@ -24,16 +24,16 @@ def front(live: Live) -> httpx2.Response:
 def test_it_lists_every_operation_of_both_contracts(live: Live, front: httpx2.Response) -> None:
     """Nobody has to guess a path."""
     for address in ("/openapi.json", "/_sandbox/openapi.json"):
-        for path in httpx2.get(live.url + address).json()["paths"]:
+        for path in httpx2.get(live.url + address, verify=NO_TLS).json()["paths"]:
             assert f"{path}</code>" in front.text
 
 
 def test_every_link_of_it_answers(live: Live) -> None:
     """A link is relative, so that it holds below /s/{sandbox}/ too."""
     base = f"{live.url}/s/front/"
-    token = httpx2.get(f"{base}_sandbox/credentials").json()["jwt"]
-    httpx2.get(f"{base}v2/orders", headers={"Authorization": f"Bearer {token}"}).raise_for_status()
-    links = LINK.findall(httpx2.get(base).text)
+    token = httpx2.get(f"{base}_sandbox/credentials", verify=NO_TLS).json()["jwt"]
+    httpx2.get(f"{base}v2/orders", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS).raise_for_status()
+    links = LINK.findall(httpx2.get(base, verify=NO_TLS).text)
     assert any(link.startswith("console/requests/req_") for link in links)
     assert not [link for link in links if link.startswith(("/", "http"))]
     for address in dict.fromkeys(link.partition("#")[0] for link in links):
@@ -46,7 +46,7 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
     for number in range(7):
         api.get("/v2/orders", params={"limit": number + 1})
         api.get(f"/v2/orders/<script>{number}")
-    html = httpx2.get(f"{live.url}/s/{sandbox_name}/").text
+    html = httpx2.get(f"{live.url}/s/{sandbox_name}/", verify=NO_TLS).text
     assert 5 == html.count('href="console/requests/req_')
     assert ["6", "5"] == re.findall(r"orders/&lt;script&gt;([0-9])", html)[:2]
     assert "<script>6" not in html
@@ -67,8 +67,8 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
 def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, headers: dict[str, str]) -> None:
     """Nor does a session: pages of other origins may read this page."""
     server = serve(**settings)
-    httpx2.get(f"{server.url}/v2/orders")
-    html = httpx2.get(f"{server.url}/", headers=headers).text
+    httpx2.get(f"{server.url}/v2/orders", verify=NO_TLS)
+    html = httpx2.get(f"{server.url}/", headers=headers, verify=NO_TLS).text
     assert "console/requests/req_" not in html
     assert "data-stream" not in html
     assert '<section id="now"' not in html
@@ -84,9 +84,9 @@ def test_what_can_be_read_without_an_id_is_linked(front: httpx2.Response) -> Non
 
 def test_a_browser_finds_the_icon_where_it_looks(live: Live) -> None:
     """At the address that it tries by itself, when it shows a file that links none."""
-    icon = httpx2.get(f"{live.url}/favicon.ico")
+    icon = httpx2.get(f"{live.url}/favicon.ico", verify=NO_TLS)
     assert (200, "image/svg+xml") == (icon.status_code, icon.headers["content-type"].partition(";")[0])
-    assert icon.content == httpx2.get(f"{live.url}/static/favicon.svg").content
+    assert icon.content == httpx2.get(f"{live.url}/static/favicon.svg", verify=NO_TLS).content
 
 
 def test_it_needs_nothing_from_elsewhere(front: httpx2.Response) -> None:
@@ -99,7 +99,7 @@ def test_it_needs_nothing_from_elsewhere(front: httpx2.Response) -> None:
 
 def test_another_method_is_refused_in_the_one_shape(live: Live) -> None:
     """A page is no exception to the error shape."""
-    response = httpx2.post(f"{live.url}/")
+    response = httpx2.post(f"{live.url}/", verify=NO_TLS)
     assert (405, "GET, HEAD, OPTIONS", "method_not_allowed") == (
         response.status_code,
         response.headers["allow"],
@@ -110,18 +110,18 @@ def test_another_method_is_refused_in_the_one_shape(live: Live) -> None:
 @pytest.mark.parametrize("name", ["front", "Front"])
 def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(live: Live, name: str) -> None:
     """Without the slash, links would lead elsewhere: the browser is sent there."""
-    moved = httpx2.get(f"{live.url}/s/{name}?x=1")
+    moved = httpx2.get(f"{live.url}/s/{name}?x=1", verify=NO_TLS)
     assert (307, "/s/front/?x=1", b"") == (moved.status_code, moved.headers["location"], moved.content)
     assert moved.headers["x-request-id"]
-    page = httpx2.get(f"{live.url}/s/{name}", follow_redirects=True)
+    page = httpx2.get(f"{live.url}/s/{name}", follow_redirects=True, verify=NO_TLS)
     assert page.status_code == 200
     assert f"<code>{live.url}/s/front</code>" in page.text
-    assert f"<code>{live.url}</code>" in httpx2.get(f"{live.url}/").text
-    assert httpx2.post(f"{live.url}/s/{name}").status_code == 307
+    assert f"<code>{live.url}</code>" in httpx2.get(f"{live.url}/", verify=NO_TLS).text
+    assert httpx2.post(f"{live.url}/s/{name}", verify=NO_TLS).status_code == 307
     live.app.sandboxes.forget("front")
 
 
 def test_a_prefix_that_names_no_sandbox_leads_nowhere(live: Live) -> None:
-    assert httpx2.get(f"{live.url}/s/-bad-").json()["code"] == "sandbox_not_found"
-    assert httpx2.get(f"{live.url}/s/").json()["code"] == "sandbox_not_found"
-    assert httpx2.get(f"{live.url}/s").json()["code"] == "route_not_found"
+    assert httpx2.get(f"{live.url}/s/-bad-", verify=NO_TLS).json()["code"] == "sandbox_not_found"
+    assert httpx2.get(f"{live.url}/s/", verify=NO_TLS).json()["code"] == "sandbox_not_found"
+    assert httpx2.get(f"{live.url}/s", verify=NO_TLS).json()["code"] == "route_not_found"

@@ -9,7 +9,7 @@ import pytest
 
 from ..conftest import Serve
 from ..support.browser import Page, browsing
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 
 pytestmark = pytest.mark.check
 
@@ -39,15 +39,17 @@ def test_the_button_copies_a_call_that_works(browser: Page, live: Live) -> None:
     command, _, url, _, header = shlex.split(copied)
     name, _, value = header.partition(": ")
     assert "curl" == command
-    assert 2 == len(httpx2.get(url, headers={name: value}).json()["customers"])
+    assert 2 == len(httpx2.get(url, headers={name: value}, verify=NO_TLS).json()["customers"])
 
 
 def test_the_page_of_a_world_speaks_of_that_world(browser: Page, live: Live, sandbox_name: str) -> None:
     """Its name, its data, and a call to it. The clock stands above every page."""
     base = f"{live.url}/s/{sandbox_name}"
-    assert httpx2.post(f"{base}/_sandbox/reset", json={"scenario": "empty", "seed": 7}).status_code == 200
+    assert (
+        httpx2.post(f"{base}/_sandbox/reset", json={"scenario": "empty", "seed": 7}, verify=NO_TLS).status_code == 200
+    )
     page = opened(browser, f"{base}/")
-    world = httpx2.get(f"{base}/_sandbox/sandboxes/{sandbox_name}").json()["sandbox"]
+    world = httpx2.get(f"{base}/_sandbox/sandboxes/{sandbox_name}", verify=NO_TLS).json()["sandbox"]
     assert sandbox_name in page.look("document.title")
     facts = page.look("document.getElementById('facts').innerText")
     assert f"scenario empty, seed 7, {world['records']} records" in facts
@@ -68,7 +70,7 @@ def test_every_sandbox_of_the_server_is_one_click_away(browser: Page, live: Live
 def test_a_server_whose_controls_are_shut_says_what_it_needs(browser: Page, serve: Serve) -> None:
     """The page shows the refusal instead of waiting for ever."""
     shut = serve(host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
-    refusal = httpx2.get(f"{shut.url}/_sandbox/credentials").json()["message"]
+    refusal = httpx2.get(f"{shut.url}/_sandbox/credentials", verify=NO_TLS).json()["message"]
     browser.go(f"{shut.url}/")
     browser.until(f"document.getElementById('state').textContent === {json.dumps(refusal)}")
     assert browser.look("document.getElementById('command').hidden") is True
@@ -87,7 +89,7 @@ def test_an_operation_of_the_list_opens_with_a_call_to_copy(browser: Page, live:
     url, header = (shlex.split(copied)[at] for at in (6, 8))
     name, _, value = header.partition(": ")
     assert f"{live.url}/s/{sandbox_name}/v2/orders/" in url
-    assert 200 == httpx2.get(url, headers={name: value}).status_code
+    assert 200 == httpx2.get(url, headers={name: value}, verify=NO_TLS).status_code
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

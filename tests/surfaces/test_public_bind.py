@@ -13,7 +13,7 @@ from stub_server.settings import Settings
 
 from ..conftest import Serve
 from ..support import forge
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.refusal import refused, says
 from ..support.wire import Door
 
@@ -44,7 +44,7 @@ def test_an_address_that_only_ends_like_this_machines_is_a_public_one(host: str)
 
 
 def test_health_stays_open(serve: Serve, public: dict[str, str]) -> None:
-    assert httpx2.get(f"{serve(**public).url}/_sandbox/health").status_code == 200
+    assert httpx2.get(f"{serve(**public).url}/_sandbox/health", verify=NO_TLS).status_code == 200
 
 
 def test_health_tells_strangers_neither_a_path_nor_the_seed(
@@ -56,12 +56,12 @@ def test_health_tells_strangers_neither_a_path_nor_the_seed(
     server = serve(**public, admin_key="a-long-admin-key", scenario=str(file))
     health = f"{server.url}/_sandbox/health"
     for headers in ({}, {"X-Sandbox-Admin-Key": "wrong"}, {"X-Sandbox-Admin-Key": ""}):
-        body = httpx2.get(health, headers=headers).json()
+        body = httpx2.get(health, headers=headers, verify=NO_TLS).json()
         assert ("loja", False) == (body["scenario"], "seed" in body)
         assert str(tmp_path) not in str(body)
-    told = httpx2.get(health, headers={"X-Sandbox-Admin-Key": "a-long-admin-key"}).json()
+    told = httpx2.get(health, headers={"X-Sandbox-Admin-Key": "a-long-admin-key"}, verify=NO_TLS).json()
     assert (str(file), 42) == (told["scenario"], told["seed"])
-    local = httpx2.get(f"{serve(scenario=str(file)).url}/_sandbox/health").json()
+    local = httpx2.get(f"{serve(scenario=str(file)).url}/_sandbox/health", verify=NO_TLS).json()
     assert (str(file), 42) == (local["scenario"], local["seed"])
 
 
@@ -82,7 +82,7 @@ def test_the_secret_is_not_the_one_that_the_seed_decides(serve: Serve, public: d
 def test_a_claimed_client_address_counts_only_behind_an_admin_key(serve: Serve, public: dict[str, str]) -> None:
     admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
     server = serve(**public, admin_key="a-long-admin-key")
-    made = httpx2.get(f"{server.url}/_sandbox/credentials", headers=admin)
+    made = httpx2.get(f"{server.url}/_sandbox/credentials", headers=admin, verify=NO_TLS)
     assert made.status_code == 200
     door = Door(server.port, "", made.json()["jwt"])
     body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.0/24"]}
@@ -110,7 +110,7 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(serve: Serve, p
         (shared, f"is a separate sandbox, created by POST {shared.settings.url}/_sandbox/sandboxes"),
     ):
         assert how in " ".join(told_at_start(server).split())
-        assert how in httpx2.get(f"{server.url}/").text
+        assert how in httpx2.get(f"{server.url}/", verify=NO_TLS).text
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from ..conftest import Serve
 from ..support import forge
+from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.refusal import fields, refused
 from ..support.wire import Door
@@ -71,7 +72,11 @@ def test_maps_keep_every_name_when_unknown_fields_are_ignored(serve: Serve) -> N
 def test_the_served_contract_still_names_every_field(serve: Serve) -> None:
     """Signing keys are a server's own, and so are the signatures that examples show."""
     strict, ignoring = (
-        re.sub(r'"v1,[^"]+"', '"v1,"', httpx2.get(f"{server.url}/openapi.json").text.replace(server.url, "http://here"))
+        re.sub(
+            r'"v1,[^"]+"',
+            '"v1,"',
+            httpx2.get(f"{server.url}/openapi.json", verify=NO_TLS).text.replace(server.url, "http://here"),
+        )
         for server in (serve(), serve(ignore_unknown=True))
     )
     assert strict == ignoring
@@ -93,7 +98,7 @@ def test_wrong_check_digits_name_the_flag_where_the_caller_starts_the_server(
     serve: Serve, host: str, *, named: bool
 ) -> None:
     server = serve(host=host, admin_key="k")
-    asked = httpx2.post(f"{server.url}/_sandbox/tokens", json={}, headers={"X-Sandbox-Admin-Key": "k"})
+    asked = httpx2.post(f"{server.url}/_sandbox/tokens", json={}, headers={"X-Sandbox-Admin-Key": "k"}, verify=NO_TLS)
     door = Door(server.port, "", created(asked)["token"])
     answer = door.send("POST", "/v2/customers", customer_body(document="34712695847"))
     (detail,) = refused(answer, 422, "validation_error")["details"]
@@ -110,7 +115,7 @@ def test_without_check_digits_a_document_still_has_a_form(serve: Serve) -> None:
 def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
     server = serve(base_url="https://sandbox.example/", admin_key="a-long-admin-key")
     headers = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
-    shown = httpx2.get(f"{server.url}/_sandbox/credentials", headers=headers).json()["base_url"]
+    shown = httpx2.get(f"{server.url}/_sandbox/credentials", headers=headers, verify=NO_TLS).json()["base_url"]
     assert shown == "https://sandbox.example"
 
 

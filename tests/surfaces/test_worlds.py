@@ -51,7 +51,7 @@ def clients(door: Door) -> int:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_the_right_form_makes_a_world_at_first_mention(live: Live, name: str) -> None:
-    answer = httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials")
+    answer = httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials", verify=NO_TLS)
     assert (200, name) == (answer.status_code, answer.json()["sandbox"])
     live.app.sandboxes.forget(name)
 
@@ -121,8 +121,8 @@ def test_the_token_chooses_where_nothing_else_does(door: Door) -> None:
 
 
 def test_without_any_hint_it_is_the_default_sandbox(live: Live) -> None:
-    assert httpx2.get(f"{live.url}/_sandbox/health").json()["sandbox"] == "default"
-    assert httpx2.get(f"{live.url}/_sandbox/credentials").json()["sandbox"] == "default"
+    assert httpx2.get(f"{live.url}/_sandbox/health", verify=NO_TLS).json()["sandbox"] == "default"
+    assert httpx2.get(f"{live.url}/_sandbox/credentials", verify=NO_TLS).json()["sandbox"] == "default"
 
 
 def test_a_forged_token_chooses_no_world(live: Live) -> None:
@@ -160,10 +160,12 @@ def test_a_refused_request_makes_no_world(
     headers = {} if credential is None else {"Authorization": known.get(credential, credential)}
     headers |= {"X-Sandbox": "mistyped"} if way == "header" else {}
     whole = path if way == "header" else f"/s/mistyped{path}"
-    answer = httpx2.request(method, live.url + whole, headers=headers, json={} if method == "POST" else None)
+    answer = httpx2.request(
+        method, live.url + whole, headers=headers, json={} if method == "POST" else None, verify=NO_TLS
+    )
     assert (status, code) == (answer.status_code, answer.json()["code"])
     assert live.app.sandboxes.find("mistyped") is None
-    shown = httpx2.get(f"{live.url}/_sandbox/requests/{answer.headers['x-request-id']}")
+    shown = httpx2.get(f"{live.url}/_sandbox/requests/{answer.headers['x-request-id']}", verify=NO_TLS)
     assert (200, whole, status) == (
         shown.status_code, shown.json()["request"]["path"], shown.json()["request"]["status"]
     )  # fmt: skip
@@ -173,14 +175,19 @@ def test_each_refusal_in_a_world_that_does_not_exist_has_an_id_of_its_own(live: 
     """By which the journal of the default world tells of it, at that world's time and step."""
     url, control = f"{live.url}/s/never-made/v2/plans", f"{live.url}/_sandbox"
     websocket = {"Connection": "Upgrade", "Upgrade": "websocket"}
-    refused = [httpx2.get(url), httpx2.get(url), httpx2.post(url), httpx2.get(url, headers=websocket)]
+    refused = [
+        httpx2.get(url, verify=NO_TLS),
+        httpx2.get(url, verify=NO_TLS),
+        httpx2.post(url, verify=NO_TLS),
+        httpx2.get(url, headers=websocket, verify=NO_TLS),
+    ]
     assert [401, 401, 401, 400] == [answer.status_code for answer in refused]
     idents = [answer.json()["request_id"] for answer in refused]
     assert idents == [answer.headers["x-request-id"] for answer in refused]
     assert 4 == len(set(idents))
-    now = httpx2.get(f"{control}/clock").json()["now"]
+    now = httpx2.get(f"{control}/clock", verify=NO_TLS).json()["now"]
     for ident in idents:
-        told = httpx2.get(f"{control}/requests/{ident}").json()["request"]
+        told = httpx2.get(f"{control}/requests/{ident}", verify=NO_TLS).json()["request"]
         assert ("/s/never-made/v2/plans", now) == (told["path"], told["at"])
 
 
@@ -300,11 +307,11 @@ def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
 def test_a_caller_whom_the_control_surface_refuses_makes_no_world(serve: Serve) -> None:
     live = serve(admin_key="a-long-admin-key")
     path = f"{live.url}/s/mistyped/_sandbox/clock"
-    assert 403 == httpx2.get(path).status_code
-    assert 403 == httpx2.post(f"{path}/advance", json={"seconds": 1}).status_code
+    assert 403 == httpx2.get(path, verify=NO_TLS).status_code
+    assert 403 == httpx2.post(f"{path}/advance", json={"seconds": 1}, verify=NO_TLS).status_code
     assert live.app.sandboxes.find("mistyped") is None
     admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
-    assert 200 == httpx2.post(f"{path}/advance", json={"seconds": 1}, headers=admin).status_code
+    assert 200 == httpx2.post(f"{path}/advance", json={"seconds": 1}, headers=admin, verify=NO_TLS).status_code
 
 
 def test_worlds_do_not_see_each_other(live: Live) -> None:
