@@ -38,8 +38,7 @@ def contracts(folder: Path, overlays: Sequence[Path] = (), file: Path = CACHE) -
         return api, control, api
     document, known = api, Names(api)
     for overlay in overlays:
-        before = document
-        document = apply(document, overlay)
+        before, document = document, apply(document, overlay)
         with naming((overlay,), before):
             check_shapes(document)
             generate(document, Names(document), emitters, parts(before, Names(before), emitters))

@@ -68,9 +68,9 @@ def check_shapes(raw: Json) -> None:
     from openapi_spec_validator.schemas import schema_v30
 
     def match(shape: Json, value: Json, place: Place) -> None:
-        error = best_match(Draft4Validator(shape).iter_errors(value))
-        if error is not None:
-            raise error_at([*place, *error.absolute_path], error.message[:400])
+        if (error := best_match(Draft4Validator(shape).iter_errors(value))) is not None:
+            reason = f"{error.message[:400]}: {error.schema.get('description', '')}".removesuffix(": ")
+            raise error_at([*place, *error.absolute_path], reason)
 
     match(read(Path(__file__).with_name("extensions.yaml")), raw, [])
     # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.

@@ -120,11 +120,13 @@ def generate(
         keys = known.members.keys() | part.members.keys()
         if {key: part.node[key] for key in keys if key in part.node} == known.members:
             _write(part.node, keys, part.members)
+        elif "x-emitted-by" in keys - part.node.keys():
+            raise error_at([*part.at, "post", "x-emitted-by"], "every event tells what raises it: keep or change it")
         _count(part.node, [name for name in part.counted if name not in known.counted])
 
 
 def parts(document: dict[str, Json], names: Names, controls: Sequence[Emitting]) -> Iterator[Part]:
-    operations, moves = _operations(document, controls), _moves(document)
+    operations, moves, mapping = _operations(document, controls), _moves(document), names.payloads
     for event, item in document.get("x-webhooks", {}).items():
         raising = [move for move in moves if event in (move.get("event"), *move.get("also", ()))]
         automatic = {name for move in raising for name in move.get("by", ())}
@@ -138,7 +140,6 @@ def parts(document: dict[str, Json], names: Names, controls: Sequence[Emitting])
         members = {} if enum is None or (not enum and schema[SOURCE] == "payload_events") else {"enum": enum}
         if SOURCE not in found or enum is not None:
             yield Part(at, schema, members, found.get(COUNTS) or [])
-    mapping = names.payloads
     one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
     # Without any payload there are none, as an empty choice accepts nothing.
     payload = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}

@@ -345,6 +345,15 @@ def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
             "  - target: $.paths['/v2/customers'].post.requestBody\n    remove: true\n",
             r"overlay\.yaml:4: .*\.post: createCustomer cannot do without a request body, and here it has none",
         ),
+        (
+            "  - target: $.paths['/v2/customers'].get['x-basis']\n    remove: true\n"
+            "  - target: $.paths['/v2/customers'].get\n    update: { x-basis: assumed }\n",
+            r"overlay\.yaml:6: .*\.get\['x-basis'\]: 'assumed' is not of type 'object': say documented or assumed",
+        ),
+        (
+            "  - target: $['x-webhooks']['order.paid'].post['x-emitted-by']\n    remove: true\n",
+            r"overlay\.yaml:4: .*\.post\['x-emitted-by'\]: every event tells what raises it: keep or change it",
+        ),
     ],
 )
 def test_an_operation_that_cannot_work_so_stops_the_start(tmp_path: Path, action: str, message: str) -> None:
