@@ -1,8 +1,9 @@
 """What every test over HTTP starts from: a live server, a sandbox of the test's own, and clients for it."""
 
+import gc
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -99,6 +100,17 @@ def pytest_configure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and config.get_verbosity() == 0:
         config.pluginmanager.register(Progress(reporter))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Look for no garbage while tests are collected: all of it stays. Afterwards seldom, as a server does."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.set_threshold(5_000, 50, 10)
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
