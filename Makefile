@@ -28,20 +28,18 @@ help: ## this list
 
 setup: $(STAMP) ## make the environment in .venv/
 
-# Installed anew only when the dependencies have changed. `make run` installs what running needs and no more.
-$(RUNS): pyproject.toml constraints.txt
+# Installed anew only when the dependencies have changed. `make run` installs what running needs and no more; what tests
+# need has all of that, so it is installed at once: pip takes as long to choose the same packages a second time.
+$(RUNS): NEEDED = .
+$(STAMP): NEEDED = .[dev]
+$(RUNS) $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "Making $(VENV)/ …"; $(PYTHON) -m venv $(VENV); }
-	@echo "Installing what the sandbox needs into $(VENV)/ (once, up to a minute) …"
-	@$(INSTALL) .
+	@echo "Installing what $(if $(findstring dev,$(NEEDED)),tests need,the sandbox needs) into $(VENV)/ (once, up to a minute) …"
+	@$(INSTALL) '$(NEEDED)'
 	@$(BIN)/python -m compileall -q stub_server
-	@touch $@
-
-$(STAMP): $(RUNS)
-	@echo "Installing what tests need into $(VENV)/ (once, up to a minute) …"
-	@$(INSTALL) '.[dev]'
-	@touch $@
+	@touch $(RUNS) $@
 
 run: $(RUNS) ## start the sandbox on 127.0.0.1:4600
 	@$(BIN)/stub-server serve $(if $(PORT),--port $(PORT)) $(ARGS)
