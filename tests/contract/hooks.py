@@ -5,6 +5,7 @@ sequence of requests.
 """
 
 import atexit
+import gc
 from typing import Any
 
 import schemathesis
@@ -21,6 +22,8 @@ from tests.contract.rare import Rare
 import sandbox_hooks  # isort: skip - found where the pack is
 
 assert pack.PACK.is_dir()
+gc.freeze()  # as in the runs of the tests (tests/conftest.py): else the collector takes 7 % of the time
+gc.set_threshold(5_000, 50, 10)
 known = Known(is_real=lambda value: value in sandbox_hooks.World.seen)
 controls, rare = Controls(sandbox_hooks.URL), Rare(sandbox_hooks.URL, lambda: sandbox_hooks.World.token)
 # What an import is given to be accepted is a file that the same server has exported.
