@@ -29,7 +29,7 @@ help: ## this list
 setup: $(STAMP) ## make the environment in .venv/
 
 # Installed anew only when the dependencies have changed. `make run` installs what running needs and no more; what tests
-# need has all of that, so it is installed at once: pip takes as long to choose the same packages a second time.
+# need has all of that, so it is installed at once, and pip goes through those packages a single time.
 $(RUNS): NEEDED = .
 $(STAMP): NEEDED = .[dev]
 $(RUNS) $(STAMP): pyproject.toml constraints.txt
