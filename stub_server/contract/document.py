@@ -111,8 +111,15 @@ class Lifecycle:
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move of this name between two states, or the first one without `name`. None if there is none."""
-        moves = (move for move in self.moves if (move.from_, move.to) == (from_, to))
-        return next((move for move in moves if name is None or move.name == name), None)
+        return next((move for move in self._between.get((from_, to), ()) if name is None or move.name == name), None)
+
+    @cached_property
+    def _between(self) -> dict[tuple[str, str], list[Move]]:
+        """The moves by the states between which they lead: every step of a seeded past looks for some."""
+        found: dict[tuple[str, str], list[Move]] = {}
+        for move in self.moves:
+            found.setdefault((move.from_, move.to), []).append(move)
+        return found
 
     @cached_property
     def beginnings(self) -> dict[str, Move]:

@@ -1,5 +1,6 @@
 """Random streams and draws from lists, by `random()` alone: its stream is the same on every Python and machine."""
 
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from random import Random
@@ -23,12 +24,12 @@ class Weighted(Generic[Item]):
 
     def draw(self, rng: Random) -> Item:
         """One item."""
-        return rng.choices(self.items, cum_weights=self.sums)[0]  # with one call of `random()`
+        return self.items[bisect(self.sums, rng.random() * self.sums[-1], 0, len(self.sums) - 1)]
 
 
 def pick(rng: Random, items: Sequence[Item]) -> Item:
     """One item, all equally likely."""
-    return rng.choices(items)[0]
+    return items[int(rng.random() * len(items))]
 
 
 def sample(rng: Random, items: Sequence[Item], count: int) -> list[Item]:

@@ -77,7 +77,9 @@ class Draft:
                     table.check_both(public, hidden, other)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
-        versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
+        if before is None:  # else it was completed when it was opened
+            hidden = table.completed(hidden)
+        versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
     def drop(self, table: Table, row: Row) -> None:

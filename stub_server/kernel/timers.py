@@ -57,7 +57,7 @@ class Timers:
 
     def discard(self, timer: TimerData) -> None:
         self.live.pop(timer[1], None)
-        for group in self._outside():
+        for group in filter(None, self._outside()):
             group.pop(timer[1], None)
 
     def _outside(self) -> tuple[Group, ...]:
