@@ -18,6 +18,8 @@ _PAUSE = 1.0  # seconds before the next try to connect to a server or a receiver
 _SHOWN = {"passed": "passed", "failed": "FAILED", "not_applicable": "n/a", "unknown": "unknown"}
 
 Event = dict[str, Any]
+Outcome = tuple[int | None, str | None, int | None]
+"""Of forwarding an event: the status of the answer, what went wrong, and how many ms it took; each may be None."""
 
 
 @verb(short_help="Test a receiver of webhooks.")
@@ -107,9 +109,14 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     try:
         key, since = _begin(target, patterns, forward_to)
         for event in _feed(target, since):
-            if listens(patterns, event["type"]):
-                failures += forward_to is not None  # until the event has arrived: an interrupt may end the wait
-                failures -= _has_arrived(target, event, forward_to, key, shows=show)
+            if not listens(patterns, event["type"]):
+                continue
+            outcome: Outcome = (None, None, None)
+            if forward_to is not None:
+                failures += 1  # until the event has arrived: an interrupt may end the wait
+                outcome = asyncio.run(_forward(event, forward_to, key))
+                failures -= outcome[1] is None  # before its line: who reads that may interrupt at once
+            _print(target, event, outcome, with_payload=show)
     except KeyboardInterrupt:
         sys.exit(1 if failures else 0)
     except Refused as error:
@@ -166,20 +173,18 @@ def _feed(target: Target, since: str) -> Iterator[Event]:
         since = page["next"]
 
 
-def _has_arrived(target: Target, event: Event, to: str | None, key: str, *, shows: bool) -> bool:
-    """Forward an event, if it is to be, and print a line, with `shows` the event too; whether it was accepted."""
+def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool) -> None:
+    """Print a line about an event, and how it was forwarded."""
+    status, error, ms = outcome
     line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
     text = f"{event['timestamp']}  {event['type']:<26}"
-    status = error = ms = None
-    if to is not None:
-        status, error, ms = asyncio.run(_forward(event, to, key))
+    if ms is not None:
         text += f"  {status or error}  {ms} ms"
-    line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if shows else {})
-    target.show(line, text.rstrip() + (f"\n{json_text(event)}" if shows else ""))
-    return to is not None and error is None
+    line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if with_payload else {})
+    target.show(line, text.rstrip() + (f"\n{json_text(event)}" if with_payload else ""))
 
 
-async def _forward(event: Event, to: str, key: str) -> tuple[int | None, str | None, int]:
+async def _forward(event: Event, to: str, key: str) -> Outcome:
     """Deliver an event, again and again until the receiver accepts a connection."""
     import orjson
 
