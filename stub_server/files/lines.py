@@ -243,7 +243,8 @@ def _grouped(items: Iterable[bytes | int]) -> Iterator[bytes]:
         elif lines and size >= item:
             yield b"\n".join(lines)
             lines, size = [], 0
-    yield b"\n".join(lines)
+    if lines:
+        yield b"\n".join(lines)
 
 
 def _chunk_lines(state: SandboxState) -> Iterator[bytes | int]:

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
+from stub_server.files import lines
 from stub_server.persistence.sqlite import DATABASE
 from stub_server.persistence.store import StoreError
 
@@ -85,6 +86,17 @@ def test_snapshots_are_listed_and_restored_after_a_restart(tmp_path: Path, how: 
         assert was == everything(api, control)
         assert 200 == control.get("/invariants").status_code
         assert 5 == states(tmp_path)  # two sandboxes, three snapshots
+
+
+def test_a_state_whose_last_chunk_is_full_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here all chunks are, with one line each."""
+    monkeypatch.setattr(lines, "LEAST", 1)
+    for _ in range(2):
+        with running(replace(FROZEN, store=tmp_path / "store")) as live, clients(live) as (api, control):
+            created(api.post("/v2/customers", json=customer_body()))
+            snapshot(control)
+            assert 200 == control.post("/snapshots/clean/restore").status_code
+            assert 204 == control.delete("/snapshots/clean").status_code
 
 
 @pytest.mark.night
