@@ -21,6 +21,7 @@ from ..http.routing import DOCS
 from ..settings import Settings
 from ..version import __version__
 from .attempt import Attempt
+from .client import ASKED
 from .filters import FILTERS
 from .guide_pages import guide
 from .pay_pages import payers
@@ -96,7 +97,8 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         if ident not in contract.operations:
             abort(404)
         credentials = as_reader(f"{CONTROL}/credentials") or {}
-        sheet = sheet_of(ident, as_reader, credentials, has_admin_key=bool(settings.admin_key))
+        name = request.environ[ASKED]
+        sheet = sheet_of(ident, name, as_reader, credentials, has_admin_key=bool(settings.admin_key))
         found, answers, attempt = sheet.operation, sheet.answers, Attempt(sheet)
         is_tried = credentials != {} and attempt.is_offered and know_reader()
         listed = next(group for group in _groups(contract) if contract.operations[ident] in group.operations)

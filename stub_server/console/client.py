@@ -14,8 +14,8 @@ from ..calls.call import CONTROL
 from ..calls.curl import command
 from ..http.inside import Question, Reply
 
-ASK = "stub_server.ask"
-"""Where the environment of a page's request has the function that asks."""
+ASK, ASKED = "stub_server.ask", "stub_server.sandbox"
+"""Where the environment of a page's request has the function that asks, and the name of the sandbox that was asked."""
 
 
 Ask: TypeAlias = Callable[[Question, str | None], Reply]

@@ -25,7 +25,7 @@ from ..http.pages import Page
 from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
 from ..kernel.slices import BackgroundWorker
-from .client import ASK
+from .client import ASK, ASKED
 from .sessions import Sessions, Visitor
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Console:
             asked.append(answer)
             return answer.result()
 
-        environ[ASK] = ask
+        environ[ASK], environ[ASKED] = ask, call.sandbox.name
         try:
             with call.server.waiting.of(call):
                 threads = self._acting if call.method == "POST" else self._showing

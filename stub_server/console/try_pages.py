@@ -58,7 +58,7 @@ def _sheet(ident: str) -> Sheet:
     if contracts().operation(ident) is None:
         abort(404)
     credentials = g.client.credentials
-    return sheet_of(ident, g.client.get, credentials, has_admin_key=bool(g.visitor.keys))
+    return sheet_of(ident, this_sandbox(), g.client.get, credentials, has_admin_key=bool(g.visitor.keys))
 
 
 def as_reader(path: str) -> Any:
@@ -71,13 +71,15 @@ def as_reader(path: str) -> Any:
     return None if reply.is_refused else reply.json
 
 
-def sheet_of(ident: str, get: Callable[[str], Any], credentials: Mapping[str, str], *, has_admin_key: bool) -> Sheet:
-    """The page of an operation that one of the contracts has; `get` answers the contract."""
+def sheet_of(
+    ident: str, name: str, get: Callable[[str], Any], credentials: Mapping[str, str], *, has_admin_key: bool
+) -> Sheet:
+    """The page of an operation that one of the contracts has, in the sandbox `name`; `get` answers the contract."""
     known = contracts()
     base = "" if ident in known.api.operations else CONTROL
     document = Document(get(f"{base}/openapi.json"))
     url = known.url + request.script_root
-    return Sheet(document.operations[ident], base, document, this_sandbox(), url, has_admin_key, credentials)
+    return Sheet(document.operations[ident], base, document, name, url, has_admin_key, credentials)
 
 
 def _page(attempt: Attempt, shown: Shown | None) -> str:

@@ -169,6 +169,13 @@ def test_the_call_is_to_the_world_below_whose_prefix_the_page_was_opened(
     assert mine["private_key"] not in other
 
 
+def test_a_page_names_the_sandbox_that_a_header_chose(live: Live, sandbox_name: str) -> None:
+    shown = page(live.url, "getSandbox", **{"x-sandbox": sandbox_name})
+    assert f"in sandbox {sandbox_name}" in words(shown)
+    assert f"/sandboxes/{sandbox_name}" in command(shown)
+    assert "in sandbox" not in words(page(live.url, "getSandbox"))
+
+
 def test_an_operation_for_people_alone_is_called_with_a_jwt(live: Live) -> None:
     """A private key would be refused."""
     assert "Authorization: Bearer eyJ" in command(page(live.url, "createApiKey"))
