@@ -13,7 +13,7 @@ from .document import JSON, MERCHANT, Document, Lifecycle, Operation
 from .formats import NO_FORMATS, Formats
 from .generated import AUTOMATIC, SOURCE, marked_schemas
 from .schema import Schemas
-from .source import ContractError, Json, Place, error_at, path_to, read
+from .source import ContractError, Json, Place, error_at, nodes, path_to, read
 
 # A webhook subscribes to `resource.*`, and payloads contain the name without escaping.
 _EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
@@ -72,7 +72,11 @@ def check_shapes(raw: Json) -> None:
             reason = f"{error.message[:400]}: {error.schema.get('description', '')}".removesuffix(": ")
             raise error_at([*place, *error.absolute_path], reason)
 
-    match(read(Path(__file__).with_name("extensions.yaml")), raw, [])
+    tables = read(Path(__file__).with_name("extensions.yaml"))
+    match(tables, raw, [])
+    for at, node in nodes(raw):
+        for name in {"x-basis", "x-basis-notes"} & (node.keys() if isinstance(node, dict) else set()):
+            match(tables["definitions"]["basis"], node[name], [*at, name])
     # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.
     payload = {"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]}
     for name, item in raw.get("x-webhooks", {}).items():

@@ -351,6 +351,10 @@ def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
             r"overlay\.yaml:6: .*\.get\['x-basis'\]: 'assumed' is not of type 'object': say documented or assumed",
         ),
         (
+            "  - target: $.components.schemas.Order.properties\n    update: { rest: { x-basis-notes: { a: 7 } } }\n",
+            r"overlay\.yaml:4: .*\.rest\['x-basis-notes'\]\.a: 7 is not of type 'string'",
+        ),
+        (
             "  - target: $['x-webhooks']['order.paid'].post['x-emitted-by']\n    remove: true\n",
             r"overlay\.yaml:4: .*\.post\['x-emitted-by'\]: every event tells what raises it: keep or change it",
         ),
