@@ -29,9 +29,9 @@ def list_rules(target: Target) -> None:
 @click.argument("rule")
 @asks_sandbox
 def add_rule(target: Target, rule: str) -> None:
-    """Add a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
+    """Add a rule from RULE: the name of a preset, a rule as JSON, @FILE for JSON in a file, or - for standard input."""
     target.may_be_new = True
-    wrong = "RULE is the name of a preset or a JSON object"
+    wrong = "RULE is neither the name of a preset nor a JSON object"
     body = {"preset": rule} if rule.isidentifier() else json_argument(rule, wrong)
     made = target.control("POST", "/faults", json=body)
     target.show(made, _line(made["fault"]))

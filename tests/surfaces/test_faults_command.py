@@ -76,8 +76,8 @@ def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("add", "[1]"), "RULE is the name of a preset or a JSON object"),
-        (("add", "{half"), "RULE is the name of a preset or a JSON object"),
+        (("add", "[1]"), "RULE is neither the name of a preset nor a JSON object"),
+        (("add", "{half"), "RULE is neither the name of a preset nor a JSON object"),
         (("delete",), "Name one rule, or give --all."),
         (("delete", "fault_1", "--all"), "Name one rule, or give --all."),
         (("list", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
