@@ -31,7 +31,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
         )
     },
     **{Place(Cutter, name): Planted for name in ("uuid", "code", "event", "alnum", "secret")},
-    **{Place(Clock, name): Planted for name in ("moved", "stopped")},
+    Place(Clock, "moved"): Planted,
     Place(Table, "outgoing"): Planted,
     Place(Replies, "outgoing"): Planted,
     Place(Table, "prepare"): ContractViolation,

@@ -175,7 +175,7 @@ def test_a_world_that_is_gone_takes_its_past_along(serve: Serve) -> None:
     headers = {"Authorization": f"Bearer {made['credentials']['jwt']}"} | at(0)
     world = server.app.sandboxes.entry(made["name"]).sandbox
     assert 200 == httpx2.get(f"{made['base_url']}/v2/customers", headers=headers, verify=NO_TLS).status_code
-    pasts = [kept for kept in gc.get_objects() if isinstance(kept, Sandbox) and kept.journal is world.journal]
+    pasts = [kept for kept in gc.get_objects() if type(kept) is Sandbox and kept.journal is world.journal]
     assert 2 == len(pasts)
     gone = [ref(kept) for kept in pasts]
     del pasts[:], world
