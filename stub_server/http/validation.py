@@ -175,8 +175,10 @@ class OperationRequests:
         elif self._casts:
             value["query"] = {}
         if self._header_names:
-            headers = call.headers
-            value["header"] = {n: headers[k].decode("latin-1") for n, k in self._header_names.items() if k in headers}
+            sent = value["header"] = {}
+            for name, key in self._header_names.items():
+                if key in call.headers:
+                    sent[name] = call.headers[key].decode("latin-1")
         if self.has_body:
             raw = call.body_bytes
             if raw or self._body_required:

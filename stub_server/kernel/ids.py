@@ -118,22 +118,21 @@ class Ids:
 class Cutter:
     """Cuts ids from the blocks of a sandbox's streams, beginning at its present position."""
 
-    __slots__ = ("_bits", "_ids", "_left", "position")
+    __slots__ = ("_bits", "_ids", "position")
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self.position = ids.position  # after the values that were cut
-        self._bits = self._left = 0
+        self._bits = 1  # what is left of a block, above it a one
 
     def _take(self, size: int) -> int:
         """The next bits, the lowest `size` of which belong to the value."""
-        if self._left < size:
-            at, secrets_at = self.position
-            self._bits = int.from_bytes(blake2b(self._ids.key + at.to_bytes(8, "big")).digest(), "big")
-            self._left, self.position = BLOCK, (at + 1, secrets_at)
         bits = self._bits
+        if not bits >> size:  # too few are left
+            at, secrets_at = self.position
+            bits = 1 << BLOCK | int.from_bytes(blake2b(self._ids.key + at.to_bytes(8, "big")).digest(), "big")
+            self.position = at + 1, secrets_at
         self._bits = bits >> size
-        self._left -= size
         return bits
 
     def uuid(self) -> str:
