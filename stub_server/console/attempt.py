@@ -97,16 +97,15 @@ class Attempt:
 
     @property
     def blanks(self) -> list[str]:
-        """What in the command is to be replaced, because neither the contract nor the sandbox has a value for it."""
+        """The placeholders of `curl`: neither the contract nor the sandbox has a value for these."""
         blank = [_blank(each.name) for each in self.inputs if each.required and not each.value]
         return [*blank, *(["FILE"] if self.sheet.operation.uploads else [])]
 
     @property
     def curl(self) -> str:
-        """The call as a command for a shell, with this sandbox's ids and key. Replace what stands in capitals."""
-        operation, sheet = self.sheet.operation, self.sheet
-        every = self.inputs
-        filled = [each._replace(value=each.value or _blank(each.name)) if each.required else each for each in every]
+        """The request as a curl command with ids and a key of this sandbox; placeholders are in capitals."""
+        operation, sheet, inputs = self.sheet.operation, self.sheet, self.inputs
+        filled = [each._replace(value=each.value or _blank(each.name)) if each.required else each for each in inputs]
         asked = self._question(filled, self.authorization or "Bearer TOKEN")
         curl = command(*asked[:5], sheet.url, has_admin_key=sheet.has_admin_key)
         success = next((each for status, each in operation.responses.items() if status < 300), None)
