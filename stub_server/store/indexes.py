@@ -120,8 +120,8 @@ class Indexes:
             insort(self.order, key)
         elif new is None:
             remove(self.order, key)
-        if was != now:
-            for index, place in () if is_last else self._buckets:
+        if was != now and not is_last:
+            for index, place in self._buckets:
                 before, after = was[place], now[place]
                 if before != after:
                     if before is not None:
@@ -130,6 +130,7 @@ class Indexes:
                             del index[before]
                     if after is not None:
                         insort(index[after], key)
+        if was != now:
             for pairs, place in self._sorts:
                 before, after = was[place], now[place]
                 if before != after:
