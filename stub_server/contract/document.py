@@ -85,7 +85,8 @@ class Operation(NamedTuple):
         return all(basis == "documented" for basis in self.basis.values())
 
 
-class Move(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Move:
     """One legal move of a lifecycle and the events it raises. Of several between the same two states each has a name.
 
     `control` is the control by which a user makes the move, as the answers of controls name it.

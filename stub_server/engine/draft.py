@@ -1,6 +1,7 @@
 """A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..contract.document import Move
 from ..domain.deliveries import new_log
@@ -223,9 +224,9 @@ class Draft:
             used=self._used() if store.unrecorded or self._drops else (),
         )
         if saved is not None:
-            step = step._replace(saved=saved, forgotten_replies=forgotten)
+            step = replace(step, saved=saved, forgotten_replies=forgotten)
         if self.settings is not None:
-            step = step._replace(settings=self.settings, settings_before=sandbox.settings)
+            step = replace(step, settings=self.settings, settings_before=sandbox.settings)
         sandbox.take(step, versions.values())
         return step
 

@@ -9,7 +9,7 @@ from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
 from ..kernel.ids import Position
-from ..kernel.record import Record
+from ..kernel.record import Record, constant
 from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
 
@@ -125,7 +125,8 @@ class Restored(NamedTuple):
     replies: Ends
 
 
-class Step(NamedTuple):
+@constant
+class Step:
     """Everything that one cause changed.
 
     It holds results, not inputs: folding it runs no rule. `clock` and `position` are those after the step. Members

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -108,7 +109,7 @@ class Fitting:
             schema, before = self._converter.record(spec.schema), orjson.loads(record.public)
             public, faults = self._fitted(schema, before)
             if public is not before:
-                record = record._replace(public=self._made.setdefault(record.public, encoded(public)))
+                record = replace(record, public=self._made.setdefault(record.public, encoded(public)))
             if not faults:
                 key, hidden = place(parse_iso(public[spec.created]), record.id), orjson.loads(whole(table, record))
                 if (record.id, record.key) != (public["id"], key):

@@ -1,14 +1,23 @@
 """Records, stored and parsed; the members that events add to them; and how large a body is."""
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import orjson
 
 Body = dict[str, Any]
+T = TypeVar("T")
 
 
-class Record(NamedTuple):
+@dataclass_transform(frozen_default=True)
+def constant(cls: type[T]) -> type[T]:
+    """A dataclass that is frozen for type checkers alone: it is made and read faster than a named tuple."""
+    return dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+@constant
+class Record:
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
     `key` sorts records by creation. `shared` is a long member of the hidden part that is stored outside its JSON,
@@ -33,7 +42,8 @@ class Record(NamedTuple):
         return len(self.public) + len(self.hidden) + len(self.shared)
 
 
-class Row(NamedTuple):
+@constant
+class Row:
     """A parsed record: its public and hidden parts as new dicts, which may be changed."""
 
     record: Record

@@ -1,5 +1,7 @@
 """Seeded API keys. Sandboxes are copied, but a key identifies its sandbox: each has halves of its own."""
 
+from dataclasses import replace
+
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.ids import derived_text, named_uuid
@@ -36,5 +38,5 @@ def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
                 sandbox.credentials = {"public_key": public_key, "private_key": private_key}
             public = row.public | {"public_key": public_key}
             hidden = row.hidden | {"digest": api_keys.digest(private_key)}
-            record = table.prepare(ident, public, hidden, row, row.record.created)._replace(version=row.record.version)
+            record = replace(table.prepare(ident, public, hidden, row, row.record.created), version=row.record.version)
             store.replace(table.name, row, Row(record, public, hidden))

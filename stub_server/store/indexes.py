@@ -81,11 +81,11 @@ class Indexes:
     def fill(self, rows: Iterable[Row]) -> None:
         """Index the first records, in any order: faster than one by one, as all is sorted and counted at the end."""
         values = []
-        for record, public, hidden in rows:
-            self.order.append(record.key)
-            values.append(self._values(public, hidden))
+        for row in rows:
+            self.order.append(row.record.key)
+            values.append(self._values(row.public, row.hidden))
             for texts, extract in self._texts:
-                texts[record.key] = extract(public, hidden)
+                texts[row.record.key] = extract(row.public, row.hidden)
         columns = list(zip(*values, strict=True)) or [()] * len(self._nothing)
         for index, place in self._buckets:
             for key, value in zip(self.order, columns[place], strict=True):

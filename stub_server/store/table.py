@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
 from heapq import merge
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -64,10 +63,18 @@ def parted(table: str, hidden: bytes, known: dict[bytes, bytes]) -> tuple[bytes,
 
 
 class Unwritten(Record):
-    """A version in bulk mode: in the places of its bytes are its parts, which are written when somebody asks for them.
+    """A version in bulk mode: its parts, which are written when somebody asks for their bytes.
 
     Mostly nobody does before the next version comes.
     """
+
+    __slots__ = ("_parts", "_written")
+
+    def __init__(self, ident: str, key: int, version: int, *parts: Body) -> None:
+        """`parts` are the public and the hidden one, and the defaults of the hidden one that are left out."""
+        self.id, self.key, self.version = ident, key, version  # type: ignore[misc]
+        self._parts = parts
+        self._written: Record | None = None
 
     @property
     def public(self) -> bytes:
@@ -84,11 +91,14 @@ class Unwritten(Record):
         """Only records of a ring share a member, and those are written at once."""
         return b""
 
-    @cached_property
+    @property
     def written(self) -> Record:
         """The version as it is stored in the end."""
-        ident, key, version, public, hidden, defaults = cast("tuple[str, int, int, Body, Body, Body]", tuple(self))
-        return Record(ident, key, version, encoded(public), encoded(without(hidden, defaults) if defaults else hidden))
+        if self._written is None:
+            public, hidden, defaults = self._parts
+            hidden = without(hidden, defaults) if defaults else hidden
+            self._written = Record(self.id, self.key, self.version, encoded(public), encoded(hidden))
+        return self._written
 
 
 class Table:
@@ -241,7 +251,7 @@ class Table:
             key, version = before.record.key, before.record.version + 1
         defaults = {} if before is None else self._defaults  # an opened record has them all, a new one need not
         if self._recent is not None and self.spec.ring is None:
-            return Unwritten(ident, key, version, public, hidden, defaults)  # type: ignore[arg-type]
+            return Unwritten(ident, key, version, public, hidden, defaults)
         if defaults:
             hidden = without(hidden, defaults)
         return Record(ident, key, version, encoded(public), *written(hidden, self._shared_member))

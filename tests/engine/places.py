@@ -44,7 +44,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(EventLog, "outgoing"): Planted,
     Place(Endpoint, "checked", True): ContractViolation,
     Place(dispatch, "saved_reply"): Planted,
-    Place(Step, "__new__"): Planted,
+    Place(Step, "__init__"): Planted,
     Place(Sandbox, "take"): Planted,
     Place(Log, "append"): Planted,
 }  # fmt: skip
