@@ -103,7 +103,7 @@ class Courier:
         self.sender.open()
         for sandbox in sandboxes:
             for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
-                sandbox.timers.release(Timer(*timer))
+                sandbox.timers.release(timer)
             self.ring(sandbox)
 
     async def stop(self, since: float | None = None) -> None:

@@ -9,7 +9,7 @@ from ..events.log import Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
-from ..kernel.timers import Timer, TimerData
+from ..kernel.timers import Timer
 from ..store.memory import Store
 from ..store.table import Table
 from .deliveries import job_for, subscribers_to
@@ -41,7 +41,7 @@ class Draft:
         self._drops: list[Drop] = []
         self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
-        self._later: list[TimerData] = []
+        self._later: list[Timer] = []
         self._fired: list[Timer] = []
 
     # -- reading
@@ -97,7 +97,7 @@ class Draft:
     def at(self, due: int, job: str, subject: str) -> None:
         """Set a timer: a job for a record at an instant (ms)."""
         number = self.sandbox.timers.last + len(self._later) + 1
-        self._later.append((due, number, job, self.store.merchant.id, subject))
+        self._later.append(Timer(due, number, job, self.store.merchant.id, subject))
         self._size += OVERHEAD_EACH
 
     def fired(self, *timers: Timer) -> None:

@@ -5,7 +5,6 @@ A job reads its record as it is by then, and does nothing if that has changed. `
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import chain
 from time import perf_counter
 from types import MappingProxyType
@@ -160,11 +159,13 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     if store is not None:
         _, _, job, _, subject = timer
         draft = Draft(sandbox, store, Cause("job", subject, job), now)
-        with suppress(Conflict):  # of a move that the contract no longer has
+        try:
             JOBS[job](draft, subject)
-            if not draft.is_empty:
-                draft.fired(timer)
-                return draft.record()
+        except Conflict:  # of a move that the contract no longer has
+            draft = Draft(sandbox, store, draft.cause, now)
+        if not draft.is_empty:
+            draft.fired(timer)
+            return draft.record()
     sandbox.timers.skip(timer)
     return None
 

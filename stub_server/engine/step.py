@@ -10,7 +10,7 @@ from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
 from ..kernel.ids import Position
 from ..kernel.record import Record, constant
-from ..kernel.timers import TimerData
+from ..kernel.timers import Timer
 from ..store.memory import Merchant, Usage
 
 ReplyKey: TypeAlias = tuple[str, str, str, str]
@@ -153,8 +153,8 @@ class Step:
     drops: tuple[Drop, ...] = ()
     events: tuple[Event, ...] = ()
     forgotten_events: tuple[Event, ...] = ()
-    timers_set: tuple[TimerData, ...] = ()
-    timers_fired: tuple[TimerData, ...] = ()
+    timers_set: tuple[Timer, ...] = ()
+    timers_fired: tuple[Timer, ...] = ()
     used: tuple[Used, ...] = ()
     saved: tuple[ReplyKey, Saved] | None = None
     forgotten_replies: tuple[tuple[ReplyKey, Saved], ...] = ()

@@ -24,7 +24,7 @@ from ..events.log import Event
 from ..kernel.clock import parse_iso
 from ..kernel.record import Record
 from ..kernel.text import counted
-from ..kernel.timers import SENDING, TimerData
+from ..kernel.timers import SENDING, Timer
 from ..store.table import Table, encoded, place, whole
 from .package import damaged
 from .state import SandboxState
@@ -179,7 +179,7 @@ def _named(events: Iterable[Event], replies: Iterable[ReplyKey]) -> Iterator[Thi
     yield from (("replies", key, " ".join(key[1:])) for key in replies)
 
 
-def is_job(timer: TimerData) -> bool:
+def is_job(timer: Timer) -> bool:
     return timer[2] in JOBS or timer[2] == SENDING
 
 

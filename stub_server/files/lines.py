@@ -28,7 +28,7 @@ from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record
-from ..kernel.timers import TimerData
+from ..kernel.timers import Timer
 from ..store.memory import Merchant, Usage
 from ..store.table import encoded, parted, place, whole
 from .fitting import Fitting
@@ -41,7 +41,7 @@ LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is comp
 _ENDS = 8  # one line of records in so many begins a chunk
 EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource", "hidden", "names", "others")
 TIMER = ("due", "number", "job", "merchant", "subject")
-timer_of: Callable[[Body], TimerData] = itemgetter(*TIMER)
+_timer_row: Callable[[Body], Sequence[Any]] = itemgetter(*TIMER)
 _row_of: Callable[[Body], Sequence[Any]] = itemgetter(*EVENT)
 _reply_key: Callable[[list[str]], ReplyKey] = itemgetter(*range(4))
 _pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a position
@@ -341,8 +341,8 @@ class Reader:
             events.raised = raised
         elif kind in ("timer", "timers"):
             timers, last = self.state.sandbox.timers, self.state.sandbox.timers.last
-            for timer in [timer_of(body)] if kind == "timer" else body:
-                timers.put(tuple(timer))
+            for timer in [_timer_row(body)] if kind == "timer" else body:
+                timers.put(Timer(*timer))
             timers.last = last
         elif kind == "reply":
             self.state.sandbox.replies.put(*self._reply(body))
@@ -432,7 +432,7 @@ class Reader:
             events=tuple(events),
             events_before=sandbox.events.raised,
             forgotten_events=sandbox.events.outgoing(events),
-            timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
+            timers_set=tuple(Timer(*_timer_row(timer)) for timer in body.get("timers", ())),
             timers_before=sandbox.timers.last,
             timers_fired=tuple(timer for number in body.get("taken", ()) if (timer := sandbox.timers.live.get(number))),
             used=part.used,

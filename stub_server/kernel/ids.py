@@ -30,6 +30,7 @@ def _places(size: int) -> tuple[int, ...]:
 _RECORDS, _EVENTS = _places(_RECORD), _places(_EVENT)
 
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
+_BASE62_PAIRS = tuple(first + second for second in BASE62 for first in BASE62)
 _HALF = (1 << 48) - 1
 
 
@@ -158,10 +159,10 @@ class Cutter:
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z, at most seventeen."""
         bits, text = self._take(_RECORD) & _LOW_104, ""
-        for _ in range(length):
-            bits, place = divmod(bits, 62)
-            text += BASE62[place]
-        return text
+        while len(text) < length:
+            bits, place = divmod(bits, 3844)
+            text += _BASE62_PAIRS[place]
+        return text[:length]
 
     def secret_bytes(self) -> bytes:
         return self._secret()[:32]

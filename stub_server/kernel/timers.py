@@ -19,14 +19,12 @@ class Timer(NamedTuple):
     subject: str
 
 
-TimerData: TypeAlias = tuple[int, int, str, str, str]
-"""A timer as a plain tuple: the members of Timer."""
-Group: TypeAlias = dict[int, TimerData]
+Group: TypeAlias = dict[int, Timer]
 """Timers by number."""
 
 
 class Timers:
-    """Two heaps of plain tuples, one of `jobs` and one of attempts to send.
+    """Two heaps, one of `jobs` and one of attempts to send.
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in its heap until it is the first; what is not in `live` is not there,
@@ -37,8 +35,8 @@ class Timers:
     """
 
     def __init__(self) -> None:
-        self.jobs: list[TimerData] = []
-        self._attempts: list[TimerData] = []
+        self.jobs: list[Timer] = []
+        self._attempts: list[Timer] = []
         self.claimed: Group = {}
         self.on_hold: Group = {}
         self.parked: defaultdict[tuple[str, str], Group] = defaultdict(dict)
@@ -46,7 +44,7 @@ class Timers:
         self.live: Group = {}
         self.last = 0  # the number of the newest timer ever set
 
-    def put(self, timer: TimerData) -> None:
+    def put(self, timer: Timer) -> None:
         """Add a timer, be it new or one that was removed before."""
         number = timer[1]
         if number not in self.live:
@@ -55,7 +53,7 @@ class Timers:
             if number > self.last:
                 self.last = number
 
-    def discard(self, timer: TimerData) -> None:
+    def discard(self, timer: Timer) -> None:
         self.live.pop(timer[1], None)
         for group in filter(None, self._outside()):
             group.pop(timer[1], None)
@@ -70,15 +68,16 @@ class Timers:
         """When the next job is due, in ms; None without jobs."""
         jobs, live = self.jobs, self.live
         while jobs:
-            if live.get(jobs[0][1]) == jobs[0]:
-                return jobs[0][0]
+            timer = jobs[0]
+            if live.get(timer[1]) is timer:
+                return timer[0]
             heappop(jobs)
         return None
 
     def next(self, until: int) -> Timer | None:
         """The next job, if it is due at `until` or before."""
         due = self.next_due()
-        return Timer._make(self.jobs[0]) if due is not None and due <= until else None
+        return self.jobs[0] if due is not None and due <= until else None
 
     def skip(self, timer: Timer) -> None:
         """Skip the next job, which had nothing to do, until a step records that it was removed."""
@@ -96,7 +95,7 @@ class Timers:
             heappop(heap)
         return None
 
-    def _is_waiting(self, timer: TimerData) -> bool:
+    def _is_waiting(self, timer: Timer) -> bool:
         """Whether an attempt in the heap is one: a timer that was taken out and put back is in it twice."""
         number = timer[1]
         return self.live.get(number) == timer and not any(number in group for group in self._outside())
@@ -108,7 +107,7 @@ class Timers:
             return None
         timer = heappop(self._attempts)
         self.claimed[timer[1]] = timer
-        return Timer(*timer)
+        return timer
 
     def is_claimed(self, timer: Timer) -> bool:
         """Whether an attempt that was claimed is still to be made."""
@@ -137,7 +136,7 @@ class Timers:
 
     # -- all of them
 
-    def beyond(self, other: "Timers") -> tuple[TimerData, ...]:
+    def beyond(self, other: "Timers") -> tuple[Timer, ...]:
         """The timers that others do not have, in the order of time."""
         return tuple(sorted([timer for _, timer in self.live.items() - other.live.items()]))
 
@@ -146,7 +145,7 @@ class Timers:
 
     def pending(self, until: float = inf) -> list[Timer]:
         """The timers that are due at an instant or before, in the order of time."""
-        return [Timer(*timer) for timer in sorted(self.live.values()) if timer[0] <= until]
+        return [timer for timer in sorted(self.live.values()) if timer[0] <= until]
 
     def copy(self) -> "Timers":
         """An independent copy, in which no attempt is claimed, on hold or parked."""

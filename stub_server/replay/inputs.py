@@ -156,8 +156,8 @@ class RecordedDeliveries(Courier):
 
     async def settle(self, sandbox: Sandbox, seconds: float) -> None:
         """Take the attempts that were under way; all others are due again."""
-        for claimed in [*sandbox.timers.claimed.values()]:
-            sandbox.timers.release(Timer(*claimed))
+        for timer in [*sandbox.timers.claimed.values()]:
+            sandbox.timers.release(timer)
         while self.in_flight(sandbox):
             await self.ended()
 

@@ -114,6 +114,7 @@ class Table:
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
+        self._owners = [(name, extract, self.unique[name]) for name, extract in spec.unique.items()]
         self._indexes: Indexes | None = Indexes(spec)
         self.size = 0
         self._recent: dict[int, Row] | None = None
@@ -241,8 +242,8 @@ class Table:
         """
         if self._recent is None:
             self.check(public)
-        for name, extract in self.spec.unique.items():
-            value, owners = extract(public, hidden), self.unique[name]
+        for name, extract, owners in self._owners:
+            value = extract(public, hidden)
             if value is not None and owners.get(value, ident) != ident:
                 raise UniqueViolation(self.spec, name, value, owners[value])
         if before is None:
@@ -271,13 +272,13 @@ class Table:
                 if len(self._recent) == RECENT:
                     self._write()
                 self._recent[key] = after
-        for name, extract in self.spec.unique.items():
+        for _, extract, owners in self._owners:
             old = None if before is None else extract(before.public, before.hidden)
             new = None if after is None else extract(after.public, after.hidden)
             if old != new:
-                self.unique[name].pop(old, None)
+                owners.pop(old, None)
                 if new is not None:
-                    self.unique[name][new] = ident
+                    owners[new] = ident
         if self._indexes is not None:
             self._indexes.replace(key, before, after)
 

@@ -15,7 +15,7 @@ from ...engine.scheduler import Fired, check_not_advancing, table_of
 from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso, parse_iso
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
-from ...kernel.timers import TimerData
+from ...kernel.timers import Timer
 
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FARTHEST = 3650 * DAY
@@ -87,7 +87,7 @@ async def list_timers(call: Call, query: Body) -> Reply:
     return reply.value({"timers": shown, "pagination": reply.pagination(page, limit, len(found))})
 
 
-def _due_first(timers: list[TimerData], start: int, stop: int) -> Generator[None, None, list[TimerData]]:
+def _due_first(timers: list[Timer], start: int, stop: int) -> Generator[None, None, list[Timer]]:
     """The timers from one place to another, in the order of time."""
     runs = []
     for first in range(0, len(timers), _AT_ONCE):
