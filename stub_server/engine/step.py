@@ -9,7 +9,7 @@ from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
 from ..kernel.ids import Position
-from ..kernel.record import Record, constant
+from ..kernel.record import Record, immutable
 from ..kernel.timers import Timer
 from ..store.memory import Merchant, Usage
 
@@ -125,7 +125,7 @@ class Restored(NamedTuple):
     replies: Ends
 
 
-@constant
+@immutable
 class Step:
     """Everything that one cause changed.
 

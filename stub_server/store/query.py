@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ..kernel.record import Record, Row
@@ -86,7 +87,7 @@ def _matching(table: Table, query: Query) -> Keys:
     # The shortest decides: its keys are looked up in the others.
     conditions.sort(key=lambda condition: _size(table, condition))
     if not named:
-        named.append(sorted(_found(table, *conditions.pop(0))))
+        named.append(_found(table, *conditions.pop(0)))
     kept = named[0] if len(named) == 1 else sorted(set(named[0]).intersection(*named[1:]))
     for name, values in conditions:
         buckets = [table.bucket(name, value) for value in values]
@@ -111,14 +112,18 @@ def _view(table: Table, conditions: Conditions, sort: str | None) -> Keys:
     kept = table.indexes.views.get((conditions, sort))
     if kept is not None:
         return kept
-    found = set.intersection(*(_found(table, *condition) for condition in conditions))
-    order = sorted(found) if sort is None else [p for p in table.indexes.sorts[sort] if p[1] in found]
+    order, *others = sorted((_found(table, *condition) for condition in conditions), key=len)
+    for found in map(set, others):
+        order = [key for key in order if key in found]
+    if sort is not None:
+        found = set(order)
+        order = [pair for pair in table.indexes.sorts[sort] if pair[1] in found]
     return table.indexes.keep((conditions, sort), order)
 
 
-def _found(table: Table, name: str, values: Iterable[Hashable]) -> set[int]:
-    """The keys with one of these values in an index."""
-    return set[int]().union(*(table.bucket(name, value) for value in values))
+def _found(table: Table, name: str, values: Iterable[Hashable]) -> Keys:
+    """The keys with one of these values in an index, in order of creation."""
+    return sorted(chain.from_iterable(table.bucket(name, value) for value in values))  # merges what is sorted already
 
 
 def _size(table: Table, condition: tuple[str, frozenset[Hashable]]) -> int:
