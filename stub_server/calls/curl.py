@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from shlex import quote
 from urllib.parse import quote as encoded
 
+from ..kernel.text import SAFE_IN_PATHS
 from .call import CONTROL
 
 LARGEST = 98_304  # bytes of a body: a shell takes no longer argument than 128 KiB
@@ -23,7 +24,7 @@ def command(
         text = body.decode()
     except UnicodeDecodeError:
         return None
-    url = base_url + encoded(path, safe="/:@!$&'()*+,;=~-._") + (f"?{query}" if query else "")
+    url = base_url + encoded(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
     words = ["curl -sS -g --path-as-is", "-I" if method == "HEAD" else f"-X {quote(method)}", quote(url)]
     words += [
         f"-H {quote(f'{_NAMES.get(name, name)}: {value}')}"

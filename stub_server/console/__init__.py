@@ -1,1 +1,4 @@
-"""Floor 10: the pages for people, made by Flask, and the contract as files. They read the contract, never the store."""
+"""Floor 10: the pages for people, made by Flask, and the contract as files.
+
+Pages read the contract, never the store; `examples.py` reads the records of one sandbox for the files.
+"""

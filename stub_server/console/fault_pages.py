@@ -13,7 +13,7 @@ from ..kernel.clock import iso, parse_iso
 from .client import Refused
 from .filters import plain, read_json, words
 from .forms import Field
-from .shell import act, change, contracts, pages, show_done
+from .shell import act, change, contracts, load_head, pages, show_done
 
 _HERE = "/console/faults"
 _LISTED = 100  # rules, the most that a sandbox has
@@ -91,8 +91,7 @@ def _make(body: Any, sent: Mapping[str, str]) -> Response | tuple[str, int]:
 
 def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     """`sent` are the values of a form that was refused."""
-    g.clock = g.get("clock") or g.client.get(f"{CONTROL}/clock")
-    g.client.asked.clear()
+    load_head()
     found = g.client.get(f"{CONTROL}/faults", {"limit": _LISTED})["faults"]
     preset = contracts().control.raw["components"]["schemas"]["FaultPreset"]
     return render_template(

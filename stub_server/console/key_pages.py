@@ -10,7 +10,7 @@ from ..calls.call import CONTROL
 from ..contract.document import Document
 from .client import Refused
 from .forms import given
-from .shell import change, contracts, pages, with_query
+from .shell import change, contracts, load_head, pages, with_query
 
 _LISTED, _ASSUMED = 100, 20
 _KINDS = ("contradiction", "limitation", "operation", "property")
@@ -45,8 +45,7 @@ def make_token() -> tuple[str, int]:
 
 
 def _page(made: Any, problem: str | None = None) -> str:
-    g.clock = g.get("clock") or g.client.get(f"{CONTROL}/clock")
-    g.client.asked.clear()
+    load_head()
     keys = g.client.get(f"{CONTROL}/keys", {"limit": _LISTED})
     assumptions = g.client.get(f"{CONTROL}/assumptions")
     api = contracts().api

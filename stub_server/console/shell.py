@@ -15,6 +15,7 @@ from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
 from ..guide.guide import Guide
 from ..http.inside import Reply
+from ..kernel.text import SAFE_IN_PATHS
 from .client import ASK, Client, Refused
 from .filters import words
 from .sessions import Session, Sessions, cookie_name
@@ -63,7 +64,7 @@ class Stranger(HTTPException):
 
 def here(path: str, query: dict[str, Any] | None = None) -> str:
     """The address of a path of this sandbox, such as `/console/requests`."""
-    found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe="/:@!$&'()*+,;=~-._")
+    found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe=SAFE_IN_PATHS)
     encoded = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
     return (found or "./") + (f"?{encoded}" if encoded else "")
 

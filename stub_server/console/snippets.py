@@ -9,6 +9,7 @@ from ..calls.call import CONTROL
 from ..calls.curl import command
 from ..contract.document import JSON
 from ..http.inside import Question
+from ..kernel.text import SAFE_IN_PATHS
 
 _ADMIN = "X-Sandbox-Admin-Key"
 _VARIABLE = "STUB_ADMIN_KEY"
@@ -25,7 +26,7 @@ def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippe
     """The code for one request. A key of the controls is read from the environment, where they need one."""
     asked = question._replace(headers={name: value for name, value in question.headers.items() if value})
     needs_key = has_key and question.path.startswith(CONTROL)
-    url = base_url + quote(asked.path, safe="/:@!$&'()*+,;=~-._") + (f"?{asked.query}" if asked.query else "")
+    url = base_url + quote(asked.path, safe=SAFE_IN_PATHS) + (f"?{asked.query}" if asked.query else "")
     shell = command(asked.method, asked.path, asked.query, asked.headers, asked.body, base_url, has_admin_key=needs_key)
     return [
         Snippet("curl", shell or "A shell command cannot contain this body."),

@@ -9,7 +9,7 @@ from flask import Response, abort, g, render_template, request
 
 from ..calls.call import CONTROL
 from .forms import fields, given, listed
-from .shell import act, change, contracts, pages, show_done
+from .shell import act, change, contracts, load_head, pages, show_done
 
 _LISTED = 25
 _WAIT = 5  # seconds that a page waits for deliveries
@@ -123,8 +123,7 @@ def _with_key(method: str, path: str, body: Any) -> Response | str:
     reply = change(method, path, body)
     if reply.is_refused:
         return show_done(reply)
-    g.clock = g.client.get(f"{CONTROL}/clock")  # for the head
-    g.client.asked.clear()
+    load_head()
     return render_template("console/webhook_key.html", webhook=reply.json["webhook"])
 
 

@@ -13,6 +13,7 @@ import orjson
 from ..engine.journal import Trace
 from ..kernel.clock import iso
 from ..kernel.slices import SLICE
+from ..kernel.text import SAFE_IN_PATHS
 from .entries import plain
 
 Headers = Sequence[tuple[str, str]]
@@ -37,7 +38,7 @@ async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGene
 
 def _entry(trace: Trace, base_url: str) -> dict[str, Any]:
     query = trace.query.decode("latin-1")
-    path = quote(plain(trace.path), safe="/:@!$&'()*+,;=~-._")
+    path = quote(plain(trace.path), safe=SAFE_IN_PATHS)
     return {
         **entry(
             (trace.method, base_url + path, query, trace.headers, trace.body or b""),

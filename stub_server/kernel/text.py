@@ -7,6 +7,7 @@ from fnmatch import translate
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
+SAFE_IN_PATHS = "/:@!$&'()*+,;=~-._"  # what a path may have besides letters and digits
 _LONGEST_GUESSED = 64
 _HEADER_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}").fullmatch
 
