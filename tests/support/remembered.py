@@ -12,10 +12,11 @@ from unittest.mock import patch
 from stub_server import app
 from stub_server.contract.document import Document
 from stub_server.engine.sandbox import Sandbox
-from stub_server.seeding.filling import MOST_COPIES, Key, Seeding
+from stub_server.seeding.filling import Key, Seeding
 
 from .contract import document
 
+MOST = 64
 _copies: dict[Key, Sandbox] = {}
 
 
@@ -32,7 +33,7 @@ class _Remembering(Seeding):
         self.copies |= _copies
         super().fill(sandbox, secret)
         _copies.update(self.copies)
-        for key in list(_copies)[:-MOST_COPIES]:  # servers fill worlds in threads of theirs
+        for key in list(_copies)[:-MOST]:  # servers fill worlds in threads of theirs
             _copies.pop(key, None)
 
 
