@@ -97,8 +97,8 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
     """
     if project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
-        activate = f"Activate it: POST /v2/projects/{project['id']}/activate."
-        advice = "Use another project." if project["status"] == "archived" else activate
+        is_final = project["status"] == "archived"
+        advice = "Use another project." if is_final else f"Activate it: POST /v2/projects/{project['id']}/activate."
         raise Conflict.at("projectId", message, "project_not_active", advice=advice)
     if plan["status"] != "active" and not renews:
         advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."
