@@ -59,7 +59,7 @@ def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]
             f"`{paste}` replaces it by the file"
         )
     if settings.now is not None and sandbox.clock.now != settings.now:
-        found.append(f"--now has no effect on the sandbox {sandbox.name}, which has its own clock, until it is reset")
+        found.append(f"--now has no effect: the sandbox {sandbox.name} has its own clock. Reset it to apply --now")
     if sandbox.seed != settings.seed:
         found.append(
             f"the sandbox {sandbox.name} was created with seed {sandbox.seed}: its keys are not valid "

@@ -116,20 +116,20 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @_one_of("--webhook-schedule", "standard fast none", "When failed deliveries are retried.")
 @click.option("--history", type=Number(0), default=10_000, help="Number of steps that a sandbox keeps, to go back to.")
 @click.option("--journal", type=Number(0, 1_000_000), default=2_000,
-              help="Number of requests that a sandbox keeps; with 0, without headers and bodies.")  # fmt: skip
+              help="Number of requests that a sandbox keeps; 0 keeps 2,000, without headers and bodies.")  # fmt: skip
 @click.option("--store", default="memory", metavar="memory|DIR|postgresql://…",
-              help="A directory keeps sandboxes across restarts, a database for many servers.")  # fmt: skip
+              help="Keep sandboxes across restarts: in a directory, or in a database that servers share.")  # fmt: skip
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
 @click.option("--resident", type=click.IntRange(1, 100_000), default=1_000, metavar="N",
               help="With --store: maximum number of sandboxes in memory. Others open when asked for.")  # fmt: skip
 @click.option("--salvage", is_flag=True, help="Open a damaged --store; damaged files are moved to DIR/damaged-1.")
 @click.option("--restore", type=EXISTING,
-              help="Exported file that the default sandbox begins with, unless --store has one.")  # fmt: skip
+              help="Exported file to load as the default sandbox, unless --store has one.")  # fmt: skip
 @click.option("--drop-unfit", is_flag=True,
               help="Leave out records of --store and --restore that do not fit the contract, and what refers to "
               "them.")  # fmt: skip
 @click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
-              help="Origin, beside this machine, whose pages may read answers, or *; repeatable.")  # fmt: skip
+              help="Further origin whose pages may read answers; * for all; repeatable.")  # fmt: skip
 @click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=_host, multiple=True, metavar="HOST",
               help="Host that a server on loopback also accepts; repeatable.")  # fmt: skip
 @click.option(
@@ -170,7 +170,7 @@ def serve(
     if "://" in store and not is_database:
         raise Unusable(f"--store {store.partition(':')[0]}: a store is memory, a directory or postgresql://…")
     if reload and plain["stop_after_idle"] is not None:
-        raise click.UsageError("--stop-after-idle stops no server that --reload starts again. Leave one of them out.")
+        raise click.UsageError("--reload would restart what --stop-after-idle stops. Leave one of them out.")
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()

@@ -15,6 +15,7 @@ from .contract.document import Document, Operation
 from .contract.source import error_at
 from .kernel.problem import NotBuilt
 from .kernel.record import Body
+from .kernel.text import counted
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -64,10 +65,10 @@ def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
     takes = takes_of(handler)
     ids = operation.path.count("{")
     if ids != takes.ids:
-        reason = f"{operation.id} works with {takes.ids} ids in its path, and here the path has {ids}"
+        reason = f"the path of {operation.id} must have {counted(takes.ids, 'id')}, and has {ids}: correct it"
         raise error_at(operation.at, reason)
     if takes.body_needed and operation.body is None:
-        raise error_at(operation.at, f"{operation.id} cannot do without a request body, and here it has none")
+        raise error_at(operation.at, f"{operation.id} needs a request body: keep its requestBody")
 
 
 class Takes(NamedTuple):

@@ -195,7 +195,7 @@ def _token_caller(call: Call, authorization: bytes) -> Caller:
         raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
     if caller.claims["sandbox"] != call.sandbox.name:
         raise bad_credentials(
-            "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
+            "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
         )
     return caller
 
@@ -225,9 +225,9 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
             advice="GET /_sandbox/credentials shows its own.",
         )
     if key.expires_at is not None and key.expires_at <= call.now_text:
-        raise bad_credentials("This API key has expired.", "api_key_expired")
+        raise bad_credentials("This API key has expired. Use another one.", "api_key_expired")
     if not key.is_active:
-        raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+        raise bad_credentials("This API key is switched off: set its is_active to true.", "api_key_inactive")
     if key.networks:
         _check_address(call, key)
     return key

@@ -175,7 +175,7 @@ async def duplicate(session: Session) -> Finding:
 @rule(
     "A delivery that arrives twice at the same moment has one effect",
     "Before the work, claim the webhook-id in one operation that succeeds only once, such as an insert with a unique "
-    "key. To look it up first leaves a gap.",
+    "key. Looking it up first leaves a gap.",
 )
 async def simultaneous(session: Session) -> Finding:
     sent, received = f"{ROUNDS} deliveries, each {TWICE} times at the same moment", ""
@@ -192,7 +192,7 @@ async def simultaneous(session: Session) -> Finding:
             return Finding(NOT_APPLICABLE, sent, f"it could not be sent ({error})")
         done = await session.calls_since(mark)
         answers = ", ".join("no answer" if status is None else str(status) for status in statuses)
-        received = f"{answers}; {_calls(done)}, and {session.effects} is what one delivery causes"
+        received = f"{answers}; {_calls(done)}, expected at most {session.effects}"
         is_accepted = any(status is not None and 200 <= status < 300 for status in statuses)
         if is_accepted and not session.effects:
             return _unseen(sent, received)

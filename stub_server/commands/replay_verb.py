@@ -74,7 +74,7 @@ def replay(
     to other sandboxes and earlier snapshots.
 
     A recording of another contract is converted, and all its requests are sent. Answers that differ are listed by
-    operation: those that are the same once converted, and the others.
+    operation: first those that the conversion explains, then the rest.
 
     --list and --show print the requests. --until N --serve serves the sandbox as it was before request N.
 
@@ -137,8 +137,8 @@ def _text(outcome: "Outcome") -> str:
         name = f"{contract['version']}, {contract['digest'][:12]}" if contract["version"] else "it does not say which"
         text += f"\nThe recording is of another contract ({name})."
         for how, found in (
-            ("the same once converted", outcome.converted),
-            ("not the same even then", outcome.differing),
+            ("explained by the conversion", outcome.converted),
+            ("not explained by it", outcome.differing),
         ):
             if found:
                 each = ", ".join(f"{name} {len(idents)}" for name, idents in sorted(found.items()))

@@ -26,7 +26,7 @@ from .running_server import Refused, Target
 _PAGE = 100
 _LONGEST = 60  # characters of a path in a list
 _WARNINGS = {
-    "unknown_path": "no operation has a path like the one that is asked for; it has neither query nor sandbox.",
+    "unknown_path": "no operation has this path. Leave out the query and the sandbox's prefix /s/NAME.",
     "unknown_method": "no operation of this path has the method that is asked for.",
     "unknown_code": "the contract has no such error code; a fault rule may have one of its own.",
     "path_as_name": 'a member of a body is called like its path ($.a.b): write it nested, as {"a": {"b": …}}.',
@@ -42,7 +42,7 @@ _filters = with_options(
     click.option("--since", metavar="ISO8601", help="Only from this instant of the sandbox clock on."),
     click.option("--until", metavar="ISO8601", help="Only up to this instant of the sandbox clock."),
     click.option("--contains", metavar="TEXT", help="Only with this text in path, query or a body."),
-    click.option("--control", is_flag=True, help="Also requests to the control surface."),
+    click.option("--control", is_flag=True, help="Also requests to /_sandbox."),
 )
 """The options that select requests, by the names of the query."""
 Body = dict[str, Any]
@@ -189,7 +189,7 @@ def _report_text(report: Body) -> str:
     ((how, number),) = report["expected"].items()
     count = f"{report['matched']} {'request matches' if report['matched'] == 1 else 'requests match'}"
     head = "It holds" if report["ok"] else "It does not hold"
-    lines = [f"{head}: {count}, expected {'are' if number != 1 else 'is'} {how.replace('_', ' ')} {number}."]
+    lines = [f"{head}: {count}, expected {how.replace('_', ' ')} {number}."]
     lines += report["unknown"]
     for miss in report["nearest"]:
         lines.append(f"nearest   {miss['id']}")

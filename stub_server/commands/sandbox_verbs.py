@@ -126,7 +126,7 @@ def _restored(target: Target, answer: Any) -> str:
 @output_option("sandbox")
 @click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored.")
 @click.option("--requests", is_flag=True, help="With the requests of the journal, as `record` does.")
-@click.option("--no-secrets", is_flag=True, help="Without signing keys, digests of API keys and saved replies.")
+@click.option("--no-secrets", is_flag=True, help="Leave out signing keys, digests of API keys and saved replies.")
 @asks_sandbox
 def export(target: Target, output: Path | None, history: bool, requests: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
@@ -142,7 +142,7 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
 
 @verb(short_help="Write the requests of a sandbox to a recording.")
 @output_option("stub")
-@click.option("--no-secrets", is_flag=True, help="Without signing keys and the replies saved before.")
+@click.option("--no-secrets", is_flag=True, help="Leave out signing keys and saved replies.")
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""

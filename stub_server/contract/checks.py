@@ -151,7 +151,7 @@ def _check_unique(document: Document) -> None:
             _check_all_in(properties.keys(), enumerate(key.members), [*place, "members"], text)
             for index, member in enumerate(key.members):
                 if key.ignores and document.resolve(properties[member]).get("type") != "string":
-                    raise error_at([*place, "members", index], f"{member} is no string: take it out, or ignores")
+                    raise error_at([*place, "members", index], f"{member} is no string: remove it, or `ignores`")
             if key.scope is not None:
                 _check_all_in(properties.keys(), [("scope", key.scope)], place, f"{text}, or {MERCHANT}")
             if key.code is not None and key.code not in listed:

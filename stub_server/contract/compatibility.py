@@ -53,7 +53,7 @@ def success_of(operation: Operation, shipped: Operation) -> int:
         return old
     place = [*operation.at, "responses"]
     if len(new) != 1:
-        raise error_at(place, f"{operation.id} succeeds in one way: name one status below 300, or {old}")
+        raise error_at(place, f"{operation.id}: list exactly one status below 300, or include {old}")
     if new[0] not in SUCCESSES:
         known = ", ".join(map(str, SUCCESSES))
         raise error_at([*place, str(new[0])], f"the server succeeds with one of {known}: name one of them")
@@ -104,9 +104,9 @@ class _Comparison:
                     continue
                 place: Place = ["components", "schemas", name, "x-unique", number]
                 if name not in refusing:
-                    raise error_at(place, f"the server refuses no second {name}, only a {' or '.join(refusing)}")
+                    raise error_at(place, f"x-unique has no effect here, only in {', '.join(refusing)}: remove it")
                 if key.code is None:
-                    raise error_at(place, "the server refuses a second record with a code: name it")
+                    raise error_at(place, "this unique key has no code for its refusal: add one")
                 operation = self.document.operations.get(f"create{name}")
                 asked = {} if operation is None else (self.document.resolve(operation.body) or {}).get("properties", {})
                 for member in (*key.members, *(() if key.scope is None else (key.scope,))):

@@ -97,7 +97,8 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
     """
     if project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
-        advice = f"Activate it: POST /v2/projects/{project['id']}/activate." if project["status"] != "archived" else ""
+        is_final = project["status"] == "archived"
+        advice = "Use another project." if is_final else f"Activate it: POST /v2/projects/{project['id']}/activate."
         raise Conflict.at("projectId", message, "project_not_active", advice=advice)
     if plan["status"] != "active" and not renews:
         advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."
@@ -109,7 +110,8 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
         places = plan["max_subscribers"]
         places_are = "The only place of this plan is" if places == 1 else f"All {places} places of this plan are"
         message = f"{places_are} taken (max_subscribers)."
-        raise Conflict.at("planId", message, "plan_sold_out")
+        advice = f"Raise it with PUT /v2/plans/{plan['id']}, or order another plan."
+        raise Conflict.at("planId", message, "plan_sold_out", advice=advice)
 
 
 def check_plan(project_id: str, plan: Body | None) -> Body:

@@ -56,7 +56,7 @@ def check_open(project: Body, field: str = "status") -> None:
     """Raises Conflict if the project is archived: it, its plans and its products cannot be changed any more."""
     if project["status"] == "archived":
         message = "The project is archived: neither it nor its plans and products can be changed."
-        raise Conflict.at(field, message, "project_archived")
+        raise Conflict.at(field, message, "project_archived", advice="Use another project.")
 
 
 def check_idle(orders: int, subscriptions: int) -> None:
@@ -90,7 +90,7 @@ def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
     changed = [name for name in _RHYTHM if public[name] != old[name]]
     if changed and running:
         holders = counted(running, "running subscription")
-        message = f"The plan has {holders}: its {' and '.join(changed)} cannot change."
+        message = f"The plan has {holders}: its {' and '.join(changed)} cannot change. Create a new plan instead."
         raise Conflict(message, code="plan_in_use", details=[detail(name, "plan_in_use", message) for name in changed])
     public["updatedAt"] = now
     return public

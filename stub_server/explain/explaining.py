@@ -188,7 +188,7 @@ def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
         changes.append(changed("header.Authorization", sender, ready, "It is valid and has every scope."))
     path = _path_of(trace)
     if trace.code == "sandbox_not_found" or path != trace.path:
-        changes.append(changed("path", trace.path, base + path, "This sandbox exists and its journal has the refusal."))
+        changes.append(changed("path", trace.path, base + path, "The request reached no sandbox. This one exists."))
     sent = dict(trace.headers)
     for header, why in _DROPPED_HEADERS.items():
         if header in sent and (header != "host" or trace.code == "host_not_allowed"):

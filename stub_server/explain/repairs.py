@@ -424,7 +424,7 @@ KINDS: Mapping[str, Kind] = {
     "host_not_allowed": Kind(AUTH, "On loopback the Host header names this machine."),
     "delivery_not_allowed": Kind(AUTH, "Webhook deliveries to this server are accepted by inboxes only."),
     # what the contract accepts
-    "malformed_request": Kind(CONTRACT, "Headers and query are readable and ask for what the operation supports."),
+    "malformed_request": Kind(CONTRACT, "Headers and query are well-formed and have values that are supported."),
     "malformed_json": Kind(CONTRACT, "A body is JSON.", as_json),
     "unsupported_media_type": Kind(CONTRACT, "A body is declared as application/json, in UTF-8.", as_json),
     "validation_error": Kind(CONTRACT, "Query, headers and body fit the operation's schemas.", mended),
@@ -442,7 +442,7 @@ KINDS: Mapping[str, Kind] = {
     "duplicate_document": Kind(RULE, "A document belongs to one customer of a merchant.", free_value),
     "duplicate_name": Kind(RULE, "Projects of a merchant, and plans of a project, differ in name.", free_value),
     "duplicate_sku": Kind(RULE, "Products of a project differ in SKU.", free_value),
-    "duplicate_url": Kind(RULE, "Webhooks of a merchant differ in address and project.", free_value),
+    "duplicate_url": Kind(RULE, "No two webhooks of a merchant have the same address and project.", free_value),
     "document_type_conflict": Kind(RULE, "document_type and type agree with the document.", agreeing_type),
     "api_key_expired": Kind(RULE, "An expired API key cannot be active.", later_expiry),
     "invalid_state_transition": Kind(RULE, _STATE, possible_move),
@@ -482,14 +482,14 @@ KINDS: Mapping[str, Kind] = {
     "too_many_connections": Kind(FAULT, "A server has a limited number of connections. Send it again later."),
     "internal_error": Kind(FAULT, "A defect: its cause is in the server's log.", None, False),
     # without a repair
-    "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is not stored.", None, False),
-    "uri_too_long": Kind(CONTRACT, "A target has less than 64 KiB. A longer one is not stored.", None, False),
-    "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are not stored.", None, False),
+    "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is rejected.", None, False),
+    "uri_too_long": Kind(CONTRACT, "Path and query have less than 64 KiB. Longer ones are rejected.", None, False),
+    "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are rejected.", None, False),
     "not_implemented": Kind(RULE, "The operation, method or transfer coding is not supported.", None, False),
     "http_version_not_supported": Kind(CONTRACT, "Requests are HTTP/1.1 or HTTP/1.0.", None, False),
     "sandbox_unavailable": Kind(RULE, "A broken sandbox serves no requests until it is reset.", None, False),
     "store_unavailable": Kind(RULE, "The store cannot be written: its disk may be full.", None, False),
     "server_stopping": Kind(RULE, "A server that is stopping is not ready. Send it again later.", None, False),
-    "admin_key_required": Kind(AUTH, "The control surface requires the admin key.", None, False),
+    "admin_key_required": Kind(AUTH, "/_sandbox requires the admin key.", None, False),
 }
 """By error code. Of the control surface only requests about orders and subscriptions are repaired."""

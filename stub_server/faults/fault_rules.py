@@ -156,7 +156,7 @@ class Faults:
         members = ((part, name, names) for part, names in _OF_DELIVERIES for name in fault.asked.get(part, {}))
         wrong = [f"{part}.{name}" for part, name, names in members if name not in (*names, *_OF_BOTH)]
         if fault.is_for_deliveries and wrong:
-            message = f"A rule is about requests or about deliveries, and only requests have {', '.join(wrong)}."
+            message = f"This rule is about deliveries. Leave out what only requests have: {', '.join(wrong)}."
             details = [detail(name, CONFLICT, message) for name in wrong]
             raise Conflict(message, code=CONFLICT, details=details)
         self._made += 1

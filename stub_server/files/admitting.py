@@ -151,10 +151,10 @@ def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
     """Check that a snapshot is one of a sandbox. Raises BadFile."""
     for name in ("scenario", "seed", "home", "seeded_keys"):
         if getattr(sandbox, name) != getattr(snapshot, name):
-            raise damaged(f"{where}its {name} is another than the sandbox's")
+            raise damaged(f"{where}it differs from the sandbox in {name}")
     before, own = ((each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox))
     if any(map(gt, before, own)):
-        raise damaged(f"{where}its step or position is beyond the sandbox's")
+        raise damaged(f"{where}it is newer than the sandbox itself")
 
 
 # -- leaving out

@@ -397,7 +397,7 @@ class Reader:
         public = shown[resource] if isinstance(resource, int) else _part_of(resource)
         rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
         if names and not rest:
-            raise damaged(f"event {members[0]} names members of nothing")
+            raise damaged(f"event {members[0]} refers to a missing part")
         event = Event._make((*members, public, rest, extras))
         return event if self.fitting is None else self.fitting.event(event)
 

@@ -128,8 +128,8 @@ def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
     if version > VERSION:
         raise BadFile(
             "newer",
-            f"The file was made by a newer server ({str(body.get('server'))[:40]}): its format is {version}, and this "
-            f"one ({__version__}) reads up to {VERSION}.",
+            f"The file was made by a newer server, {str(body.get('server'))[:40]} (format {version}; this one, "
+            f"{__version__}, reads up to {VERSION}). Install that version.",
         )
 
 

@@ -43,7 +43,7 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?"
 _PREFLIGHT = b"access-control-request-method"
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
 _LONGEST_ORIGIN = 200
-_PAGES = "The control surface answers only pages of this machine. Start the server with --admin-key for others."
+_PAGES = "/_sandbox answers only pages of this machine. For others, start the server with --admin-key."
 
 CONSOLE = ("/console/", "/pay/")  # paths of pages that act begin so: only pages of the same origin may read them
 CONTROL_KEY = b"x-sandbox-control-key"
@@ -262,7 +262,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
     if not server.settings.loopback:
-        raise _closed("The control surface is closed: other machines can reach this server. Start it with --admin-key.")
+        raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
     if not is_local_host(headers.get(b"host")) or is_from_elsewhere(headers):
         raise _closed(_PAGES)
 

@@ -12,7 +12,7 @@ from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone
 from ..kernel.text import nearest, warning_of
-from ..persistence.commits import again, unwritten
+from ..persistence.commits import UNDONE, again, unavailable
 from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
@@ -160,7 +160,7 @@ class RequestContext:
             if persistence.committing:
                 await persistence.settled(call.sandbox)
             if call.is_undone:
-                raise persistence.failure or unwritten("it could not be for a moment")
+                raise persistence.failure or unavailable(UNDONE)
         except Unavailable as error:
             trace.after, trace.events, trace.deliveries = None, (), ()
             raise again(error) from None

@@ -123,7 +123,7 @@ class Routing(SpecMiddleware):
             guess = name and f"{DOCS}/{name}"
         else:
             below = CONTROL if path.startswith(CONTROL) else ""
-            message = f"The {'control surface' if below else 'API'} has no path {path[:200]}."
+            message = f"There is no path {path[:200]}."
             near, rest = self.nearest(method, path), f"{below}/openapi.json lists every path."
             guess = near and f"{near[0]} {quote(near[1], safe='/{}')}"
         return NotFound(message, advice=f"Did you mean {guess}? {rest}" if guess else rest, code="route_not_found")

@@ -160,7 +160,7 @@ def _message(error: Any, kind: str) -> str:
         case "MinProperties":
             return "Send at least one field."
         case "Not":
-            return "These fields do not go together. The contract says which do."
+            return "The contract does not allow these fields together. Leave one of them out."
     # The validator's words say enough. The value in them may be a megabyte of text, so it is shortened.
     message = error.message.replace(_whole(error.instance), value, 1)
     return f"{message}." if len(message) <= 200 else f"{value} does not satisfy {kind}."

@@ -26,6 +26,7 @@ from .store import Batch, Kept, KeptState, Known, Session, Statement, Store, cha
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
+UNDONE = "The store could not be written for a moment. Unless a read shows this change, send it again."
 _GONE = "the sandbox no longer exists, or another server has it"
 R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
@@ -238,7 +239,7 @@ class Commits:
         """
         await self.settled(sandbox)
         if sandbox.undone_at != undone_at:
-            raise again(self.failure or unwritten("it could not be for a moment"))
+            raise again(self.failure or unavailable(UNDONE))
 
     def note(self, name: str, keys: Iterable[str] = ()) -> None:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do not wait for that."""

@@ -213,7 +213,7 @@ def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
     store.check_owners(session)
     commits = int(facts.get("commits", -1))
     if commits < read_newest(path, commits):
-        raise Damage("what was written last is not there")
+        raise Damage("its newest commits are missing")
     return facts
 
 
@@ -268,4 +268,4 @@ def read_newest(path: Path, commits: int) -> int:
             return newest
     except (FileNotFoundError, ValueError):
         pass
-    raise Damage(f"{NEWEST!r} is missing or damaged, which says what was written last")
+    raise Damage(f"{NEWEST!r}, the number of the last commit, is missing or damaged")

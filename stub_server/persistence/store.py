@@ -210,11 +210,11 @@ def facts(session: Session, name: str) -> dict[str, str]:
     found = dict(checked("a row of settings", row) for row in rows)
     format_ = found.get("format", "")
     if not format_.isdecimal():
-        raise Damage("its format is not said")
+        raise Damage("its format is missing")
     if int(format_) > FORMAT:
         raise StoreError(
-            f"{name}: it was written by a newer version of the server: its format is {format_}, and this one "
-            f"({__version__}) reads up to {FORMAT}."
+            f"{name}: a newer server wrote it (format {format_}; this one, {__version__}, reads up to {FORMAT}). "
+            "Install a version that reads it."
         )
     if "secret" not in found:
         raise Damage("the secret of its keys and tokens is not there")

@@ -63,8 +63,8 @@ def reasons(requests: Sequence[Trace], name: str) -> Mapping[str, str]:
         what = f"the snapshot {named(at)}" if at.operation == "restoreSnapshot" else "a request"
         raise BadFile(
             "unfit",
-            f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which it does not hold. "
-            "Recorded anew it begins after that.",
+            f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which it does not "
+            "contain. Record again: the new recording starts later.",
         )
     found = _beyond(requests, name)
     return found | {request.id: reason for request in requests if (reason := _why(request)) is not None}

@@ -73,7 +73,7 @@ def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: 
     if not is_known and scenario is None:
         raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")
     if is_known and scenario is not None:
-        raise BadFile("unfit", f"The recording's server had the scenario {behaviour['scenario']}: without --scenario.")
+        raise BadFile("unfit", f"The recording has the shipped scenario {behaviour['scenario']}: leave out --scenario.")
     if scenario is not None:
         behaviour["scenario"] = scenario.absolute().as_posix()
     key = _KEY if behaviour.pop("has_admin_key") else None

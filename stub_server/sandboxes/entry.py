@@ -60,7 +60,8 @@ class Snapshots:
         """A snapshot. Raises NotFound."""
         found = self._snapshots.get(name)
         if found is None:
-            raise NotFound(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")
+            advice = "GET /_sandbox/snapshots lists them."
+            raise NotFound(f"This sandbox has no snapshot {name[:63]}.", advice=advice, code="snapshot_not_found")
         return found
 
     def all(self) -> list[Snapshot]:

@@ -13,7 +13,7 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..persistence import store as sql
-from ..persistence.commits import unwritten
+from ..persistence.commits import unavailable
 from ..persistence.store import StoreError
 from .entry import Entry, folded
 
@@ -75,7 +75,7 @@ class Residence:
                 opened = await self._persistence.open(name)
             except StoreError as error:
                 log.error("%s", error)
-                raise unwritten(f"the sandbox {name} cannot be opened") from None
+                raise unavailable(f"The sandbox {name} cannot be opened. The server's log says why.") from None
             if isinstance(opened, str):
                 if len(self._elsewhere) >= MOST:
                     self._elsewhere.clear()

@@ -104,7 +104,8 @@ class Sandboxes:
         """What is known of a sandbox that exists. Raises NotFound."""
         entry = self._entries.get(folded(name))
         if entry is None or self._has_expired(entry):
-            raise NotFound(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
+            message = f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one."
+            raise NotFound(message, code="sandbox_not_found")
         return entry
 
     def entries(self, pattern: str = "*") -> list[Entry]:

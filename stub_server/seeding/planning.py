@@ -86,7 +86,7 @@ class Planner:
         rng, found = self.rng, []
         offers = self.weighted(lambda offer: is_of_one(offer.plan, "month"))
         if offers is None:
-            raise asked.fail("nobody can owe: no active project of `projects` has a monthly plan")
+            raise asked.fail("past-due members need a monthly plan in an active project of `projects`: add one")
         for _ in range(count):
             offer, paid = offers.draw(rng), int(rng.random() * 5)
             trial = offer.plan["trial_period_days"] * DAY

@@ -352,7 +352,7 @@ STOPPED = {
     ),
     "an operation that cannot do without its body": (
         removed("$.paths['/v2/customers'].post.requestBody"),
-        "$.paths['/v2/customers'].post: createCustomer cannot do without a request body, and here it has none",
+        "$.paths['/v2/customers'].post: createCustomer needs a request body: keep its requestBody",
     ),
 }  # fmt: skip
 

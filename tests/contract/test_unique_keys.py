@@ -61,7 +61,7 @@ UNFIT = {
         f"{PLAN}[0].scope: Plan has no member shopId: name one that it has, or merchant",
     ),
     "the case of a number": (
-        updated(f"{PLAN}[0].members", "[amount]"), f"{PLAN}[0].members[1]: amount is no string: take it out",
+        updated(f"{PLAN}[0].members", "[amount]"), f"{PLAN}[0].members[1]: amount is no string: remove it, or `",
     ),
     "the same members twice": (
         updated(PLAN, "[{ members: [name], scope: merchant, code: duplicate_name }]"),
@@ -83,11 +83,11 @@ UNFIT = {
     ),
     "what a state machine makes": (
         updated(f"{SCHEMAS}.Order['x-unique']", "[{ members: [status], scope: merchant, code: duplicate_name }]"),
-        f"{SCHEMAS}.Order['x-unique'][1]: the server refuses no second Order, only a Customer or Plan or Product or",
+        f"{SCHEMAS}.Order['x-unique'][1]: x-unique has no effect here, only in Customer, Plan, Product,",
     ),
     "a new key without a code": (
         updated(PLAN, "[{ members: [description], scope: merchant }]"),
-        f"{PLAN}[1]: the server refuses a second record with a code: name it",
+        f"{PLAN}[1]: this unique key has no code for its refusal: add one",
     ),
     "what no request chooses": (
         updated(PLAN, "[{ members: [createdAt], scope: merchant, code: duplicate_name }]"),

@@ -184,7 +184,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
     "a step of no cause": (lambda file: changed(file, "step", _caused_otherwise), "step.cause.kind: "),
     "an event's member of a strange name": (_set("event", names=['x"y']), "event.names.0: "),
-    "members of nothing": (_set("event", names=["metadata"], hidden=None), "names members of nothing"),
+    "members of nothing": (_set("event", names=["metadata"], hidden=None), "refers to a missing part"),
     "ids of a step before": (_behind, "uses ids again"),
     "a clock past the last year": (_inside("sandbox", None, "clock", now=LATEST_START + 1), "sandbox.clock.now: "),
     "a clock that a step set past it": (_inside("step", None, "clock", now=LATEST_START + 1), "step.clock.now: "),

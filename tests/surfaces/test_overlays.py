@@ -339,11 +339,11 @@ def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
             "tags: [Customers], security: [{ bearer: [] }], x-scopes: [], "
             'responses: { "200": { description: x, content: { application/json: { schema: {} } } } } } }'
             " }\n",
-            r"overlay\.yaml:6: .*newest'\]\.get: getCustomer works with 1 ids in its path, and here the path has 0",
+            r"overlay\.yaml:6: .*newest'\]\.get: the path of getCustomer must have 1 id, and has 0: correct it",
         ),
         (
             "  - target: $.paths['/v2/customers'].post.requestBody\n    remove: true\n",
-            r"overlay\.yaml:4: .*\.post: createCustomer cannot do without a request body, and here it has none",
+            r"overlay\.yaml:4: .*\.post: createCustomer needs a request body: keep its requestBody",
         ),
         (
             "  - target: $.paths['/v2/customers'].get['x-basis']\n    remove: true\n"

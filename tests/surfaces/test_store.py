@@ -345,7 +345,7 @@ def test_another_program_that_writes_holds_up_changes_and_no_reads(tmp_path: Pat
 def test_a_directory_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     left(tmp_path)
     changed(tmp_path, f"update settings set value = '99', sum = {sum_of('format', '99')} where name = 'format'")  # noqa: S608
-    assert says(refusal(tmp_path), "newer version")
+    assert says(refusal(tmp_path), "newer server")
 
 
 @pytest.mark.parametrize("name", [DATABASE, "worlds"])

@@ -51,7 +51,7 @@ def test_a_missing_file_is_named() -> None:
         (
             HEAD + "everybody: owes\nprojects: [{ slug: canto-livre, status: active, plans: "
             "[{ name: Anual, amount: 9, interval: year }] }]",
-            r"mine.yaml: everybody: nobody can owe: .* monthly plan",
+            r"mine.yaml: everybody: past-due members need a monthly plan",
         ),
         (HEAD + "orders: 10\nprojects: 2", r"mine.yaml: orders: nobody is left to buy: raise `customers`"),
         ("- 1", r"mine.yaml: \(root\): .* is not of type \"object\""),

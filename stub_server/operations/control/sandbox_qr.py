@@ -21,5 +21,5 @@ def _image(code: str, form: str, media: bytes) -> Reply:
     except BrCodeError as error:
         raise NotFound(f"This is not a PIX code of the sandbox: {error}") from None
     if not url.startswith(HOST + "/"):
-        raise NotFound("This PIX code has another issuer. The sandbox draws only its own.")
+        raise NotFound("This PIX code has another issuer. Send the qr_code of a PIX order of the sandbox.")
     return Reply(200, (drawn(code, form),), media=media, headers=((b"cache-control", b"max-age=86400"),))
