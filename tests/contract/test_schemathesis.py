@@ -69,4 +69,4 @@ def test_a_lost_creation_is_still_found(tmp_path: Path) -> None:
 def chains_of(url: str, folder: Path, *operations: str, token: str = "") -> Run:
     """Chains of these operations alone."""
     chosen = [f"--include-operation-id={name}" for name in operations]
-    return run(url, ("stateful",), folder / "events.ndjson", "--seed=1", "--max-examples=30", *chosen, token=token)
+    return run(url, ("stateful",), folder / "events.ndjson", "--seed=1", "--max-examples=8", *chosen, token=token)
