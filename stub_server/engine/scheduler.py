@@ -145,7 +145,6 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
             yield
         if timers.skipped and goes_on():
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
-            last.fired()
             last.clock = clock.at(now)
             last.record()
     except BaseException:
