@@ -249,7 +249,7 @@ class Sandbox:
     def unfold_rest(self, step: Step) -> None:
         """Undo what a step changed beside records, usage and stores."""
         if step.restored is not None:
-            self.events.exchange(step.restored.events.mirrored, step.restored.raised_before)
+            self.events.exchange(step.restored.events.mirrored, step.events_before)
             self.replies.exchange(step.restored.replies.mirrored)
         self.events.retract(len(step.events), step.forgotten_events)
         if step.saved is not None:
