@@ -189,13 +189,13 @@ def _expire_key(draft: Draft, subject: str) -> None:
     if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
         return
     record = draft.update(table, row, row.public | {"is_active": False})
-    draft.emit_move(table, record, billing.lifecycle(draft, "ApiKey").find("active", "expired"))
+    draft.emit_move(table, record, draft.lifecycle("ApiKey").find("active", "expired"))
 
 
 def _call_off(draft: Draft, subject: str) -> None:
     """The webhook was switched off or deleted: its open deliveries are canceled."""
     table = draft.store.webhook_logs
-    states = billing.states(draft, "WebhookLogEntry", "open")
+    states = draft.states("WebhookLogEntry", "open")
     waiting = [table.rows_of("webhookId+status", (subject, status)) for status in states]
     for row in _some(draft, "webhook.call_off", subject, waiting):
         draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
@@ -204,11 +204,11 @@ def _call_off(draft: Draft, subject: str) -> None:
 def _close_project(draft: Draft, subject: str) -> None:
     """The project was archived: open orders are canceled, and subscriptions end with the period that is paid for."""
     orders_, subscriptions_ = draft.store.orders, draft.store.subscriptions
-    payable = billing.states(draft, "Order", "payable")
+    payable = draft.states("Order", "payable")
     unpaid = [orders_.rows_of("projectId+status", (subject, status)) for status in payable]
     for row in _some(draft, "project.close", subject, unpaid):
         billing.cancel(draft, row)
-    running = billing.states(draft, "Subscription", "running")
+    running = draft.states("Subscription", "running")
     going_on = (
         row
         for status in running
@@ -221,7 +221,7 @@ def _close_project(draft: Draft, subject: str) -> None:
 
 def _reopen_project(draft: Draft, subject: str) -> None:
     """The project is no longer suspended: each of its subscriptions is resumed."""
-    for status in billing.states(draft, "Subscription", "running"):
+    for status in draft.states("Subscription", "running"):
         for row in draft.store.subscriptions.rows_of("projectId+status", (subject, status)):
             draft.at(draft.now, "subscription.resume", row.id)
 
@@ -240,7 +240,7 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
 
     def job(draft: Draft, subject: str) -> None:
         row = draft.open(draft.store.orders, subject)
-        if row is not None and row.public["status"] in billing.states(draft, "Order", states):
+        if row is not None and row.public["status"] in draft.states("Order", states):
             action(draft, row)
 
     return job

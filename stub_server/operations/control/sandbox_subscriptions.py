@@ -39,7 +39,7 @@ def resume_subscription(call: Call, ident: str) -> Reply:
 def renew_subscription(call: Call, ident: str) -> Reply:
     """The renewal order is paid, and made if none is open."""
     row, draft = _open(call, ident), call.draft
-    if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
+    if row.public["status"] not in draft.states("Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
     if renewals.is_suspended(draft, row.public["projectId"]):
         message = "The project is suspended: nothing is renewed until it is active again."
