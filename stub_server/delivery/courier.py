@@ -17,7 +17,7 @@ from ..domain.webhooks import ABROAD
 from ..engine.attempts import disturbance
 from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.scheduler import caught_up, pass_on, tick
+from ..engine.scheduler import do_due, do_due_until, do_some_due
 from ..events.sender import Sender
 from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
@@ -165,7 +165,7 @@ class Courier:
         if job is not None and job <= now:
             if outbox.has_jobs:
                 return None
-            rest = tick(sandbox)  # jobs raise events
+            rest = do_some_due(sandbox)  # jobs raise events
             if rest is not None:
                 outbox.has_jobs = True
                 self.spawn(self._do_jobs(sandbox, outbox, rest))
@@ -193,7 +193,7 @@ class Courier:
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox, until: int) -> None:
         try:
-            await pass_on(sandbox, self.worker, until)
+            await do_due_until(sandbox, self.worker, until)
         finally:
             outbox.has_jobs = False
         self.ring(sandbox)
@@ -262,7 +262,7 @@ class Courier:
                 disturbed = disturbance(sandbox, attempt.webhook, attempt.log)
                 outcome = await send(sender, attempt.delivery, timeout, disturbed, outbox.limits)
             if not sandbox.is_broken:
-                await caught_up(sandbox, self.worker)
+                await do_due(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome, begun)
             if len(outbox.took) >= MOST_KNOWN:
                 outbox.took.clear()

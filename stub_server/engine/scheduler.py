@@ -42,17 +42,17 @@ class Fired(NamedTuple):
 # -- time
 
 
-def tick(sandbox: Sandbox) -> int | None:
+def do_some_due(sandbox: Sandbox) -> int | None:
     """Do a few jobs that are due, and latch the time for the request. Returns None when nothing more is due.
 
-    Otherwise returns the instant up to which `pass_on` must do the rest first.
+    Otherwise returns the instant up to which `do_due_until` must do the rest first.
     """
     if sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing):
         return None
     now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
     if sandbox.turn.locked():
         return now
-    work, until = ticking(sandbox, now), perf_counter() + LITTLE
+    work, until = due_jobs(sandbox, now), perf_counter() + LITTLE
     for _ in work:
         if perf_counter() >= until:
             work.close()
@@ -60,31 +60,31 @@ def tick(sandbox: Sandbox) -> int | None:
     return None
 
 
-async def pass_on(sandbox: Sandbox, worker: BackgroundWorker, until: int) -> None:
+async def do_due_until(sandbox: Sandbox, worker: BackgroundWorker, until: int) -> None:
     """Do what is due until an instant, while requests to other sandboxes are served.
 
     While the clock advances, it does the jobs itself, and requests are served between them.
     """
     if not (sandbox.is_advancing and sandbox.turn.locked()):
         async with sandbox.turn:
-            await worker.in_slices(ticking(sandbox, until))
+            await worker.in_slices(due_jobs(sandbox, until))
 
 
-async def caught_up(sandbox: Sandbox, worker: BackgroundWorker) -> None:
+async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
     """Do everything that is due by now, and latch the time."""
-    until = tick(sandbox)
+    until = do_some_due(sandbox)
     if until is not None:
-        await pass_on(sandbox, worker, until)
+        await do_due_until(sandbox, worker, until)
 
 
-def tick_through(sandbox: Sandbox) -> None:
+def do_due_at_once(sandbox: Sandbox) -> None:
     """The same without pauses, where nobody else waits."""
-    until = tick(sandbox)
+    until = do_some_due(sandbox)
     if until is not None:
-        at_once(ticking(sandbox, until))
+        at_once(due_jobs(sandbox, until))
 
 
-def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
+def due_jobs(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
     """Do what is due until an instant, with pauses, and latch it.
 
     If a job fails by a defect, time stops before it and the request is served; the next request tries again.
@@ -92,7 +92,7 @@ def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
     timers, clock = sandbox.timers, sandbox.clock
     if timers.next(until) is not None:
         try:
-            yield from passing(sandbox, until, [])
+            yield from jobs_until(sandbox, until, [])
         except Unavailable:  # steps cannot be stored: time waits, and reads are answered
             return
         except Exception:
@@ -115,7 +115,7 @@ def check_not_advancing(sandbox: Sandbox) -> None:
         )
 
 
-def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
+def move_clock(sandbox: Sandbox, to: int, cause: Cause) -> None:
     """Set the clock to an instant before which nothing is due."""
     draft = Draft(sandbox, sandbox.store, cause)
     draft.clock = sandbox.clock.moved(to)
@@ -123,7 +123,9 @@ def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
     draft.record()
 
 
-def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool = False) -> Generator[None, None, None]:
+def jobs_until(
+    sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool = False
+) -> Generator[None, None, None]:
     """Do what is due until an instant, with a pause after each job; jobs done are added to `fired`.
 
     With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or rewound in a pause.

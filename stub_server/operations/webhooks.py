@@ -9,7 +9,7 @@ from ..domain import webhooks as rules
 from ..engine.attempts import conclude, delivery_of, disturbance, simulated
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
-from ..engine.scheduler import caught_up
+from ..engine.scheduler import do_due
 from ..events.signing import new_key
 from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.record import NO_EXTRAS, Body, Row
@@ -157,7 +157,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         sender = courier.abroad if call.head.is_foreign else courier.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
-    await caught_up(call.sandbox, call.server.sandboxes.worker)
+    await do_due(call.sandbox, call.server.sandboxes.worker)
     call.store = call.sandbox.store_of(call.who.merchant_id)
     public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))

@@ -4,7 +4,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...delivery.advancing import count_kept_back, counts, drained
-from ...engine.scheduler import caught_up
+from ...engine.scheduler import do_due
 from ...kernel.clock import iso
 from ...kernel.problem import Unavailable
 from ...kernel.record import Body
@@ -19,7 +19,7 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     with call.server.waiting.of(call):
         complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
     call.check_there()
-    await caught_up(sandbox, call.server.sandboxes.worker)
+    await do_due(sandbox, call.server.sandboxes.worker)
     return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": counts(courier, sandbox)})
 
 
