@@ -118,7 +118,7 @@ def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
     count = 0
     for timer in sandbox.timers.pending(sandbox.clock.now):
         attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
-        if attempt is not None and is_kept_back(sandbox, attempt.log, attempt.delivery.url):
-            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.log)
+        if attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
+            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.entry)
         yield
     return count

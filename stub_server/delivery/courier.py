@@ -259,7 +259,7 @@ class Courier:
                 if sandbox.log.stored is not None:  # an event that was sent must not be undone
                     await sandbox.log.stored()
                 begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
-                disturbed = disturbance(sandbox, attempt.webhook, attempt.log)
+                disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
                 outcome = await send(sender, attempt.delivery, timeout, disturbed, outbox.limits)
             if not sandbox.is_broken:
                 await do_due(sandbox, self.worker)

@@ -271,7 +271,7 @@ JOBS: Mapping[str, Job] = MappingProxyType(
         "api_key.expire": _expire_key,
         "project.close": _close_project,
         "project.reopen": _reopen_project,
-        "webhook.answer": attempts.answer,
+        "webhook.answer": attempts.answer_delivery,
         "webhook.call_off": _call_off,
     }
 )

@@ -149,7 +149,7 @@ class RecordedDeliveries(Courier):
             attempt = attempt_for(sandbox, timer)
             if attempt is None:
                 timers.regroup(timer, timers.skipped)
-            elif is_kept_back(sandbox, attempt.log, attempt.delivery.url):
+            elif is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
                 timers.regroup(timer, timers.on_hold)
 
     # -- as the courier of the server
