@@ -54,7 +54,7 @@ async def pass_time(
                     then()
         finally:
             sandbox.is_advancing = False
-            courier.ring(sandbox)
+            courier.look_soon(sandbox)
 
     sandbox.is_advancing = True
     task = courier.spawn(go_on())

@@ -69,11 +69,10 @@ class Sandbox:
 
     While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined, and
     it `raises_events` only once somebody listens.
-    Deliveries of the first `held_before` events are not sent. A step with something due before `alarm` (ms), when the
-    courier looks next, calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that
-    `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait;
-    `undone_at` is when a step was last undone for that reason, in ns of the machine's counter. `turn` is locked while
-    due jobs run.
+    Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
+    the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
+    reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; `undone_at` is
+    when a step was last undone for that reason, in ns of the machine's counter. `turn` is locked while due jobs run.
     """
 
     name: str
@@ -103,7 +102,7 @@ class Sandbox:
     declining: dict[str, str] = field(default_factory=dict)
     raises_events: bool = True
     on_due: Callable[[Sandbox], None] | None = None
-    alarm: int = SILENT
+    next_look: int = SILENT
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     recorded_clock: ClockState = field(init=False)
     faults: Faults = field(init=False)
@@ -159,7 +158,7 @@ class Sandbox:
             self._repair(step)
             self.is_broken = False
         # Parked attempts may be due now.
-        if self.on_due and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.alarm)):
+        if self.on_due and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.next_look)):
             self.on_due(self)
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:

@@ -67,7 +67,7 @@ async def freeze_clock(call: Call, body: Body | None) -> Reply:
 def resume_clock(call: Call) -> Reply:
     check_not_advancing(call.sandbox)
     _set(call, call.sandbox.clock.resumed())
-    call.server.courier.ring(call.sandbox)
+    call.server.courier.look_soon(call.sandbox)
     return reply.value(_clock(call))
 
 
