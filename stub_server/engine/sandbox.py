@@ -30,7 +30,7 @@ from .step import Part, ReplyKey, SandboxSettings, Step
 DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
-SLICE = 16  # records changed between two pauses
+PAUSE_AFTER = 16  # records changed
 log = logging.getLogger("stub_server")
 
 Opened: TypeAlias = tuple[str, Row | None, Row]
@@ -232,7 +232,7 @@ class Sandbox:
             if part.opens:
                 self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
             for number, _ in enumerate(_change(self.stores[part.merchant.id], part)):
-                if number % SLICE == 0:
+                if number % PAUSE_AFTER == 0:
                     yield
             if part.closes:
                 del self.stores[part.merchant.id]

@@ -23,7 +23,7 @@ from .sandbox import Sandbox
 from .step import Cause, Step
 
 LITTLE = 0.001  # seconds that jobs may take within a request
-SLICE = 500  # records that one step of a job changes at most
+MOST_CHANGED = 500  # records that one step of a job changes at most
 log = logging.getLogger("stub_server")
 
 Job: TypeAlias = Callable[[Draft, str], None]
@@ -231,7 +231,7 @@ def _reopen_project(draft: Draft, subject: str) -> None:
 def _some(draft: Draft, job: str, subject: str, many: Iterable[Iterator[Row]]) -> Iterator[Row]:
     """The first records of several, as many as one step changes; where there are more, the job is due again."""
     for number, row in enumerate(chain.from_iterable(many)):
-        if number == SLICE:
+        if number == MOST_CHANGED:
             draft.at(draft.now, job, subject)
             return
         yield row
