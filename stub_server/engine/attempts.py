@@ -15,7 +15,7 @@ from ..kernel.ids import luck
 from ..kernel.record import Body, Row
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
-from .deliveries import ANSWERING, is_simulated, is_waiting, job_for
+from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .sandbox import Sandbox
 
@@ -140,7 +140,7 @@ def conclude(
         changed = after_delivery(webhook.public, before, after, outcome, trigger, draft.now)
         draft.update(store.webhooks, webhook, changed)
         if webhook.public["is_active"] and not changed["is_active"]:
-            draft.at(draft.now, "webhook.call_off", webhook_id)
+            draft.at(draft.now, CALLING_OFF, webhook_id)
     return public, hidden
 
 

@@ -12,8 +12,8 @@ from .sandbox import DEFAULT, SILENT, Sandbox
 INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-ANSWERING = "webhook.answer"
-"""The job of a delivery that the server itself answers."""
+ANSWERING, CALLING_OFF = "webhook.answer", "webhook.call_off"
+"""The jobs of a delivery that the server itself answers, and of a webhook that was switched off or deleted."""
 
 
 def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:

@@ -18,6 +18,7 @@ from ..kernel.record import Row
 from ..kernel.slices import BackgroundWorker, at_once
 from ..kernel.timers import Timer
 from . import attempts, billing, renewals
+from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft
 from .sandbox import Sandbox
 from .step import Cause, Step
@@ -199,7 +200,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     table = draft.store.webhook_logs
     states = draft.states("WebhookLogEntry", "open")
     waiting = [table.rows_of("webhookId+status", (subject, status)) for status in states]
-    for row in _some(draft, "webhook.call_off", subject, waiting):
+    for row in _some(draft, CALLING_OFF, subject, waiting):
         draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
 
 
@@ -271,8 +272,8 @@ JOBS: Mapping[str, Job] = MappingProxyType(
         "api_key.expire": _expire_key,
         "project.close": _close_project,
         "project.reopen": _reopen_project,
-        "webhook.answer": attempts.answer_delivery,
-        "webhook.call_off": _call_off,
+        ANSWERING: attempts.answer_delivery,
+        CALLING_OFF: _call_off,
     }
 )
 
@@ -281,5 +282,5 @@ def table_of(job: str) -> str:
     """The table of the records that a job is about: `order.expire` -> `orders`."""
     kind = job.partition(".")[0]
     if kind == "webhook":
-        return "webhooks" if job == "webhook.call_off" else "webhook_logs"
+        return "webhooks" if job == CALLING_OFF else "webhook_logs"
     return f"{kind}s"

@@ -7,6 +7,7 @@ from ..delivery.posting import send
 from ..domain import deliveries
 from ..domain import webhooks as rules
 from ..engine.attempts import conclude, delivery_of, disturbance, simulated
+from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
 from ..engine.scheduler import do_due
@@ -73,14 +74,14 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     if not row.equals(public, hidden):
         record = call.draft.update(call.store.webhooks, row, public, hidden)
         if not public["is_active"]:
-            call.draft.at(call.now, "webhook.call_off", ident)
+            call.draft.at(call.now, CALLING_OFF, ident)
     return reply.enveloped("Webhook updated.", "webhook", record.public)
 
 
 def delete_webhook(call: Call, ident: str) -> Reply:
     """Its open deliveries are called off, the history stays."""
     call.draft.drop(call.store.webhooks, _open(call, ident))
-    call.draft.at(call.now, "webhook.call_off", ident)
+    call.draft.at(call.now, CALLING_OFF, ident)
     return reply.message("Webhook deleted.")
 
 
