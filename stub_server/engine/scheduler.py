@@ -278,7 +278,7 @@ JOBS: Mapping[str, Job] = MappingProxyType(
 )
 
 
-def table_of(job: str) -> str:
+def table_of_job(job: str) -> str:
     """The table of the records that a job is about: `order.expire` -> `orders`."""
     kind = job.partition(".")[0]
     if kind == "webhook":
