@@ -27,7 +27,7 @@ def is_running(draft: Draft, row: Row) -> bool:
     return row.public["status"] in draft.states("Subscription", "running")
 
 
-def is_open(draft: Draft, project_id: str) -> bool:
+def is_project_open(draft: Draft, project_id: str) -> bool:
     """Whether a project has not been archived: only then subscriptions are renewed."""
     project = draft.store.projects.peek(project_id)
     return project is not None and project["status"] in draft.states("Project", "open")
@@ -295,7 +295,7 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
     record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
     emit_subscription(draft, record, public, "new")
     schedule(draft, record.id, public, hidden)
-    if not is_open(draft, public["projectId"]):  # its order was paid late
+    if not is_project_open(draft, public["projectId"]):  # its order was paid late
         end_later(draft, Row(record, public, hidden))
 
 
@@ -304,7 +304,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     if row.hidden["renewal_order"] != order_id:
         call_off_bill(draft, row)
     public = row.public
-    if public["cancel_at_period_end"] and is_open(draft, public["projectId"]):
+    if public["cancel_at_period_end"] and is_project_open(draft, public["projectId"]):
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     record = draft.update(draft.store.subscriptions, row, public, hidden)
