@@ -116,7 +116,7 @@ def _served(
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     factory = SandboxFactory(rules, seeding, settings, secret, random, courier.worker)
     try:
-        sandboxes = Sandboxes(factory, courier.ring, Persistence(store, factory))
+        sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, (shipped or document).raw) from None

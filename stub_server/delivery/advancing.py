@@ -7,7 +7,7 @@ from contextlib import suppress
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import Fired, arrive, passing
+from ..engine.scheduler import Fired, jobs_until, move_clock
 from ..engine.step import Cause
 from ..kernel.slices import at_once
 from ..kernel.timers import SENDING, Timer
@@ -29,8 +29,8 @@ async def pass_time(
     """
     fired: list[Fired] = []
     if not courier.is_open:
-        at_once(passing(sandbox, to, fired))
-        arrive(sandbox, to, cause)
+        at_once(jobs_until(sandbox, to, fired))
+        move_clock(sandbox, to, cause)
         if then is not None:
             then()
         return fired, True
@@ -42,19 +42,19 @@ async def pass_time(
                 speaks = not is_silent(sandbox)
                 let_go_on(sandbox)
                 async with sandbox.turn:
-                    await courier.worker.in_slices(passing(sandbox, to, fired, pausing=speaks))
+                    await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
                 attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
                 if attempt is not None and attempt <= to:
                     await _send(courier, sandbox, attempt, cause, fired)
                 elif job is None or job > to:
                     break
             if not sandbox.is_gone:
-                arrive(sandbox, to, cause)
+                move_clock(sandbox, to, cause)
                 if then is not None:
                     then()
         finally:
             sandbox.is_advancing = False
-            courier.ring(sandbox)
+            courier.look_soon(sandbox)
 
     sandbox.is_advancing = True
     task = courier.spawn(go_on())
@@ -68,7 +68,7 @@ async def pass_time(
 async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
     """Stop the clock at an instant and make the attempts due there, those of one webhook in order."""
     if due > sandbox.clock.now:
-        arrive(sandbox, due, cause)
+        move_clock(sandbox, due, cause)
     by_webhook: dict[str, list[Timer]] = {}
 
     def claim() -> Generator[None, None, None]:
@@ -118,7 +118,7 @@ def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
     count = 0
     for timer in sandbox.timers.pending(sandbox.clock.now):
         attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
-        if attempt is not None and is_kept_back(sandbox, attempt.log, attempt.delivery.url):
-            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.log)
+        if attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
+            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.entry)
         yield
     return count

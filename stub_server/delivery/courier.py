@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from asyncio import CancelledError, get_running_loop
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from ..domain.webhooks import ABROAD
 from ..engine.attempts import disturbance
 from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.scheduler import caught_up, pass_on, tick
+from ..engine.scheduler import do_due, do_due_until, do_some_due
 from ..events.sender import Sender
 from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
@@ -55,7 +54,7 @@ class Outbox:
     limits: set[asyncio.Timeout] = field(default_factory=set)
     ends: dict[asyncio.Timeout, tuple[str, str]] = field(default_factory=dict)
     took: dict[str, float] = field(default_factory=dict)
-    is_rung: bool = False
+    is_looking_soon: bool = False
     has_jobs: bool = False  # a task does what is due
     alarm: asyncio.TimerHandle | None = None  # when to look next
 
@@ -85,7 +84,7 @@ class Courier:
     """
 
     def __init__(self, sender: Sender, abroad: Sender) -> None:
-        """`abroad` sends to addresses that pages of other machines have set; the `worker` does long work."""
+        """`abroad` sends to addresses that pages of other machines have set."""
         self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._outboxes: WeakKeyDictionary[Sandbox, Outbox] = WeakKeyDictionary()
@@ -99,12 +98,12 @@ class Courier:
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
         """Start to send, with what is due by now."""
-        self._loop = get_running_loop()
+        self._loop = asyncio.get_running_loop()
         self.sender.open()
         for sandbox in sandboxes:
             for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
                 sandbox.timers.release(timer)
-            self.ring(sandbox)
+            self.look_soon(sandbox)
 
     async def stop(self, since: float | None = None) -> None:
         """Stop sending. Attempts under way get GRACE seconds from `since`; others are due again at the next start."""
@@ -135,15 +134,15 @@ class Courier:
 
     # -- when to look
 
-    def ring(self, sandbox: Sandbox) -> None:
+    def look_soon(self, sandbox: Sandbox) -> None:
         """Look at a sandbox as soon as the event loop is free."""
-        if self._loop is not None and not (outbox := self._outbox(sandbox)).is_rung:
-            outbox.is_rung = True
+        if self._loop is not None and not (outbox := self._outbox(sandbox)).is_looking_soon:
+            outbox.is_looking_soon = True
             self._loop.call_soon(self._look, sandbox, outbox)
 
     def _look(self, sandbox: Sandbox, outbox: Outbox) -> None:
         """Queue what is due in a sandbox, and set an alarm for what is next."""
-        outbox.is_rung = False
+        outbox.is_looking_soon = False
         outbox.end_deleted(sandbox)
         self._wake()  # those who wait for a sandbox look at it next
         if outbox.alarm is not None:
@@ -165,7 +164,7 @@ class Courier:
         if job is not None and job <= now:
             if outbox.has_jobs:
                 return None
-            rest = tick(sandbox)  # jobs raise events
+            rest = do_some_due(sandbox)  # jobs raise events
             if rest is not None:
                 outbox.has_jobs = True
                 self.spawn(self._do_jobs(sandbox, outbox, rest))
@@ -184,19 +183,19 @@ class Courier:
                     break
             attempt = sandbox.timers.next_attempt()
             if attempt is not None and attempt <= now:
-                self.ring(sandbox)
+                self.look_soon(sandbox)
         due = min((instant for instant in (job, attempt) if instant is not None), default=SILENT)
-        sandbox.alarm = due
+        sandbox.next_look = due
         if due == SILENT or sandbox.clock.frozen:
             return None
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox, until: int) -> None:
         try:
-            await pass_on(sandbox, self.worker, until)
+            await do_due_until(sandbox, self.worker, until)
         finally:
             outbox.has_jobs = False
-        self.ring(sandbox)
+        self.look_soon(sandbox)
 
     # -- one queue per webhook
 
@@ -259,10 +258,10 @@ class Courier:
                 if sandbox.log.stored is not None:  # an event that was sent must not be undone
                     await sandbox.log.stored()
                 begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
-                disturbed = disturbance(sandbox, attempt.webhook, attempt.log)
+                disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
                 outcome = await send(sender, attempt.delivery, timeout, disturbed, outbox.limits)
             if not sandbox.is_broken:
-                await caught_up(sandbox, self.worker)
+                await do_due(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome, begun)
             if len(outbox.took) >= MOST_KNOWN:
                 outbox.took.clear()
@@ -270,7 +269,7 @@ class Courier:
             return True
         except TimeoutError:  # its webhook was deleted
             sandbox.timers.regroup(timer, sandbox.timers.skipped)
-        except CancelledError:
+        except asyncio.CancelledError:
             sandbox.timers.release(timer)
             raise
         except Unavailable:  # its outcome cannot be stored: it is repeated once it can
@@ -286,7 +285,7 @@ class Courier:
 
     def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
         sandbox.timers.release(timer)
-        self.ring(sandbox)
+        self.look_soon(sandbox)
 
     def in_flight(self, sandbox: Sandbox) -> int:
         """How many attempts of a sandbox are under way or wait for a place."""
@@ -304,7 +303,7 @@ class Courier:
     async def settle(self, sandbox: Sandbox, seconds: float) -> None:
         """Wait for the attempts under way, at most so many seconds; what waits in queues is due again."""
         self._hand_back(sandbox)
-        end = get_running_loop().time() + seconds
+        end = asyncio.get_running_loop().time() + seconds
         for limit in self._outbox(sandbox).limits:
             set_for = limit.when()
             if set_for is not None and set_for > end:

@@ -87,9 +87,9 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
         draft = _draft(sandbox, timer, store)
         draft.at(draft.now, ANSWERING, timer.subject)
         draft.record()
-    elif is_kept_back(sandbox, attempt.log, url):
+    elif is_kept_back(sandbox, attempt.entry, url):
         timers.regroup(timer, timers.on_hold)
-    elif is_waiting(store, attempt.log):
+    elif is_waiting(store, attempt.entry):
         timers.regroup(timer, timers.parked[timer.merchant_id, attempt.webhook.id])
     else:
         return attempt
@@ -126,7 +126,7 @@ def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOut
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None and not sandbox.is_gone and not sandbox.is_broken:
         draft = _draft(sandbox, timer, store)
-        conclude(draft, attempt.log, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
+        conclude(draft, attempt.entry, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
         draft.record()
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from ..domain import deliveries as rules
 from ..domain import receivers
-from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..domain.deliveries import AUTOMATIC, AttemptOutcome, after_delivery, attempted
 from ..domain.webhooks import valid_keys
 from ..events.sender import Delivery
 from ..events.signing import new_key, signatures, signed_headers
@@ -16,7 +15,7 @@ from ..kernel.ids import luck
 from ..kernel.record import Body, Row
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
-from .deliveries import ANSWERING, is_simulated, is_waiting, job_for
+from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .sandbox import Sandbox
 
@@ -27,7 +26,7 @@ LOST = "connection_failed"
 class Attempt(NamedTuple):
     """An attempt that is to be made: the delivery as it is now, its webhook, and what is sent."""
 
-    log: Row
+    entry: Row
     webhook: Row
     delivery: Delivery
 
@@ -41,35 +40,35 @@ def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
 
 def _due(sandbox: Sandbox, store: Store, ident: str) -> tuple[Row, Row] | None:
     """An open delivery and its webhook, which is switched on."""
-    log = store.webhook_logs.open(ident)
-    if log is None or not _is_open(sandbox, log.public):
+    entry = store.webhook_logs.open(ident)
+    if entry is None or not _is_open(sandbox, entry.public):
         return None
-    webhook = store.webhooks.open(log.public["webhookId"])
-    return None if webhook is None or not webhook.public["is_active"] else (log, webhook)
+    webhook = store.webhooks.open(entry.public["webhookId"])
+    return None if webhook is None or not webhook.public["is_active"] else (entry, webhook)
 
 
-def delivery_of(webhook: Row, log: Row, now: int) -> Delivery:
+def delivery_of(webhook: Row, entry: Row, now: int) -> Delivery:
     """What is sent: the bytes of the delivery, to the webhook's present address, signed by its present keys."""
     return Delivery(
         webhook.public["url"],
-        log.public["event_id"],
-        log.hidden["request_body"],
+        entry.public["event_id"],
+        entry.hidden["request_body"],
         tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
         tuple(valid_keys(webhook.hidden, now)),
     )
 
 
-def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutcome | None:
+def simulated(sandbox: Sandbox, webhook: Row, entry: Row, now: int) -> AttemptOutcome | None:
     """The answer of the simulated receiver at a reserved name; None for any other address."""
     if not is_simulated(sandbox, webhook.public["url"]):
         return None
-    disturbed = disturbance(sandbox, webhook, log)
-    delivery, stamp = delivery_of(webhook, log, now), now // 1000
+    disturbed = disturbance(sandbox, webhook, entry)
+    delivery, stamp = delivery_of(webhook, entry, now), now // 1000
     is_forged = disturbed is not None and disturbed.then.get(BAD_SIGNATURE, False)
     keys = wrong_keys(delivery.keys) if is_forged else delivery.keys
     signature = signatures(keys, delivery.event_id, stamp, delivery.body)
     own = [(name.lower(), value) for name, value in delivery.headers]
-    answer = receivers.answer(webhook.public, webhook.hidden, log.public, now)
+    answer = receivers.answer(webhook.public, webhook.hidden, entry.public, now)
     if disturbed is not None and disturbed.then.get(DROP):
         answer = receivers.Answer(None, disturbed.delay, LOST)
     elif disturbed is not None:
@@ -88,12 +87,12 @@ def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutc
     )
 
 
-def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Effect | None:
+def disturbance(sandbox: Sandbox, webhook: Row, entry: Row) -> Effect | None:
     """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
         return None
-    texts = {"event": log.public["event_type"], "url": webhook.public["url"]}
-    return sandbox.faults.by_delivery(texts, log.hidden["request_body"], sandbox.clock.now)
+    texts = {"event": entry.public["event_type"], "url": webhook.public["url"]}
+    return sandbox.faults.by_delivery(texts, entry.hidden["request_body"], sandbox.clock.now)
 
 
 def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
@@ -101,49 +100,49 @@ def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(new_key(sha256(key.encode()).digest()) for key in keys)
 
 
-def answer(draft: Draft, subject: str) -> None:
+def answer_delivery(draft: Draft, subject: str) -> None:
     """The job of a delivery that the server answers: one attempt, answered at once."""
     due = _due(draft.sandbox, draft.store, subject)
     if due is None:
         return
-    log, webhook = due
-    if is_waiting(draft.store, log):
+    entry, webhook = due
+    if is_waiting(draft.store, entry):
         earlier = next(draft.store.webhook_logs.rows_of("webhookId+status", (webhook.id, "retrying")))
         draft.at(parse_iso(earlier.public["next_attempt_at"]), ANSWERING, subject)
         return
-    outcome = simulated(draft.sandbox, webhook, log, draft.now)
+    outcome = simulated(draft.sandbox, webhook, entry, draft.now)
     if outcome is None:  # the webhook has another address by now
         draft.at(draft.now, SENDING, subject)
         return
-    conclude(draft, log, webhook.id, outcome, webhook.public["url"], AUTOMATIC, draft.now)
+    conclude(draft, entry, webhook.id, outcome, webhook.public["url"], AUTOMATIC, draft.now)
 
 
 def conclude(
-    draft: Draft, log: Row, webhook_id: str, outcome: AttemptOutcome, url: str, trigger: str, begun: int
+    draft: Draft, entry: Row, webhook_id: str, outcome: AttemptOutcome, url: str, trigger: str, begun: int
 ) -> tuple[Body, Body]:
     """Record an attempt from `begun` (ms) until now; returns the delivery's two parts.
 
-    `log` is the delivery at its start. Delivery and webhook are read again; either may have been deleted.
+    `entry` is the delivery at its start. Delivery and webhook are read again; either may have been deleted.
     """
     store, sandbox = draft.store, draft.sandbox
-    log_now, webhook = draft.open(store.webhook_logs, log.id), draft.open(store.webhooks, webhook_id)
-    was = log_now or log
+    entry_now, webhook = draft.open(store.webhook_logs, entry.id), draft.open(store.webhooks, webhook_id)
+    was = entry_now or entry
     # Tests with a frozen clock rely on the schedule as it is documented.
-    chance = 0.5 if sandbox.clock.frozen else luck(log.id, str(was.public["attempt_count"]))
+    chance = 0.5 if sandbox.clock.frozen else luck(entry.id, str(was.public["attempt_count"]))
     schedule, is_open = sandbox.settings.schedule, _is_open(sandbox, was.public)
-    public, hidden = rules.attempted(was, outcome, url, trigger, begun, draft.now, schedule, chance, is_open=is_open)
-    if log_now is not None:
-        draft.update(store.webhook_logs, log_now, public, hidden)
+    public, hidden = attempted(was, outcome, url, trigger, begun, draft.now, schedule, chance, is_open=is_open)
+    if entry_now is not None:
+        draft.update(store.webhook_logs, entry_now, public, hidden)
         if public["next_attempt_at"] is not None:
-            draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), log.id)
+            draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), entry.id)
     if webhook is not None:
         before, after = was.public["status"], public["status"]
-        changed = rules.after_delivery(webhook.public, before, after, outcome, trigger, draft.now)
+        changed = after_delivery(webhook.public, before, after, outcome, trigger, draft.now)
         draft.update(store.webhooks, webhook, changed)
         if webhook.public["is_active"] and not changed["is_active"]:
-            draft.at(draft.now, "webhook.call_off", webhook_id)
+            draft.at(draft.now, CALLING_OFF, webhook_id)
     return public, hidden
 
 
-def _is_open(sandbox: Sandbox, log: Body) -> bool:
-    return log["status"] in sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]
+def _is_open(sandbox: Sandbox, entry: Body) -> bool:
+    return entry["status"] in sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]

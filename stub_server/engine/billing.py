@@ -4,10 +4,9 @@ Operations, controls, the clock and magic values call these functions. Each adds
 subscription that it changes, their events and timers.
 """
 
-from collections.abc import Collection
 from zlib import crc32
 
-from ..contract.document import Lifecycle, Move
+from ..contract.document import Move
 from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
@@ -15,33 +14,23 @@ from ..kernel.clock import SECOND, iso, parse_iso
 from ..kernel.record import Body, Record, Row
 from .draft import Draft
 
-# -- what the contract says of states
-
-
-def lifecycle(draft: Draft, resource: str) -> Lifecycle:
-    """The contract's states and moves of a resource."""
-    return draft.sandbox.rules.lifecycles[resource]
-
-
-def states(draft: Draft, resource: str, name: str) -> Collection[str]:
-    """A named set of states, such as the `payable` ones of Order."""
-    return lifecycle(draft, resource).sets[name]
+# -- in which state something is
 
 
 def is_payable(draft: Draft, row: Row) -> bool:
     """Whether an order can be paid."""
-    return row.public["status"] in states(draft, "Order", "payable")
+    return row.public["status"] in draft.states("Order", "payable")
 
 
 def is_running(draft: Draft, row: Row) -> bool:
     """Whether a subscription has not ended."""
-    return row.public["status"] in states(draft, "Subscription", "running")
+    return row.public["status"] in draft.states("Subscription", "running")
 
 
-def is_open(draft: Draft, project_id: str) -> bool:
+def is_project_open(draft: Draft, project_id: str) -> bool:
     """Whether a project has not been archived: only then subscriptions are renewed."""
     project = draft.store.projects.peek(project_id)
-    return project is not None and project["status"] in states(draft, "Project", "open")
+    return project is not None and project["status"] in draft.states("Project", "open")
 
 
 # -- orders
@@ -170,7 +159,7 @@ def cancel(draft: Draft, row: Row) -> Record:
 
 
 def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Record:
-    moved = move(lifecycle(draft, "Order"), row.public["status"], status)
+    moved = move(draft.lifecycle("Order"), row.public["status"], status)
     if moved is None:
         return row.record
     public = orders.closed(row.public, status, iso(draft.now), transaction)
@@ -205,7 +194,7 @@ def pay(
     `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says otherwise. With `late` a
     boleto that expired can be paid too.
     """
-    table, orders_ = draft.store.orders, lifecycle(draft, "Order")
+    table, orders_ = draft.store.orders, draft.lifecycle("Order")
     payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
@@ -227,7 +216,7 @@ def pay(
 
 def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     """Refund an order in full or part (cents). A full refund ends what it paid for. Raises Conflict."""
-    table, status = lifecycle(draft, "Order"), row.public["status"]
+    table, status = draft.lifecycle("Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
     moved = legal(table, status, "refunded") if full else legal(table, status, status, "partially_refunded")
@@ -306,7 +295,7 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
     record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
     emit_subscription(draft, record, public, "new")
     schedule(draft, record.id, public, hidden)
-    if not is_open(draft, public["projectId"]):  # its order was paid late
+    if not is_project_open(draft, public["projectId"]):  # its order was paid late
         end_later(draft, Row(record, public, hidden))
 
 
@@ -315,7 +304,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     if row.hidden["renewal_order"] != order_id:
         call_off_bill(draft, row)
     public = row.public
-    if public["cancel_at_period_end"] and is_open(draft, public["projectId"]):
+    if public["cancel_at_period_end"] and is_project_open(draft, public["projectId"]):
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     record = draft.update(draft.store.subscriptions, row, public, hidden)
@@ -352,7 +341,7 @@ def call_off_bill(draft: Draft, row: Row) -> None:
 
 def end_subscription(draft: Draft, row: Row, status: str) -> Record:
     """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
-    if move(lifecycle(draft, "Subscription"), row.public["status"], status) is None:
+    if move(draft.lifecycle("Subscription"), row.public["status"], status) is None:
         return row.record
     call_off_bill(draft, row)
     public = subscriptions.ended(row.public, status, draft.now)
@@ -375,5 +364,5 @@ def end_later(draft: Draft, row: Row) -> Record:
 def emit_subscription(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:
     """The events of a subscription's move from its previous state to the one it has."""
     status = public["status"]
-    moved = lifecycle(draft, "Subscription").find(previous, status, name if previous == status else None)
+    moved = draft.lifecycle("Subscription").find(previous, status, name if previous == status else None)
     draft.emit_move(draft.store.subscriptions, record, moved, public["projectId"])

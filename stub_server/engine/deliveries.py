@@ -12,8 +12,8 @@ from .sandbox import DEFAULT, SILENT, Sandbox
 INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-ANSWERING = "webhook.answer"
-"""The job of a delivery that the server itself answers."""
+ANSWERING, CALLING_OFF = "webhook.answer", "webhook.call_off"
+"""The jobs of a delivery that the server itself answers, and of a webhook that was switched off or deleted."""
 
 
 def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
@@ -54,14 +54,14 @@ def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
     return store.webhook_logs.count("webhookId+status", (webhook_id, "retrying")) > 0
 
 
-def is_waiting(store: Store, log: Row) -> bool:
+def is_waiting(store: Store, entry: Row) -> bool:
     """Whether a delivery waits for an earlier one to the same webhook, which is being retried."""
-    return log.public["status"] == "pending" and keeps_waiting(store, log.public["webhookId"])
+    return entry.public["status"] == "pending" and keeps_waiting(store, entry.public["webhookId"])
 
 
-def is_kept_back(sandbox: Sandbox, log: Row, url: str) -> bool:
+def is_kept_back(sandbox: Sandbox, entry: Row, url: str) -> bool:
     """Whether a delivery is not sent because its event is one of the past. Those to the own inbox are always sent."""
-    return log.hidden["serial"] <= sandbox.held_before and not is_own_inbox(sandbox, url)
+    return entry.hidden["serial"] <= sandbox.held_before and not is_own_inbox(sandbox, url)
 
 
 def is_silent(sandbox: Sandbox) -> bool:

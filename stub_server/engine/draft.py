@@ -1,9 +1,9 @@
 """A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ..contract.document import Move
+from ..contract.document import Lifecycle, Move
 from ..domain.deliveries import new_log
 from ..events.log import Event
 from ..kernel.clock import ClockState, iso
@@ -43,6 +43,16 @@ class Draft:
         self._events: list[Event] = []
         self._later: list[Timer] = []
         self._fired: list[Timer] = []
+
+    # -- what the contract says of states
+
+    def lifecycle(self, resource: str) -> Lifecycle:
+        """The states and moves of a resource."""
+        return self.sandbox.rules.lifecycles[resource]
+
+    def states(self, resource: str, name: str) -> Collection[str]:
+        """A named set of states, such as the `payable` ones of Order."""
+        return self.lifecycle(resource).sets[name]
 
     # -- reading
 

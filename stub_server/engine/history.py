@@ -239,7 +239,5 @@ def _step(
         timers_fired=going,
         settings=then.settings if changed else None,
         settings_before=sandbox.settings if changed else None,
-        restored=Restored(
-            parts, tuple(sandbox.stores), tuple(then.stores), events, sandbox.events.raised, then.events.raised, replies
-        ),
+        restored=Restored(parts, tuple(sandbox.stores), tuple(then.stores), events, then.events.raised, replies),
     )

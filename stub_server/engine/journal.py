@@ -96,7 +96,7 @@ class Trace:
         return [(name, value) for name, _, value in lines]
 
     @property
-    def step(self) -> str:
+    def reached(self) -> str:
         """The last stage that it entered."""
         return self.stages()[-1][0]
 

@@ -19,7 +19,7 @@ from .draft import Draft
 def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
     if row.public["status"] == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
-        move(billing.lifecycle(draft, "Subscription"), row.public["status"], "active")
+        move(draft.lifecycle("Subscription"), row.public["status"], "active")
         public = subscriptions.activated(row.public, row.hidden, draft.now)
         record = draft.update(draft.store.subscriptions, row, public)
         billing.emit_subscription(draft, record, public, row.public["status"])
@@ -51,7 +51,7 @@ def end_period(draft: Draft, row: Row) -> None:
     elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
     else:
-        move(billing.lifecycle(draft, "Subscription"), public["status"], "past_due")
+        move(draft.lifecycle("Subscription"), public["status"], "past_due")
         public = subscriptions.past_due(public, draft.now)
         record = draft.update(draft.store.subscriptions, row, public)
         billing.emit_subscription(draft, record, public, row.public["status"])
@@ -159,7 +159,7 @@ def resume(draft: Draft, row: Row) -> None:
 def is_suspended(draft: Draft, project_id: str) -> bool:
     """Whether a project is suspended: nothing is due for its subscriptions meanwhile."""
     project = draft.store.projects.peek(project_id)
-    return project is not None and project["status"] in billing.states(draft, "Project", "paused")
+    return project is not None and project["status"] in draft.states("Project", "paused")
 
 
 def _suspended_at(draft: Draft, project_id: str) -> int:
@@ -175,7 +175,7 @@ def _suspended_at(draft: Draft, project_id: str) -> int:
 
 def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> Record:
     """The payer takes the payment back, in full or part (cents), until it is decided. Raises Conflict."""
-    moved = legal(billing.lifecycle(draft, "Order"), row.public["status"], "disputed")
+    moved = legal(draft.lifecycle("Order"), row.public["status"], "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
     record = draft.update(draft.store.orders, row, public)
     billing.emit_order(draft, record, row.hidden, moved)
@@ -189,7 +189,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 def win(draft: Draft, row: Row) -> Record:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
-    moved = legal(billing.lifecycle(draft, "Order"), row.public["status"], "paid", "won")
+    moved = legal(draft.lifecycle("Order"), row.public["status"], "paid", "won")
     record = draft.update(draft.store.orders, row, payments.won(row.public, row.hidden, draft.now))
     billing.emit_order(draft, record, row.hidden, moved)
     _release(draft, row)
@@ -199,7 +199,7 @@ def win(draft: Draft, row: Row) -> Record:
 def lose(draft: Draft, row: Row) -> Record:
     """The disputed amount goes back as by a refund, however long ago it was paid. Raises Conflict."""
     payments.check_disputed(row.public)
-    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
+    table, status = draft.lifecycle("Order"), row.public["status"]
     amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
     full = amount == payments.left(row.hidden)
     moved = legal(table, status, "refunded") if full else legal(table, status, "paid", "lost")

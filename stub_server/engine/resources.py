@@ -5,7 +5,6 @@ from ..domain.api_keys import state
 from ..kernel.clock import parse_iso
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..store.table import Table
-from .billing import lifecycle, states
 from .draft import Draft
 
 
@@ -37,7 +36,7 @@ def add(draft: Draft, name: str, public: Body, hidden: Body | None = None, proje
 def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
     """A new project."""
     record = draft.create(draft.store.projects, public["id"], public, hidden)
-    moved = lifecycle(draft, "Project").beginnings.get(public["status"])
+    moved = draft.lifecycle("Project").beginnings.get(public["status"])
     draft.emit_move(draft.store.projects, record, moved, public["id"])
     return record
 
@@ -53,13 +52,13 @@ def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None)
 def hidden_after(draft: Draft, hidden: Body, moved: Move, reason: str | None = None) -> Body:
     """The hidden part of a project after a move."""
     hidden = hidden | {"reason": reason}
-    return hidden | {"suspended_at": draft.now} if moved.to in states(draft, "Project", "paused") else hidden
+    return hidden | {"suspended_at": draft.now} if moved.to in draft.states("Project", "paused") else hidden
 
 
 def project_moved(draft: Draft, record: Record, moved: Move) -> None:
     """The events of a project's move, and the job that sees to its orders and subscriptions before anything else."""
     draft.emit_move(draft.store.projects, record, moved, record.id, "reason")
-    if moved.from_ in states(draft, "Project", "paused"):  # before it is closed: what the suspension owes comes first
+    if moved.from_ in draft.states("Project", "paused"):  # before it is closed: what the suspension owes comes first
         draft.at(draft.now, "project.reopen", record.id)
     if moved.to == "archived":
         draft.at(draft.now, "project.close", record.id)
@@ -68,7 +67,7 @@ def project_moved(draft: Draft, record: Record, moved: Move) -> None:
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:
     """A new API key, and the timer that ends it."""
     record = draft.create(draft.store.api_keys, public["id"], public, hidden)
-    draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").beginnings.get(state(public, draft.now)))
+    draft.emit_move(draft.store.api_keys, record, draft.lifecycle("ApiKey").beginnings.get(state(public, draft.now)))
     _expire_later(draft, public)
 
 
@@ -77,7 +76,7 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
     before = state(row.public, draft.now)
     record = change(draft, draft.store.api_keys, row, public, hidden, extras=moved_from(before))
     if before == "active" and state(public, draft.now) == "expired":
-        draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").find("active", "expired"))
+        draft.emit_move(draft.store.api_keys, record, draft.lifecycle("ApiKey").find("active", "expired"))
     if public["expires_at"] != row.public["expires_at"]:
         _expire_later(draft, public)
     return record

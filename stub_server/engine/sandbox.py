@@ -30,7 +30,7 @@ from .step import Part, ReplyKey, SandboxSettings, Step
 DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
-SLICE = 16  # records changed between two pauses
+PAUSE_AFTER = 16  # records changed
 log = logging.getLogger("stub_server")
 
 Opened: TypeAlias = tuple[str, Row | None, Row]
@@ -69,11 +69,10 @@ class Sandbox:
 
     While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined, and
     it `raises_events` only once somebody listens.
-    Deliveries of the first `held_before` events are not sent. A step with something due before `alarm` (ms), when the
-    courier looks next, calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that
-    `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait;
-    `undone_at` is when a step was last undone for that reason, in ns of the machine's counter. `turn` is locked while
-    due jobs run.
+    Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
+    the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
+    reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; `undone_at` is
+    when a step was last undone for that reason, in ns of the machine's counter. `turn` is locked while due jobs run.
     """
 
     name: str
@@ -103,7 +102,7 @@ class Sandbox:
     declining: dict[str, str] = field(default_factory=dict)
     raises_events: bool = True
     on_due: Callable[[Sandbox], None] | None = None
-    alarm: int = SILENT
+    next_look: int = SILENT
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     recorded_clock: ClockState = field(init=False)
     faults: Faults = field(init=False)
@@ -159,7 +158,7 @@ class Sandbox:
             self._repair(step)
             self.is_broken = False
         # Parked attempts may be due now.
-        if self.on_due and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.alarm)):
+        if self.on_due and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.next_look)):
             self.on_due(self)
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
@@ -233,7 +232,7 @@ class Sandbox:
             if part.opens:
                 self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
             for number, _ in enumerate(_change(self.stores[part.merchant.id], part)):
-                if number % SLICE == 0:
+                if number % PAUSE_AFTER == 0:
                     yield
             if part.closes:
                 del self.stores[part.merchant.id]
@@ -249,7 +248,7 @@ class Sandbox:
     def unfold_rest(self, step: Step) -> None:
         """Undo what a step changed beside records, usage and stores."""
         if step.restored is not None:
-            self.events.exchange(step.restored.events.mirrored, step.restored.raised_before)
+            self.events.exchange(step.restored.events.mirrored, step.events_before)
             self.replies.exchange(step.restored.replies.mirrored)
         self.events.retract(len(step.events), step.forgotten_events)
         if step.saved is not None:

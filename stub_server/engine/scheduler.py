@@ -18,12 +18,13 @@ from ..kernel.record import Row
 from ..kernel.slices import BackgroundWorker, at_once
 from ..kernel.timers import Timer
 from . import attempts, billing, renewals
+from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft
 from .sandbox import Sandbox
 from .step import Cause, Step
 
 LITTLE = 0.001  # seconds that jobs may take within a request
-SLICE = 500  # records that one step of a job changes at most
+MOST_CHANGED = 500  # records that one step of a job changes at most
 log = logging.getLogger("stub_server")
 
 Job: TypeAlias = Callable[[Draft, str], None]
@@ -42,17 +43,17 @@ class Fired(NamedTuple):
 # -- time
 
 
-def tick(sandbox: Sandbox) -> int | None:
+def do_some_due(sandbox: Sandbox) -> int | None:
     """Do a few jobs that are due, and latch the time for the request. Returns None when nothing more is due.
 
-    Otherwise returns the instant up to which `pass_on` must do the rest first.
+    Otherwise returns the instant up to which `do_due_until` must do the rest first.
     """
     if sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing):
         return None
     now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
     if sandbox.turn.locked():
         return now
-    work, until = ticking(sandbox, now), perf_counter() + LITTLE
+    work, until = due_jobs(sandbox, now), perf_counter() + LITTLE
     for _ in work:
         if perf_counter() >= until:
             work.close()
@@ -60,31 +61,31 @@ def tick(sandbox: Sandbox) -> int | None:
     return None
 
 
-async def pass_on(sandbox: Sandbox, worker: BackgroundWorker, until: int) -> None:
+async def do_due_until(sandbox: Sandbox, worker: BackgroundWorker, until: int) -> None:
     """Do what is due until an instant, while requests to other sandboxes are served.
 
     While the clock advances, it does the jobs itself, and requests are served between them.
     """
     if not (sandbox.is_advancing and sandbox.turn.locked()):
         async with sandbox.turn:
-            await worker.in_slices(ticking(sandbox, until))
+            await worker.in_slices(due_jobs(sandbox, until))
 
 
-async def caught_up(sandbox: Sandbox, worker: BackgroundWorker) -> None:
+async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
     """Do everything that is due by now, and latch the time."""
-    until = tick(sandbox)
+    until = do_some_due(sandbox)
     if until is not None:
-        await pass_on(sandbox, worker, until)
+        await do_due_until(sandbox, worker, until)
 
 
-def tick_through(sandbox: Sandbox) -> None:
+def do_due_at_once(sandbox: Sandbox) -> None:
     """The same without pauses, where nobody else waits."""
-    until = tick(sandbox)
+    until = do_some_due(sandbox)
     if until is not None:
-        at_once(ticking(sandbox, until))
+        at_once(due_jobs(sandbox, until))
 
 
-def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
+def due_jobs(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
     """Do what is due until an instant, with pauses, and latch it.
 
     If a job fails by a defect, time stops before it and the request is served; the next request tries again.
@@ -92,7 +93,7 @@ def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
     timers, clock = sandbox.timers, sandbox.clock
     if timers.next(until) is not None:
         try:
-            yield from passing(sandbox, until, [])
+            yield from jobs_until(sandbox, until, [])
         except Unavailable:  # steps cannot be stored: time waits, and reads are answered
             return
         except Exception:
@@ -115,7 +116,7 @@ def check_not_advancing(sandbox: Sandbox) -> None:
         )
 
 
-def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
+def move_clock(sandbox: Sandbox, to: int, cause: Cause) -> None:
     """Set the clock to an instant before which nothing is due."""
     draft = Draft(sandbox, sandbox.store, cause)
     draft.clock = sandbox.clock.moved(to)
@@ -123,7 +124,9 @@ def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
     draft.record()
 
 
-def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool = False) -> Generator[None, None, None]:
+def jobs_until(
+    sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool = False
+) -> Generator[None, None, None]:
     """Do what is due until an instant, with a pause after each job; jobs done are added to `fired`.
 
     With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or rewound in a pause.
@@ -145,7 +148,6 @@ def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool =
             yield
         if timers.skipped and goes_on():
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
-            last.fired()
             last.clock = clock.at(now)
             last.record()
     except BaseException:
@@ -190,26 +192,26 @@ def _expire_key(draft: Draft, subject: str) -> None:
     if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
         return
     record = draft.update(table, row, row.public | {"is_active": False})
-    draft.emit_move(table, record, billing.lifecycle(draft, "ApiKey").find("active", "expired"))
+    draft.emit_move(table, record, draft.lifecycle("ApiKey").find("active", "expired"))
 
 
 def _call_off(draft: Draft, subject: str) -> None:
     """The webhook was switched off or deleted: its open deliveries are canceled."""
     table = draft.store.webhook_logs
-    states = billing.states(draft, "WebhookLogEntry", "open")
+    states = draft.states("WebhookLogEntry", "open")
     waiting = [table.rows_of("webhookId+status", (subject, status)) for status in states]
-    for row in _some(draft, "webhook.call_off", subject, waiting):
+    for row in _some(draft, CALLING_OFF, subject, waiting):
         draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
 
 
 def _close_project(draft: Draft, subject: str) -> None:
     """The project was archived: open orders are canceled, and subscriptions end with the period that is paid for."""
     orders_, subscriptions_ = draft.store.orders, draft.store.subscriptions
-    payable = billing.states(draft, "Order", "payable")
+    payable = draft.states("Order", "payable")
     unpaid = [orders_.rows_of("projectId+status", (subject, status)) for status in payable]
     for row in _some(draft, "project.close", subject, unpaid):
         billing.cancel(draft, row)
-    running = billing.states(draft, "Subscription", "running")
+    running = draft.states("Subscription", "running")
     going_on = (
         row
         for status in running
@@ -222,7 +224,7 @@ def _close_project(draft: Draft, subject: str) -> None:
 
 def _reopen_project(draft: Draft, subject: str) -> None:
     """The project is no longer suspended: each of its subscriptions is resumed."""
-    for status in billing.states(draft, "Subscription", "running"):
+    for status in draft.states("Subscription", "running"):
         for row in draft.store.subscriptions.rows_of("projectId+status", (subject, status)):
             draft.at(draft.now, "subscription.resume", row.id)
 
@@ -230,7 +232,7 @@ def _reopen_project(draft: Draft, subject: str) -> None:
 def _some(draft: Draft, job: str, subject: str, many: Iterable[Iterator[Row]]) -> Iterator[Row]:
     """The first records of several, as many as one step changes; where there are more, the job is due again."""
     for number, row in enumerate(chain.from_iterable(many)):
-        if number == SLICE:
+        if number == MOST_CHANGED:
             draft.at(draft.now, job, subject)
             return
         yield row
@@ -241,7 +243,7 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
 
     def job(draft: Draft, subject: str) -> None:
         row = draft.open(draft.store.orders, subject)
-        if row is not None and row.public["status"] in billing.states(draft, "Order", states):
+        if row is not None and row.public["status"] in draft.states("Order", states):
             action(draft, row)
 
     return job
@@ -270,15 +272,15 @@ JOBS: Mapping[str, Job] = MappingProxyType(
         "api_key.expire": _expire_key,
         "project.close": _close_project,
         "project.reopen": _reopen_project,
-        "webhook.answer": attempts.answer,
-        "webhook.call_off": _call_off,
+        ANSWERING: attempts.answer_delivery,
+        CALLING_OFF: _call_off,
     }
 )
 
 
-def table_of(job: str) -> str:
+def table_of_job(job: str) -> str:
     """The table of the records that a job is about: `order.expire` -> `orders`."""
     kind = job.partition(".")[0]
     if kind == "webhook":
-        return "webhooks" if job == "webhook.call_off" else "webhook_logs"
+        return "webhooks" if job == CALLING_OFF else "webhook_logs"
     return f"{kind}s"

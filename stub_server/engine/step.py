@@ -112,15 +112,14 @@ class Part(NamedTuple):
 class Restored(NamedTuple):
     """The difference between the state before a step and the earlier state that it restores, of all merchants.
 
-    `merchants_…` are their ids in order, `raised_…` how many events there had been. `replies` holds pairs of key and
-    saved reply. Timers, clock and positions of ids are in the step itself.
+    `merchants_…` are their ids in order, `raised_after` is how many events there had been. `replies` holds pairs of key
+    and saved reply. Timers, clock, positions of ids and `events_before` are in the step itself.
     """
 
     parts: tuple[Part, ...]
     merchants_before: tuple[str, ...]
     merchants_after: tuple[str, ...]
     events: Ends
-    raised_before: int
     raised_after: int
     replies: Ends
 

@@ -11,7 +11,7 @@ from ..calls.server import Server
 from ..delivery.courier import Courier
 from ..engine.bounded import Budget, Log
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import tick_through
+from ..engine.scheduler import do_due_at_once
 from ..events.sender import Sender, unanswered
 from ..faults.fault_rules import Faults
 from ..http.inside import Question, scope_of
@@ -64,7 +64,7 @@ class Rehearsal:
         call.client, call.prefix = _PEER, prefix
         call.begin()
         try:
-            tick_through(copy)
+            do_due_at_once(copy)
             await self.routing(scope, receive, send)
         except Refusal as refusal:
             return refusal

@@ -461,7 +461,6 @@ class Reader:
             tuple(self.state.owned),
             tuple(body["merchants"]),
             _ends(sandbox.events, body["events_gone"], events),
-            sandbox.events.raised,
             body["events_raised"],
             _ends(sandbox.replies.items(), body["replies_gone"], replies),
         )

@@ -276,7 +276,7 @@ async def _read_late(call: Call, receive: Receive) -> None:
     """
     trace, headers = call.trace, call.headers
     comes = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-    if comes and trace.step in _BEFORE_THE_BODY and b"expect" not in headers and call.sandbox.journal.keeps_bodies:
+    if comes and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers and call.sandbox.journal.keeps_bodies:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
                 call.body_bytes = bytes(await call.read(receive))

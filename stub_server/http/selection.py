@@ -19,7 +19,7 @@ from ..calls.server import Server
 from ..domain.api_keys import digest
 from ..engine.history import check_kept, state_at, step_at
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.scheduler import pass_on, tick
+from ..engine.scheduler import do_due_until, do_some_due
 from ..kernel.clock import parse_iso
 from ..kernel.problem import BadRequest, NotFound, Unavailable, broken, detail
 from ..sandboxes.entry import folded
@@ -184,7 +184,7 @@ class DueJobs:
             self._persistence.check(sandbox)
         if not sandbox.is_broken:
             is_due = not sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
-            if is_due and (until := tick(sandbox)) is not None:
+            if is_due and (until := do_some_due(sandbox)) is not None:
                 return self._later(until, scope, receive, send)
         return self._go_on(scope, receive, send)
 
@@ -192,7 +192,7 @@ class DueJobs:
         """Run what takes longer: this request waits, and those to other sandboxes do not."""
         call: Call = scope[CALL]
         with self._waiting.take(call.sandbox.name):
-            await pass_on(call.sandbox, self._sandboxes.worker, until)
+            await do_due_until(call.sandbox, self._sandboxes.worker, until)
         call.trace.began = perf_counter_ns()
         await self._go_on(scope, receive, send)
 

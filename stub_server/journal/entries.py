@@ -36,7 +36,7 @@ def row(trace: Trace) -> Body:
         "status": trace.status or None,
         "code": trace.code,
         "duration_us": trace.micros,
-        "caller": None if caller is None else caller | {"admitted": trace.step != "auth"},
+        "caller": None if caller is None else caller | {"admitted": trace.reached != "auth"},
         "step": trace.after,
         "simulated": trace.simulated,
     }

@@ -7,9 +7,10 @@ from ..delivery.posting import send
 from ..domain import deliveries
 from ..domain import webhooks as rules
 from ..engine.attempts import conclude, delivery_of, disturbance, simulated
+from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
-from ..engine.scheduler import caught_up
+from ..engine.scheduler import do_due
 from ..events.signing import new_key
 from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.record import NO_EXTRAS, Body, Row
@@ -73,14 +74,14 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     if not row.equals(public, hidden):
         record = call.draft.update(call.store.webhooks, row, public, hidden)
         if not public["is_active"]:
-            call.draft.at(call.now, "webhook.call_off", ident)
+            call.draft.at(call.now, CALLING_OFF, ident)
     return reply.enveloped("Webhook updated.", "webhook", record.public)
 
 
 def delete_webhook(call: Call, ident: str) -> Reply:
     """Its open deliveries are called off, the history stays."""
     call.draft.drop(call.store.webhooks, _open(call, ident))
-    call.draft.at(call.now, "webhook.call_off", ident)
+    call.draft.at(call.now, CALLING_OFF, ident)
     return reply.message("Webhook deleted.")
 
 
@@ -157,7 +158,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         sender = courier.abroad if call.head.is_foreign else courier.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
-    await caught_up(call.sandbox, call.server.sandboxes.worker)
+    await do_due(call.sandbox, call.server.sandboxes.worker)
     call.store = call.sandbox.store_of(call.who.merchant_id)
     public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))

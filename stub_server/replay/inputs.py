@@ -16,7 +16,7 @@ from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_kept_back
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import tick_through
+from ..engine.scheduler import do_due_at_once
 from ..events.sender import Delivery, Limits, Sender, unanswered
 from ..files.exports import step_for
 from ..files.fitting import Fitting
@@ -149,7 +149,7 @@ class RecordedDeliveries(Courier):
             attempt = attempt_for(sandbox, timer)
             if attempt is None:
                 timers.regroup(timer, timers.skipped)
-            elif is_kept_back(sandbox, attempt.log, attempt.delivery.url):
+            elif is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
                 timers.regroup(timer, timers.on_hold)
 
     # -- as the courier of the server
@@ -223,7 +223,7 @@ class RecordedDeliveries(Courier):
             return False
         sandbox = self._sandbox()
         self._timepiece.show(sandbox, recorded["at"])
-        tick_through(sandbox)
+        do_due_at_once(sandbox)
         return self._take_next(sandbox)
 
     def _take_next(self, sandbox: Sandbox, subject: str | None = None) -> bool:

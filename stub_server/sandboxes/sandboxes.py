@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ..engine.history import state_at
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.scheduler import ticking
+from ..engine.scheduler import due_jobs
 from ..engine.step import SandboxSettings
 from ..files.admitting import LeftOut
 from ..files.package import read_file
@@ -406,7 +406,7 @@ class Sandboxes:
 
         def work() -> Generator[None, None, None]:
             for sandbox in self.sandboxes():
-                for _ in ticking(sandbox, sandbox.clock.read()):
+                for _ in due_jobs(sandbox, sandbox.clock.read()):
                     if closing.is_set():
                         return
                     yield

@@ -14,7 +14,6 @@ from ..drawing.draw import stream
 from ..drawing.purchases import Offer
 from ..drawing.rhythm import office_hour, office_hour_before
 from ..engine import resources
-from ..engine.billing import lifecycle
 from ..engine.draft import Draft
 from ..events.signing import new_key
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
@@ -208,7 +207,7 @@ def _switch_off(draft: Draft, ident: str) -> None:
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
     """Move a project to a status, by the shortest way that the contract knows."""
-    row, moves = draft.open(draft.store.projects, ident), lifecycle(draft, "Project")
+    row, moves = draft.open(draft.store.projects, ident), draft.lifecycle("Project")
     assert row is not None
     for status in path(moves, row.public["status"], to)[1:]:
         moved = moves.find(row.public["status"], status)

@@ -118,7 +118,7 @@ class Shop:
     def refund(self, draft: Draft, ident: str, part: bool) -> None:
         """Give an order's money back, in full or in part."""
         row = draft.open(self.store.orders, ident)
-        if row is not None and row.public["status"] in billing.states(draft, "Order", "refundable"):
+        if row is not None and row.public["status"] in draft.states("Order", "refundable"):
             amount = max(1, row.hidden["paid_cents"] * pick(self.luck, PARTS) // 100) if part else None
             billing.refund(draft, row, amount)
 

@@ -7,7 +7,7 @@ from stub_server.calls.call import Call, Caller, Head
 from stub_server.calls.reply import Reply
 from stub_server.engine.journal import Trace
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.scheduler import tick_through
+from stub_server.engine.scheduler import do_due_at_once
 from stub_server.http.routing import Application
 from stub_server.kernel.record import Body
 from stub_server.operations import customers, orders
@@ -62,7 +62,7 @@ class Handlers:
         self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
 
     def _call(self) -> Call:
-        tick_through(self._sandbox)
+        do_due_at_once(self._sandbox)
         call = Call("GET", "/", b"", Head({}), self._sandbox, self._server)
         call.trace, call.store, call.caller = self._trace, self._sandbox.store, self._caller
         return call

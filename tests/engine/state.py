@@ -189,7 +189,7 @@ def answers(inside: Inside, world: Sandbox) -> Facts:
     """What every reading operation says of every record and list, at the instant of the newest step."""
     found: Facts = {}
     serve(inside.app, world)
-    standing = patch.object(selection, "tick", lambda sandbox: sandbox.clock.now)
+    standing = patch.object(selection, "do_some_due", lambda sandbox: sandbox.clock.now)
     with standing, _At(world.clock, world.recorded_clock.now):
         for path in CONTROL:
             found[path] = _said(inside, path, None)

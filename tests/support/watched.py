@@ -12,7 +12,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from stub_server.app import create_app
-from stub_server.engine.scheduler import tick_through
+from stub_server.engine.scheduler import do_due_at_once
 from stub_server.http.monitor import Limits
 from stub_server.http.routing import Application
 from stub_server.serving import with_port
@@ -44,7 +44,7 @@ class Watched:
         path: str = scope["path"]
         world = self.app.sandboxes.find(path.split("/")[2]) if path.startswith("/s/") else None
         world = world or self.app.sandboxes.default
-        tick_through(world)  # what was due before the request is not its doing
+        do_due_at_once(world)  # what was due before the request is not its doing
         before, number = state(world) | sandboxes_of(self.app), world.log.number
         sent: list[Message] = []
         scope["extensions"] = {}  # answers come in messages, which can be looked at

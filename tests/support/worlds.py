@@ -8,7 +8,7 @@ from pathlib import Path
 from stub_server.app import create_app
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.scheduler import Fired, arrive, passing
+from stub_server.engine.scheduler import Fired, jobs_until, move_clock
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import parse_iso
 from stub_server.kernel.slices import at_once
@@ -55,8 +55,8 @@ def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:
 def advance(sandbox: Sandbox, to: int) -> list[Fired]:
     """Move the clock of a world to an instant, without deliveries to other machines; what the clock has done."""
     fired: list[Fired] = []
-    at_once(passing(sandbox, to, fired))
-    arrive(sandbox, to, Cause("control", "", "test"))
+    at_once(jobs_until(sandbox, to, fired))
+    move_clock(sandbox, to, Cause("control", "", "test"))
     return fired
 
 

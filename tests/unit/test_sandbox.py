@@ -5,7 +5,7 @@ import pytest
 from stub_server import create_app
 from stub_server.engine import scheduler
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.scheduler import Fired, arrive, passing, tick, tick_through
+from stub_server.engine.scheduler import Fired, do_due_at_once, do_some_due, jobs_until, move_clock
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, ClockState
 from stub_server.kernel.ids import Cutter
@@ -32,9 +32,9 @@ def test_jobs_that_are_done_with_pauses_are_the_same_as_at_once(world: Sandbox) 
     end, whole, fired, seen = world.clock.now + 60 * DAY, world.fork("whole"), list[Fired](), list[int]()
     expected = advance(whole, end)
     assert len(expected) > 20
-    for _ in passing(world, end, fired):
+    for _ in jobs_until(world, end, fired):
         seen.append(world.fork("pause").clock.now)
-    arrive(world, end, CAUSE)
+    move_clock(world, end, CAUSE)
     assert sorted(seen) == seen
     assert done(expected) == done(fired)
     assert (whole.store.counts(), whole.log.number) == (world.store.counts(), world.log.number)
@@ -52,10 +52,10 @@ def test_a_running_clock_waits_for_the_jobs_of_the_past(world: Sandbox, monkeypa
     monkeypatch.setattr(scheduler, "LITTLE", 0)
     twin = world.fork("night")
     run_to(twin, world.clock.now + 60 * DAY)
-    assert world.clock.now + 60 * DAY == tick(twin)
+    assert world.clock.now + 60 * DAY == do_some_due(twin)
     assert twin.clock.now < world.clock.now + 60 * DAY
-    tick_through(twin)
-    tick_through(twin)
+    do_due_at_once(twin)
+    do_due_at_once(twin)
     assert world.clock.now + 60 * DAY == twin.clock.now
     due = twin.timers.next_due()
     assert due is None or due > twin.clock.now
@@ -67,7 +67,7 @@ def test_a_request_after_a_job_has_the_time_of_the_request(world: Sandbox) -> No
     due = twin.timers.next_due()
     assert due is not None
     run_to(twin, due + 1)
-    tick_through(twin)
+    do_due_at_once(twin)
     assert due + 1 == twin.clock.now
     later = twin.timers.next_due()
     assert later is not None

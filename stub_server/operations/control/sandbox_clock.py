@@ -11,7 +11,7 @@ from ...calls.reply import Reply
 from ...delivery.advancing import counts, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
-from ...engine.scheduler import Fired, check_not_advancing, table_of
+from ...engine.scheduler import Fired, check_not_advancing, table_of_job
 from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso, parse_iso
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
@@ -67,7 +67,7 @@ async def freeze_clock(call: Call, body: Body | None) -> Reply:
 def resume_clock(call: Call) -> Reply:
     check_not_advancing(call.sandbox)
     _set(call, call.sandbox.clock.resumed())
-    call.server.courier.ring(call.sandbox)
+    call.server.courier.look_soon(call.sandbox)
     return reply.value(_clock(call))
 
 
@@ -81,7 +81,7 @@ async def list_timers(call: Call, query: Body) -> Reply:
     page, limit = query["page"], query["limit"]
     chosen = await call.server.sandboxes.worker.in_slices(_due_first(found, (page - 1) * limit, page * limit))
     shown = [
-        {"due": iso(due), "job": job, "resource": table_of(job), "id": subject, "held": number in timers.on_hold}
+        {"due": iso(due), "job": job, "resource": table_of_job(job), "id": subject, "held": number in timers.on_hold}
         for due, number, job, _, subject in chosen
     ]
     return reply.value({"timers": shown, "pagination": reply.pagination(page, limit, len(found))})

@@ -10,7 +10,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...engine import samples
-from ...engine.scheduler import caught_up
+from ...engine.scheduler import do_due
 from ...events.log import Event
 from ...kernel.problem import Conflict
 from ...kernel.record import Body, Record
@@ -102,7 +102,7 @@ async def follow_events(call: Call, query: Body) -> Reply:
             await asyncio.sleep(PAUSE)
             entry = call.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.is_broken:
-                await caught_up(entry.sandbox, server.sandboxes.worker)
+                await do_due(entry.sandbox, server.sandboxes.worker)
     log = entry.sandbox.events
     missed = max(0, log.raised - len(log) - position)
     rest = {"next": _position(entry, position + missed + len(events)), "began_anew": began_anew, "missed": missed}

@@ -15,7 +15,7 @@ from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...calls.server import Server
 from ...calls.views import shown_step
-from ...engine.scheduler import caught_up
+from ...engine.scheduler import do_due
 from ...engine.step import Step
 from ...journal.entries import row
 from ...kernel.clock import iso
@@ -131,7 +131,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
             if entry.incarnation != place.incarnation:
                 return
             if not entry.sandbox.is_broken:
-                await caught_up(entry.sandbox, server.sandboxes.worker)
+                await do_due(entry.sandbox, server.sandboxes.worker)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
                 return
             if server.sandboxes.persistence.committing:

@@ -29,7 +29,7 @@ def resume_subscription(call: Call, ident: str) -> Reply:
     if not row.public["cancel_at_period_end"] or not billing.is_running(call.draft, row):
         message = "The subscription is not set to be canceled at the end of its period."
         raise Conflict.at("cancel_at_period_end", message, where="path")
-    if not billing.is_open(call.draft, row.public["projectId"]):
+    if not billing.is_project_open(call.draft, row.public["projectId"]):
         message = "The project is archived: its subscriptions end with their periods."
         raise Conflict.at("projectId", message, "project_archived", where="path")
     renewals.resume(call.draft, row)
@@ -39,7 +39,7 @@ def resume_subscription(call: Call, ident: str) -> Reply:
 def renew_subscription(call: Call, ident: str) -> Reply:
     """The renewal order is paid, and made if none is open."""
     row, draft = _open(call, ident), call.draft
-    if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
+    if row.public["status"] not in draft.states("Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
     if renewals.is_suspended(draft, row.public["projectId"]):
         message = "The project is suspended: nothing is renewed until it is active again."

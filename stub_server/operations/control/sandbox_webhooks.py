@@ -4,7 +4,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...delivery.advancing import count_kept_back, counts, drained
-from ...engine.scheduler import caught_up
+from ...engine.scheduler import do_due
 from ...kernel.clock import iso
 from ...kernel.problem import Unavailable
 from ...kernel.record import Body
@@ -15,11 +15,11 @@ PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_second
 async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     """`complete` says whether nothing is due any more, or the time is over."""
     sandbox, courier = call.sandbox, call.server.courier
-    courier.ring(sandbox)
+    courier.look_soon(sandbox)
     with call.server.waiting.of(call):
         complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
     call.check_there()
-    await caught_up(sandbox, call.server.sandboxes.worker)
+    await do_due(sandbox, call.server.sandboxes.worker)
     return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": counts(courier, sandbox)})
 
 
@@ -36,5 +36,5 @@ async def resume_webhooks(call: Call) -> Reply:
         sandbox.held_before = held
         raise
     sandbox.timers.put_back(sandbox.timers.on_hold)
-    call.server.courier.ring(sandbox)
+    call.server.courier.look_soon(sandbox)
     return reply.value({"resumed": resumed})
