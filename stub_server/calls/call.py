@@ -12,9 +12,8 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
-from ..kernel.problem import BadRequest, Forbidden, NotFound, Refusal, gone, reference_not_found
+from ..kernel.problem import BadRequest, Forbidden, NotFound, Refusal, gone, reference_not_found, unwritten
 from ..kernel.record import Body, Record, Row
-from ..persistence.commits import unwritten
 from ..sandboxes.entry import Entry
 from ..store.memory import Store
 from ..store.table import Table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -19,15 +19,14 @@ import orjson
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
 from ..files.lines import step_line
-from ..kernel.problem import Refusal, Unavailable
-from ..sandboxes.entry import Entry
+from ..kernel.problem import Refusal, Unavailable, unwritten
+from ..sandboxes.entry import Entry, records_of
 from ..sandboxes.making import SandboxFactory
 from .store import Batch, Kept, KeptState, Known, Session, Statement, Store, chained, key_entered, line_of, place_of
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
 _GONE = "the sandbox no longer exists, or another server has it"
-R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
@@ -210,13 +209,13 @@ class Commits:
         self._commit_soon()
         await change.known.wait()
         if change.failure is not None:
-            raise again(change.failure)
+            raise change.failure.again()
         return not change.is_duplicate
 
     def _check_written(self) -> None:
         """Check that the store can be written. Raises Unavailable."""
         if self.failure is not None:
-            raise again(self.failure)
+            raise self.failure.again()
 
     async def settled(self, sandbox: Sandbox) -> None:
         """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
@@ -228,7 +227,7 @@ class Commits:
             if stored.number in pending.touched:
                 await pending.known.wait()
                 if pending.failure is not None and stored.committed[0] < newest:
-                    raise again(pending.failure)
+                    raise pending.failure.again()
                 return
 
     async def confirm(self, sandbox: Sandbox, undone_at: int) -> None:
@@ -238,7 +237,7 @@ class Commits:
         """
         await self.settled(sandbox)
         if sandbox.undone_at != undone_at:
-            raise again(self.failure or unwritten("it could not be for a moment"))
+            raise (self.failure or unwritten("it could not be for a moment")).again()
 
     def note(self, name: str, keys: Iterable[str] = ()) -> None:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do not wait for that."""
@@ -315,7 +314,7 @@ class Commits:
     def check(self, sandbox: Sandbox) -> None:
         """Check that it is known what the store has of a sandbox. Raises Unavailable."""
         if self.failure is not None and any(stored.entry.sandbox is sandbox for stored in self.unknown.values()):
-            raise again(self.failure)
+            raise self.failure.again()
 
     def _with_session(self, work: Callable[[Session], T]) -> T:
         """Run work on the connection for long work beside the requests. Raises Unavailable."""
@@ -346,18 +345,6 @@ def _next_due(sandbox: Sandbox) -> int | None:
     return min(due) - clock.state.offset if due else None
 
 
-def records_of(sandbox: Sandbox) -> int:
-    """How many records all merchants of a sandbox have."""
-    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
-
-
-def keys_of(sandbox: Sandbox) -> Iterator[str]:
-    """The keys by which a sandbox is found: digests of private keys, and public keys."""
-    for store in sandbox.stores.values():
-        for name in ("digest", "public_key"):
-            yield from map(str, store.api_keys.unique[name])
-
-
 def _summary(sandbox: Sandbox) -> str:
     """What lists of sandboxes show of one that is not in memory."""
     body = {
@@ -367,20 +354,3 @@ def _summary(sandbox: Sandbox) -> str:
         "clock": tuple(sandbox.recorded_clock),
     }
     return orjson.dumps(body).decode()
-
-
-def unwritten(reason: str) -> Unavailable:
-    """503 because the store cannot be written."""
-    return unavailable(
-        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered."
-    )
-
-
-def unavailable(message: str, advice: str = "") -> Unavailable:
-    """503 because of the store."""
-    return Unavailable(message, advice=advice, code="store_unavailable", headers={"Retry-After": "5"})
-
-
-def again(failure: R) -> R:
-    """The same refusal for another request: the traceback of one that is raised would hold all of them."""
-    return type(failure)(failure.message, code=failure.code, details=failure.details, headers=failure.headers)

@@ -14,11 +14,11 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..files.lines import chunks_of
 from ..files.state import SandboxState, Snapshot, capture
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal, Unavailable
-from ..sandboxes.entry import Entry, too_many
+from ..kernel.problem import Refusal, Unavailable, store_unavailable
+from ..sandboxes.entry import Entry, keys_of, too_many
 from ..sandboxes.making import SandboxFactory
 from . import store as sql
-from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
+from .commits import PAUSE, Commits, Pending, Stored
 from .opening import opened
 from .store import Batch, Damage, KeptSnapshot, KeptState, Session, Statement, Store, StoreError
 
@@ -182,7 +182,7 @@ class Persistence(Commits):
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
         if self.is_shared and self.store.lease_left == 0:
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
-            raise unavailable(message, "Send this again in a few seconds.")
+            raise store_unavailable(message, "Send this again in a few seconds.")
 
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""

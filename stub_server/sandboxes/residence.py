@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal, Unavailable
+from ..kernel.problem import Refusal, Unavailable, unwritten
 from ..persistence import store as sql
-from ..persistence.commits import unwritten
 from ..persistence.store import StoreError
 from .entry import Entry, folded
 

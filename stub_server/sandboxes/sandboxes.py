@@ -20,12 +20,11 @@ from ..kernel.problem import Conflict, NotFound, Refusal, gone
 from ..kernel.record import Body
 from ..kernel.text import glob, nearest
 from ..persistence import store as sql
-from ..persistence.commits import keys_of, records_of
 from ..persistence.persistence import Persistence, Written
 from ..persistence.store import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
-from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, made_up, too_many
+from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
 from .making import SandboxFactory
 from .residence import Residence
 
