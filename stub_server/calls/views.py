@@ -13,7 +13,7 @@ from ..engine.step import Step
 from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, parse_iso, wall_ms
 from ..kernel.problem import Conflict, NotFound
 from ..kernel.record import Body, Record
-from ..persistence.store import Kept
+from ..persistence.sql import Kept
 from ..sandboxes.entry import Entry, records_of
 from .call import Call
 

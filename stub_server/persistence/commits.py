@@ -22,7 +22,7 @@ from ..files.lines import step_line
 from ..kernel.problem import Refusal, Unavailable, unwritten
 from ..sandboxes.entry import Entry, records_of
 from ..sandboxes.making import SandboxFactory
-from .store import Batch, Kept, KeptState, Known, Session, Statement, Store, chained, key_entered, line_of, place_of
+from .sql import Batch, Database, Kept, KeptState, Known, Session, Statement, chained, key_entered, line_of, place_of
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
@@ -80,9 +80,9 @@ class Pending:
 class Commits:
     """What is to be committed, and what becomes of it."""
 
-    store: Store  # set if there is one
+    store: Database  # set if there is one
 
-    def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
+    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
         if store is not None:

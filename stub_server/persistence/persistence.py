@@ -17,10 +17,10 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable, store_unavailable
 from ..sandboxes.entry import Entry, keys_of, too_many
 from ..sandboxes.making import SandboxFactory
-from . import store as sql
+from . import sql
 from .commits import PAUSE, Commits, Pending, Stored
 from .opening import opened
-from .store import Batch, Damage, KeptSnapshot, KeptState, Session, Statement, Store, StoreError
+from .sql import Batch, Damage, Database, KeptSnapshot, KeptState, Session, Statement, StoreError
 
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that running long work gets when the server stops
@@ -35,7 +35,7 @@ Written: TypeAlias = tuple[int, Sequence[KeptState]]
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and steps do not call it."""
 
-    def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
+    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
         """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
         super().__init__(store, factory)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted

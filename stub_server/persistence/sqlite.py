@@ -17,8 +17,8 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
-from . import store
-from .store import SALVAGE, Batch, Damage, Known, Session, StoreError, line_of, sum_of
+from . import sql
+from .sql import SALVAGE, Batch, Damage, Known, Session, StoreError, line_of, sum_of
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
 BUSY = 5.0  # seconds that a write waits for another one
@@ -126,7 +126,7 @@ class SqliteStore:
         counting, until = replace(batch, changes=[*batch.changes, counted]), monotonic() + BUSY
         while True:
             try:
-                lost = store.commit(self._main, counting, self.holder)
+                lost = sql.commit(self._main, counting, self.holder)
                 break
             except sqlite3.OperationalError as error:  # another program may write
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > until:
@@ -137,7 +137,7 @@ class SqliteStore:
         return lost
 
     async def known(self, numbers: Iterable[int]) -> Known:
-        return store.known(self._main, numbers, self.holder)
+        return sql.known(self._main, numbers, self.holder)
 
     def claim(self, session: Session, name: str) -> int | None:
         """The number of a sandbox, if it is there: no other process uses the directory."""
@@ -194,8 +194,8 @@ def made(file: Path) -> Iterator[SqliteSession]:
             session.run(f"pragma page_size={PAGE}")
             session.run("pragma journal_mode=wal")
             with session.transaction():
-                store.begin(session, COLUMNS)
-                store.set_fact(session, "commits", "0")
+                sql.begin(session, COLUMNS)
+                sql.set_fact(session, "commits", "0")
             yield session
             session.run("pragma wal_checkpoint(truncate)")
         fresh.rename(file)
@@ -206,11 +206,11 @@ def made(file: Path) -> Iterator[SqliteSession]:
 
 def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
     """Check the database of a directory as a whole; returns the rows of `settings`. Raises StoreError."""
-    facts = store.facts(session, f"--store {path}")
+    facts = sql.facts(session, f"--store {path}")
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))}")
-    store.check_owners(session)
+    sql.check_owners(session)
     commits = int(facts.get("commits", -1))
     if commits < read_newest(path, commits):
         raise Damage("what was written last is not there")

@@ -17,9 +17,9 @@ from zlib import crc32
 import orjson
 
 from ..files.lines import grouped
-from . import store
+from . import sql
+from .sql import Batch, Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
 from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
-from .store import Batch, Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
 
 BEFORE = "worlds"  # the database of format 4, whose states are files
 _FILES_BEFORE = ("states", f"{BEFORE}-wal", f"{BEFORE}-shm", NEWEST, BEFORE)
@@ -97,15 +97,15 @@ def _write(file: Path, found: Iterator[Whole | str]) -> None:
     with made(file) as session:
         for whole in found:
             if isinstance(whole, str):
-                store.set_fact(session, "secret", whole)
+                sql.set_fact(session, "secret", whole)
             else:
                 _enter(session, whole)
 
 
 def _enter(session: SqliteSession, whole: Whole) -> None:
-    number = store.reserve(session, whole.step, 0)
-    state = store.write_state(session, number, whole.step, 0, grouped(whole.lines))
-    changes = store.entered(number, whole.kept.name or "", state.id)
+    number = sql.reserve(session, whole.step, 0)
+    state = sql.write_state(session, number, whole.step, 0, grouped(whole.lines))
+    changes = sql.entered(number, whole.kept.name or "", state.id)
     newest, chain = whole.step, 0
     steps = []
     for line in whole.steps:
@@ -113,10 +113,10 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
         steps.append((place_of(number, newest), line, chain))
     for snapshot, step, lines in whole.snapshots:
         if step <= newest:  # else it is of steps that were lost
-            text = store.write_state(session, number, step, 0, grouped(lines))
-            changes += store.snapshot_entered(number, snapshot._replace(state=text.id))
+            text = sql.write_state(session, number, step, 0, grouped(lines))
+            changes += sql.snapshot_entered(number, snapshot._replace(state=text.id))
     kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
-    store.commit(session, Batch(changes, [(number, whole.step, kept)], steps), 0)
+    sql.commit(session, Batch(changes, [(number, whole.step, kept)], steps), 0)
 
 
 # -- a damaged directory
@@ -136,7 +136,7 @@ def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
         found = _tried(tell, "", lambda: session.run("select name, value, sum from settings where name = 'secret'"))
         secrets = [_tried(tell, "", partial(checked, "a row of settings", row)) for row in found or ()]
         yield from (secret for _, secret in filter(None, secrets))
-        rows = _tried(tell, "", lambda: store.rows_of_sandboxes(session)) or ()
+        rows = _tried(tell, "", lambda: sql.rows_of_sandboxes(session)) or ()
         for row in rows:
             whole = _tried(tell, f"the sandbox {str(row[1])[:80]!r}: ", partial(_sandbox, session, row, tell))
             if whole is not None:
@@ -144,19 +144,19 @@ def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
 
 
 def _sandbox(session: SqliteSession, row: Any, tell: Tell) -> Whole:
-    number, kept = store.sandbox_of(row)
-    state, lines = store.state(session, kept.state)
+    number, kept = sql.sandbox_of(row)
+    state, lines = sql.state(session, kept.state)
     steps, where = list[bytes](), f"the sandbox {kept.name}: "
-    _tried(tell, where, lambda: steps.extend(store.steps_of(session, number, kept, state)))
-    _tried(tell, where, lambda: store.snapshots(session, number, kept))  # whether one is missing
-    rows = _tried(tell, where, lambda: store.rows_of_snapshots(session, number)) or ()
+    _tried(tell, where, lambda: steps.extend(sql.steps_of(session, number, kept, state)))
+    _tried(tell, where, lambda: sql.snapshots(session, number, kept))  # whether one is missing
+    rows = _tried(tell, where, lambda: sql.rows_of_snapshots(session, number)) or ()
     snapshots = [_tried(tell, f"{where}a snapshot: ", partial(_stored_snapshot, session, row)) for row in rows]
     return Whole(kept, state.step, list(lines), steps, [snapshot for snapshot in snapshots if snapshot])
 
 
 def _stored_snapshot(session: SqliteSession, row: Any) -> StoredSnapshot:
-    kept = store.snapshot_of(row)
-    state, lines = store.state(session, kept.state)
+    kept = sql.snapshot_of(row)
+    state, lines = sql.state(session, kept.state)
     return kept, state.step, list(lines)
 
 

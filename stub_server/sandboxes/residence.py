@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable, unwritten
-from ..persistence import store as sql
-from ..persistence.store import StoreError
+from ..persistence import sql
+from ..persistence.sql import StoreError
 from .entry import Entry, folded
 
 if TYPE_CHECKING:

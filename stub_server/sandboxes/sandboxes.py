@@ -19,9 +19,9 @@ from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, gone
 from ..kernel.record import Body
 from ..kernel.text import glob, nearest
-from ..persistence import store as sql
+from ..persistence import sql
 from ..persistence.persistence import Persistence, Written
-from ..persistence.store import Kept
+from ..persistence.sql import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
 from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many

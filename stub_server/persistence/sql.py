@@ -124,7 +124,7 @@ Session: TypeAlias = "PostgresSession | SqliteSession"
 Within `transaction`, all is done or nothing.
 """
 
-Store: TypeAlias = "PostgresStore | SqliteStore"
+Database: TypeAlias = "PostgresStore | SqliteStore"
 """A database with these tables, one per server. What it raises is in its `errors`.
 
 `session` is a new connection; `is_duplicate` says whether an error is that a name is taken, `reason` is the text of an
@@ -254,7 +254,7 @@ def listed(session: Session) -> list[Kept]:
     return [Kept(*row[1:-1]) for row in rows_of_sandboxes(session)]
 
 
-def due(session: Session, store: Store, now: int) -> list[str]:
+def due(session: Session, store: Database, now: int) -> list[str]:
     """Names of sandboxes that no other process has and whose deliveries or expiry are due at an instant (ms)."""
     found = (
         "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?) "  # noqa: S608 - no values
@@ -497,7 +497,7 @@ def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
 # -- deleting what is no longer needed
 
 
-def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
+def tidying(session: Session, store: Database, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
     """Delete what some sandboxes no longer refer to, with a pause after each part.
 
     Of those that are among `writing`, states are written to which nothing refers yet. Other processes do so for theirs.
