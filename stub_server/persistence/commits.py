@@ -56,19 +56,19 @@ class Stored:
 
 @dataclass(slots=True)
 class Pending:
-    """What is committed together: steps, or a change, which is made wholly or not at all (`is_one`).
+    """What is committed together: steps, or a change, which is made wholly or not at all (`is_atomic`).
 
-    `steps` say what `held_before` and the chain's sum were before each. `touched` are the sandboxes whose rows are
+    `undo` says what `held_before` and the chain's sum were before each step. `touched` are the sandboxes whose rows are
     stored, by a change as they are stored so far, but with its `state` if it has one; `ends` are those that go. `known`
     is set when the outcome is known, or cannot be for now; `failure` says why it is not done. It is not done either
     where a name `is_duplicate`.
     """
 
-    statements: list[Statement] = field(default_factory=list)
+    changes: list[Statement] = field(default_factory=list)
     touched: dict[int, Stored] = field(default_factory=dict)
-    lines: list[tuple[int, bytes, int]] = field(default_factory=list)
-    steps: list[tuple[Stored, Step, int, int]] = field(default_factory=list)
-    is_one: bool = False
+    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
+    undo: list[tuple[Stored, Step, int, int]] = field(default_factory=list)
+    is_atomic: bool = False
     state: KeptState | None = None
     ends: Sequence[Stored] = ()
     is_duplicate: bool = False
@@ -107,9 +107,9 @@ class Commits:
         def write(step: Step) -> None:
             self._check_written()
             line, pending = step_line(step, part=bytes.decode), self._pending
-            pending.steps.append((stored, step, sandbox.held_before, stored.chain))
+            pending.undo.append((stored, step, sandbox.held_before, stored.chain))
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
-            pending.lines.append((place_of(stored.number, step.number), line, stored.chain))
+            pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
             pending.touched[stored.number] = stored
             stored.size += len(line)
             if stored.is_long:
@@ -136,14 +136,14 @@ class Commits:
                 None if sandbox.held_before == SILENT else sandbox.held_before,
                 entry.incarnation,
                 entry.origin_events,
-                *(stored.committed if pending.is_one else (stored.newest, stored.chain)),
+                *(stored.committed if pending.is_atomic else (stored.newest, stored.chain)),
                 stored.state.id,
                 _next_due(sandbox),
                 _summary(sandbox),
             )
             rows.append((stored.number, stored.committed[0], kept))
         ends = [stored.number for stored in pending.ends]
-        return Batch(pending.statements, rows, pending.lines, is_one=pending.is_one, ends=ends)
+        return Batch(pending.changes, rows, pending.steps, is_atomic=pending.is_atomic, ends=ends)
 
     def _commit_soon(self) -> None:
         if self.committing is None:
@@ -156,7 +156,7 @@ class Commits:
             self._flying, self._pending, self._changes = [self._pending, *self._changes], Pending(), []
             try:
                 for pending in self._flying:
-                    if pending.touched or pending.is_one:
+                    if pending.touched or pending.is_atomic:
                         await self._commit_one(pending)
             except Exception as error:  # a defect must not look like a commit
                 await self._fail(error)
@@ -168,10 +168,10 @@ class Commits:
         try:
             lost = await self.store.commit(batch)
         except self.store.errors as error:
-            if not (pending.is_one and self.store.is_duplicate(error)):
+            if not (pending.is_atomic and self.store.is_duplicate(error)):
                 raise
             pending.is_duplicate = True
-        gone = "another server has taken the sandbox over" if pending.is_one else _GONE
+        gone = "another server has taken the sandbox over" if pending.is_atomic else _GONE
         for number, _, kept in batch.rows:
             if number not in lost:
                 pending.touched[number].committed = kept.newest, kept.chain
@@ -195,7 +195,7 @@ class Commits:
 
     async def _changed(
         self,
-        statements: Sequence[Statement] = (),
+        changes: Sequence[Statement] = (),
         stored: Stored | None = None,
         *,
         state: KeptState | None = None,
@@ -204,7 +204,7 @@ class Commits:
         """Make a change, and wait until it is stored; False where a name is taken. Raises Unavailable."""
         self._check_written()
         touched = {} if stored is None else {stored.number: stored}
-        change = Pending([*statements], touched, is_one=True, state=state, ends=ends)
+        change = Pending([*changes], touched, is_atomic=True, state=state, ends=ends)
         self._changes.append(change)
         self._commit_soon()
         await change.known.wait()
@@ -244,7 +244,7 @@ class Commits:
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
-            self._pending.statements += [key_entered(key, stored.number) for key in keys]
+            self._pending.changes += [key_entered(key, stored.number) for key in keys]
             self._commit_soon()
 
     async def noted(self, sandbox: Sandbox) -> None:
@@ -275,7 +275,7 @@ class Commits:
         for pending in failed:
             pending.failure = failure
             self.unknown |= pending.touched | {stored.number: stored for stored in pending.ends}
-        steps = [step for pending in failed for step in pending.steps]
+        steps = [step for pending in failed for step in pending.undo]
         while True:
             try:
                 if self.unknown:

@@ -53,7 +53,7 @@ def opened(
         changes = sql.state_replaced(before, base.id)
         for name in found.left_out.snapshots:
             changes += sql.snapshot_ended(number, name)
-        sql.commit(session, Batch(changes, [(number, kept.newest, kept)], is_one=True), holder)
+        sql.commit(session, Batch(changes, [(number, kept.newest, kept)], is_atomic=True), holder)
     entry = Entry(
         sandbox,
         kept.parent,

@@ -130,7 +130,7 @@ class Persistence(Commits):
             number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
-            batch = self._batch(Pending(changes, {number: stored}, is_one=True))
+            batch = self._batch(Pending(changes, {number: stored}, is_atomic=True))
             self._with_session(lambda session: sql.commit(session, batch, holder))
             self._follow(stored)
 
@@ -244,7 +244,7 @@ class Persistence(Commits):
         if self.has_store and self.failure is None:
             self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
             if self._ends:
-                self._changes.append(Pending(self._ended(), is_one=True))
+                self._changes.append(Pending(self._ended(), is_atomic=True))
             self._commit_soon()
         while self.committing is not None and self.failure is None:
             await asyncio.wait((self.committing,), timeout=PAUSE)

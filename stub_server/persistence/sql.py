@@ -143,13 +143,13 @@ class Batch:
     """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are the rows of others
     after these `steps`.
 
-    Where a sandbox is lost, nothing of it is stored; where the batch `is_one`, nothing of that.
+    Where a sandbox is lost, nothing of it is stored; where the batch `is_atomic`, nothing of that.
     """
 
     changes: Sequence[Statement] = ()
     rows: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
-    is_one: bool = False
+    is_atomic: bool = False
     ends: Sequence[int] = ()
 
 
@@ -426,7 +426,7 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
         for number, newest, kept in batch.rows:
             if not session.run(head, *kept[1:], sum_of(*kept), number, newest, holder):
                 lost.add(number)
-        if lost and batch.is_one:
+        if lost and batch.is_atomic:
             raise _Lost
         steps = batch.steps if not lost else [step for step in batch.steps if step[0] >> STEPS not in lost]
         if steps:

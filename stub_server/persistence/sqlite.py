@@ -132,7 +132,7 @@ class SqliteStore:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > until:
                     raise
                 await asyncio.sleep(MOMENT)
-        if not (lost and batch.is_one):
+        if not (lost and batch.is_atomic):
             self._commits = commits
         return lost
 
