@@ -239,7 +239,7 @@ class Commits:
         if sandbox.undone_at != undone_at:
             raise (self.failure or unwritten("it could not be for a moment")).again()
 
-    def note(self, name: str, keys: Iterable[str] = ()) -> None:
+    def store_row_soon(self, name: str, keys: Iterable[str] = ()) -> None:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do not wait for that."""
         stored = self._stored.get(name)
         if stored is not None:
@@ -247,7 +247,7 @@ class Commits:
             self._pending.changes += [key_entered(key, stored.number) for key in keys]
             self._commit_soon()
 
-    async def noted(self, sandbox: Sandbox) -> None:
+    async def store_row(self, sandbox: Sandbox) -> None:
         """Store the row of a sandbox, and wait for that. Raises Unavailable."""
         stored = self._stored.get(sandbox.name)
         if stored is not None:

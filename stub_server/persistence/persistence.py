@@ -68,7 +68,7 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found = await self.ask(lambda session: self._open(session, name))
+        found = await self.query(lambda session: self._open(session, name))
         return self._entry(*found) if isinstance(found, tuple) else found
 
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
@@ -100,14 +100,14 @@ class Persistence(Commits):
     async def written(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> AsyncIterator[Written | None]:
         """Write the state of a sandbox that nobody can reach yet, beside the requests. Raises Unavailable.
 
-        After the block the state is deleted, unless the sandbox has entered. Within it, no other sandbox is created or
+        After the block the state is deleted, unless the sandbox was `put`. Within it, no other sandbox is created or
         deleted.
         """
         writing = self._written(_states(sandbox, snapshots)) if self.has_store else nullcontext()
         async with writing as written, self.changing:
             yield written
 
-    async def enter(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
+    async def put(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server has that.
 
         Raises Unavailable.
@@ -150,13 +150,13 @@ class Persistence(Commits):
             snapshot.name, description, snapshot.now, snapshot.created_at, self.factory.contract, state.id
         )
 
-    async def leave(self, name: str) -> None:
+    async def delete(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
         stored = self._stored.get(name)
         if stored is not None:
             await self._changed(ends=[stored])
 
-    def leave_soon(self, name: str) -> None:
+    def delete_soon(self, name: str) -> None:
         """The same without waiting."""
         stored = self._stored.pop(name, None)
         if stored is not None:
@@ -164,7 +164,7 @@ class Persistence(Commits):
             self._wake.set()
 
     async def _end(self) -> None:
-        """Delete from the store what `leave_soon` named, so that the names are free. Raises Unavailable."""
+        """Delete from the store what `delete_soon` named, so that the names are free. Raises Unavailable."""
         if ends := self._ends[:]:
             await self._changed(self._ended())
             self._ends = [number for number in self._ends if number not in ends]
@@ -196,10 +196,10 @@ class Persistence(Commits):
         if stored is not None:
             await self._changed([sql.released(stored.number, self.store.holder)])
 
-    async def ask(self, question: Callable[[Session], T]) -> T:
+    async def query(self, work: Callable[[Session], T]) -> T:
         """Read the store, beside the requests, once deleted sandboxes have left it. Raises Unavailable."""
         await self._end()
-        return await self._beside(question)
+        return await self._beside(work)
 
     # -- snapshots
 
@@ -220,7 +220,7 @@ class Persistence(Commits):
             entry.snapshots.keep(snapshot)
             return True
 
-    async def leave_snapshot(self, entry: Entry, name: str) -> None:
+    async def delete_snapshot(self, entry: Entry, name: str) -> None:
         """Delete a snapshot from the store. Raises Unavailable."""
         stored = self._stored.get(entry.sandbox.name)
         if stored is not None:

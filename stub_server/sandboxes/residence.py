@@ -47,7 +47,7 @@ class Residence:
             return name
         name, until = self._keys.get(key, (None, 0.0))
         if until < monotonic():
-            name = await self._persistence.ask(lambda session: sql.sandbox_with(session, key))
+            name = await self._persistence.query(lambda session: sql.sandbox_with(session, key))
             if len(self._keys) >= MOST:
                 self._keys.clear()
             self._keys[key] = name, monotonic() + REMEMBERED
@@ -129,9 +129,9 @@ class Residence:
         while True:
             await asyncio.sleep(SCAN)
             try:
-                self.known = await self._persistence.ask(sql.count)
+                self.known = await self._persistence.query(sql.count)
                 due = partial(sql.due, store=self._persistence.store, now=wall_ms())
-                for name in await self._persistence.ask(due):
+                for name in await self._persistence.query(due):
                     if self._sandboxes.find(name) is None:
                         await self.locate(name)
             except Refusal as error:
