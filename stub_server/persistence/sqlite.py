@@ -82,7 +82,7 @@ class SqliteStore:
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
         self._thread: threading.Thread | None = None
         self._has_failed = False  # whether the last write did not reach the disk
-        with opening(self.name):
+        with naming_errors(self.name):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.stat().st_mode & 0o077:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
@@ -158,10 +158,10 @@ class SqliteStore:
         """Sync to the disk beside the requests, and keep SQLite's log short."""
         with closing(sqlite3.connect(self._file, BUSY, isolation_level=None)) as database:
             while not self._done.wait(EVERY):
-                self._look(database)
-            self._look(database)
+                self._sync_once(database)
+            self._sync_once(database)
 
-    def _look(self, database: sqlite3.Connection) -> None:
+    def _sync_once(self, database: sqlite3.Connection) -> None:
         commits = self._commits
         if commits == self._synced:
             return
@@ -218,7 +218,7 @@ def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def opening(name: str) -> Iterator[None]:
+def naming_errors(name: str) -> Iterator[None]:
     """Within it, errors of a directory that is being opened become a StoreError of one line that names it."""
     try:
         yield

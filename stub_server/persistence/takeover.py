@@ -19,10 +19,10 @@ import orjson
 from ..files.lines import grouped
 from . import sql
 from .sql import Batch, Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
-from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
+from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, naming_errors
 
-BEFORE = "worlds"  # the database of format 4, whose states are files
-_FILES_BEFORE = ("states", f"{BEFORE}-wal", f"{BEFORE}-shm", NEWEST, BEFORE)
+_DATABASE_4 = "worlds"  # the database of format 4, whose states are files
+_FILES_4 = ("states", f"{_DATABASE_4}-wal", f"{_DATABASE_4}-shm", NEWEST, _DATABASE_4)
 _FILES = (f"{DATABASE}-wal", f"{DATABASE}-shm", NEWEST, DATABASE)
 _SANDBOX = (
     "name, base, step, contract, parent, mentioned, created_at, last_used_at, expires_at, held, incarnation, "
@@ -57,25 +57,25 @@ def prepare(path: Path, *, salvage: bool) -> None:
     if not path.is_dir():
         return
     database, whole = path / DATABASE, path / f"{DATABASE}.whole"
-    with opening(f"--store {path}"), closing(locked(path)):
-        is_before = (path / BEFORE).exists() and not database.exists()
+    with naming_errors(f"--store {path}"), closing(locked(path)):
+        is_format_4 = (path / _DATABASE_4).exists() and not database.exists()
         if not whole.exists():
-            if is_before:
-                _write(whole, _before(path, partial(_tell, path, salvage)))
+            if is_format_4:
+                _write(whole, _of_format_4(path, partial(_tell, path, salvage)))
             else:
                 reasons: list[str] = []
-                for _ in _now(path, reasons.append) if salvage else ():
+                for _ in _of_this_format(path, reasons.append) if salvage else ():
                     pass  # it is looked at as a whole
                 if not reasons:
                     return
                 for reason in reasons:
                     log.warning("--store %s: %s", path, reason)
-                _write(whole, _now(path, lambda reason: None))
+                _write(whole, _of_this_format(path, lambda reason: None))
         # A process that ends from here on has the next one go on.
         backup = (
-            path / "before" if is_before else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
+            path / "before" if is_format_4 else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
         )
-        for name in _FILES_BEFORE if is_before else _FILES:
+        for name in _FILES_4 if is_format_4 else _FILES:
             if (path / name).exists():
                 backup.mkdir(mode=0o700, exist_ok=True)
                 (path / name).rename(backup / name)
@@ -122,7 +122,7 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
 # -- a damaged directory
 
 
-def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
+def _of_this_format(path: Path, tell: Tell) -> Iterator[Whole | str]:
     """What is whole of a directory of this format."""
     if not (path / DATABASE).exists():
         if (path / NEWEST).exists():
@@ -172,9 +172,9 @@ def _tried(tell: Tell, where: str, read: Callable[[], T]) -> T | None:
 # -- format 4
 
 
-def _before(path: Path, tell: Tell) -> Iterator[Whole | str]:
+def _of_format_4(path: Path, tell: Tell) -> Iterator[Whole | str]:
     """What is whole of a directory of format 4: rows and steps in SQLite, states as files."""
-    database = sqlite3.connect(f"file:{quote(str(path / BEFORE))}?mode=ro", uri=True)
+    database = sqlite3.connect(f"file:{quote(str(path / _DATABASE_4))}?mode=ro", uri=True)
 
     def rows(statement: str) -> list[Any]:
         return _tried(tell, "the database: ", lambda: database.execute(statement).fetchall()) or []
@@ -192,12 +192,12 @@ def _before(path: Path, tell: Tell) -> Iterator[Whole | str]:
                 tell("the secret of its keys and tokens is damaged")
         for row in rows(f"select id, {_SANDBOX}, seal from worlds order by id"):  # noqa: S608 - no values
             where = f"the sandbox {str(row[1])[:80]!r}: "
-            whole = _tried(tell, where, partial(_sandbox_before, path, database, row, tell))
+            whole = _tried(tell, where, partial(_sandbox_of_format_4, path, database, row, tell))
             if whole is not None:
                 yield whole
 
 
-def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Tell) -> Whole:
+def _sandbox_of_format_4(path: Path, database: sqlite3.Connection, row: Any, tell: Tell) -> Whole:
     number, *values = row
     name, base, step, contract, parent, mentioned, *times, held, incarnation, origin_events, noted = checked(
         "its row", values
@@ -216,7 +216,7 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
     snapshots = []
     statement = f"select {_SNAPSHOT}, seal from snapshots where world = ? order by id"  # noqa: S608 - no values
     for row in database.execute(statement, (number,)).fetchall():
-        snapshot = _tried(tell, f"a snapshot of the sandbox {name}: ", partial(_snapshot_before, path, row))
+        snapshot = _tried(tell, f"a snapshot of the sandbox {name}: ", partial(_snapshot_of_format_4, path, row))
         snapshots += [snapshot] if snapshot else []
     kept = Kept(
         name, parent, int(mentioned), created_at, expires_at, contract, last_used_at, held, incarnation, origin_events,
@@ -225,7 +225,7 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
     return Whole(kept, step, list(_file(path, base)), steps, snapshots)
 
 
-def _snapshot_before(path: Path, row: Any) -> StoredSnapshot:
+def _snapshot_of_format_4(path: Path, row: Any) -> StoredSnapshot:
     name, description, now, created_at, base, contract = checked("its row", row)
     lines = list(_file(path, base))
     ((_, head),) = orjson.loads(lines[0]).items()
