@@ -26,7 +26,6 @@ from .sql import Batch, Database, Kept, KeptState, Known, Session, Statement, ch
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
-_GONE = "the sandbox no longer exists, or another server has it"
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
@@ -171,7 +170,9 @@ class Commits:
             if not (pending.is_atomic and self.store.is_duplicate(error)):
                 raise
             pending.is_duplicate = True
-        gone = "another server has taken the sandbox over" if pending.is_atomic else _GONE
+        gone = "the sandbox no longer exists, or another server has it"
+        if pending.is_atomic:
+            gone = "another server has taken the sandbox over"
         for number, _, kept in batch.rows:
             if number not in lost:
                 pending.touched[number].committed = kept.newest, kept.chain

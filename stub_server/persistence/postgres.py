@@ -41,16 +41,16 @@ _FIELDS = (*Kept._fields[1:], "sum")
 _COMMIT = f"""
 with incoming as (
     select * from unnest(%s::bigint[], %s::bytea[], %s::bigint[]) as given (place, line, sum)
-), heads as (
+), updated as (
     update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
     from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
         as given (number, before, {", ".join(_FIELDS)})
     where sandboxes.id = given.number and name is not null and sandboxes.newest = given.before and sandboxes.holder = %s
     returning sandboxes.id
 ), written as (
-    insert into steps select place, line, incoming.sum from incoming join heads on heads.id = incoming.place >> 32
+    insert into steps select place, line, incoming.sum from incoming join updated on updated.id = incoming.place >> 32
 )
-select id from heads
+select id from updated
 """  # noqa: S608 - names of columns
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
