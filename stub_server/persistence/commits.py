@@ -121,8 +121,9 @@ class Commits:
         """The rows of sandboxes as they are to be, with what else is pending."""
         rows = []
         for stored in pending.touched.values():
+            state, contract = stored.state, stored.contract
             if pending.state is not None:
-                stored.state, stored.contract = pending.state, self.factory.contract
+                state, contract = pending.state, self.factory.contract
             entry, sandbox = stored.entry, stored.entry.sandbox
             kept = Kept(
                 sandbox.name,
@@ -130,13 +131,13 @@ class Commits:
                 int(entry.created_on_first_use),
                 entry.created_at,
                 entry.expires_at,
-                stored.contract,
+                contract,
                 entry.last_used_at,
                 None if sandbox.held_before == SILENT else sandbox.held_before,
                 entry.incarnation,
                 entry.origin_events,
                 *(stored.committed if pending.is_atomic else (stored.newest, stored.chain)),
-                stored.state.id,
+                state.id,
                 _next_due(sandbox),
                 _summary(sandbox),
             )
@@ -175,7 +176,10 @@ class Commits:
             gone = "another server has taken the sandbox over"
         for number, _, kept in batch.rows:
             if number not in lost:
-                pending.touched[number].committed = kept.newest, kept.chain
+                stored = pending.touched[number]
+                stored.committed = kept.newest, kept.chain
+                if pending.state is not None:
+                    stored.state, stored.contract = pending.state, kept.contract
         for stored in (*pending.touched.values(), *pending.ends):
             if stored.number in lost:
                 self._lose(stored)

@@ -295,11 +295,9 @@ class Persistence(Commits):
         sandbox, size, undone_at = stored.entry.sandbox, stored.size, stored.entry.sandbox.undone_at
         async with self._written([capture(sandbox)], stored) as (_, (state,)):
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                contract = stored.contract
                 try:
                     await self._changed(sql.state_replaced(stored.state.id, state.id), stored, state=state)
                 except Refusal:
-                    stored.contract = contract
                     if self._stored.get(sandbox.name) is stored:  # else it is no more
                         raise
                 stored.size -= size
