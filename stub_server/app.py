@@ -41,7 +41,7 @@ from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .persistence import sqlite, takeover
 from .persistence.persistence import Persistence
-from .persistence.store import Store, StoreError
+from .persistence.sql import Database, StoreError
 from .resolver import Handlers, check_fit
 from .sandboxes.making import SandboxFactory
 from .sandboxes.residence import Residence
@@ -102,7 +102,7 @@ def contracts(overlays: Sequence[Path]) -> Contracts:
 
 
 def _served(
-    settings: Settings, document: Document, control: Document, shipped: Document | None, store: "Store | None"
+    settings: Settings, document: Document, control: Document, shipped: Document | None, store: "Database | None"
 ) -> Application:
     """The server of these contracts and of the sandboxes in the store."""
     known = formats(is_document_here, is_document_unchecked)
@@ -222,7 +222,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
     )
 
 
-def _opened(path: Path | str, settings: Settings) -> "Store":
+def _opened(path: Path | str, settings: Settings) -> "Database":
     """The store of the settings. Raises StoreError."""
     if isinstance(path, str):
         from .persistence import postgres

@@ -12,9 +12,8 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
-from ..kernel.problem import BadRequest, Forbidden, NotFound, Refusal, gone, reference_not_found
+from ..kernel.problem import BadRequest, Forbidden, NotFound, Refusal, gone, reference_not_found, undone
 from ..kernel.record import Body, Record, Row
-from ..persistence.commits import UNDONE, unavailable
 from ..sandboxes.entry import Entry
 from ..store.memory import Store
 from ..store.table import Table
@@ -296,7 +295,7 @@ class Call:
         if self.sandbox.is_gone:
             raise gone()
         if self.has_recorded and self.is_undone:
-            raise unavailable(UNDONE)
+            raise undone()
 
     def note(self, step: Step) -> None:
         """Add a recorded step, its events and deliveries to the trace."""

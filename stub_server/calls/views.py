@@ -13,9 +13,8 @@ from ..engine.step import Step
 from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, parse_iso, wall_ms
 from ..kernel.problem import Conflict, NotFound
 from ..kernel.record import Body, Record
-from ..persistence.commits import records_of
-from ..persistence.store import Kept
-from ..sandboxes.entry import Entry
+from ..persistence.sql import Kept
+from ..sandboxes.entry import Entry, records_of
 from .call import Call
 
 MOST_SHOWN = 200  # changes of a step, and events

@@ -5,7 +5,7 @@ state, a set, the member that holds the state, or a unique key by which the serv
 what the server sends: values of requests, and its own, of which the examples of the shipped contract are samples.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from .document import JSON, Document, Operation, target
 from .formats import NO_FORMATS, READ
@@ -19,15 +19,6 @@ _NAMED_DEFAULTS = ("Plan", "Product")  # whose requests have defaults that recor
 _AT_MOST, _AT_LEAST = ("maxLength", "maximum", "maxItems"), ("minLength", "minimum", "minItems")
 _LEAF = ("type", "format", "pattern", "enum", "nullable", *_AT_MOST, *_AT_LEAST, "multipleOf")
 _WORDS = {"array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null"}
-
-_RELIED_ON = ("type", "nullable", "required", "enum")
-# Members whose values are stored as sent: no rule reads them.
-_STORED = {
-    f"{resource}{request}": members
-    for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
-    for request in ("Create", "Update")
-}
-_DEEPEST = 12
 
 
 def check(document: Document, shipped: Document) -> None:
@@ -304,33 +295,3 @@ def _body_and_data(document: Document, event: Json) -> tuple[Json, Json]:
 def _types(schema: Json) -> set[str]:
     types = {schema["type"]} | ({"null"} if schema.get("nullable") else set())
     return types | {"integer"} if "number" in types else types
-
-
-# -- requests
-
-
-def relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
-    """The schema of what a handler relies on in a request: required members, types, and values that rules read."""
-    stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
-    node = resolve(node)
-    if not isinstance(node, dict) or depth > _DEEPEST:
-        return {}
-    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
-    if node.get("format") in READ:
-        kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
-    source = str(node.get(SOURCE, "event_types"))
-    if source != "event_types" and ":" not in source:
-        kept.pop("enum", None)
-    properties = node.get("properties")
-    if isinstance(properties, dict):
-        kept["properties"] = {name: relied_on(member, resolve, depth + 1) for name, member in properties.items()}
-        for name in stored:
-            kept["properties"].get(name, {}).pop("enum", None)
-    for name in ("items", "additionalProperties"):
-        if isinstance(node.get(name), dict):
-            kept[name] = relied_on(node[name], resolve, depth + 1)
-    for name in ("allOf", "anyOf", "oneOf"):
-        if name in node:
-            kept[name] = [relied_on(member, resolve, depth + 1) for member in node[name]]
-    return kept

@@ -10,9 +10,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call, Head
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
-from ..kernel.problem import NotFound, Refusal, Unavailable, gone
+from ..kernel.problem import NotFound, Refusal, Unavailable, gone, undone
 from ..kernel.text import nearest, warning_of
-from ..persistence.commits import UNDONE, again, unavailable
 from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
 from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
@@ -160,10 +159,10 @@ class RequestContext:
             if persistence.committing:
                 await persistence.settled(call.sandbox)
             if call.is_undone:
-                raise persistence.failure or unavailable(UNDONE)
+                raise persistence.failure or undone()
         except Unavailable as error:
             trace.after, trace.events, trace.deliveries = None, (), ()
-            raise again(error) from None
+            raise error.again() from None
 
     def _complete(self, call: Call, status: int, headers: Headers) -> None:
         """Add the headers of every answer."""

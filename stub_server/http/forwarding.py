@@ -114,7 +114,7 @@ class Hops:
 
     def _signature(self, scope: Scope, claim: bytes) -> bytes:
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        signed = (scope["method"].encode(), target_of(scope), host, claim)
+        signed = (scope["method"].encode(), _target(scope), host, claim)
         return hmac.digest(self._key, b"\n".join(signed), "sha256").hex().encode()
 
 
@@ -134,7 +134,7 @@ class NotThere(Unavailable):
 
 
 class Forwarding:
-    """Only with a store that several servers share."""
+    """Sends a request to the server that has its sandbox. Only with a shared store."""
 
     def __init__(self, app: ASGIApp, server: Server, hops: Hops) -> None:
         self.app, self._server, self._hops = app, server, hops
@@ -190,7 +190,7 @@ class Passage:
         """Send the request until the head of an answer has been read. Raises NotThere, Unavailable, Limited."""
         call = self._call
         self._head, self._is_chunked = _head(scope, call.headers, self._hops.header(scope))
-        body = Body(receive)
+        body = RepeatableBody(receive)
         self._upload = asyncio.create_task(self._send_body(body, waits=b"expect" in call.headers))
         await asyncio.sleep(0)  # what has arrived of the body is sent with the head
         self._write(b"")
@@ -336,7 +336,7 @@ class Passage:
             self._side.abort()
 
 
-class Body:
+class RepeatableBody:
     """The body of a request, as it is received. A small one can be received again."""
 
     def __init__(self, receive: Receive) -> None:
@@ -366,7 +366,7 @@ class Body:
 
 def _head(scope: Scope, headers: Mapping[bytes, bytes], hop: tuple[bytes, bytes]) -> tuple[bytes, bool]:
     """The head of a request as it came, without what is about the connection; and whether its body is chunked."""
-    lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), target_of(scope), scope["http_version"].encode())]
+    lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), _target(scope), scope["http_version"].encode())]
     lines += [b"%b: %b" % header for header in scope["headers"] if header[0] not in _HOP_BY_HOP]
     is_chunked = b"transfer-encoding" in headers
     if is_chunked:
@@ -374,7 +374,7 @@ def _head(scope: Scope, headers: Mapping[bytes, bytes], hop: tuple[bytes, bytes]
     return b"\r\n".join((*lines, b"%b: %b" % hop, b"", b"")), is_chunked
 
 
-def target_of(scope: Scope) -> Any:
+def _target(scope: Scope) -> Any:
     """Path and query of a request as they were sent; a layer may have changed them in the scope."""
     query = scope["query_string"]
     return scope["raw_path"] + (b"?" + query if query else b"")

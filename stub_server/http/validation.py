@@ -15,9 +15,9 @@ import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
-from ..contract.compatibility import relied_on
 from ..contract.document import Operation
 from ..contract.formats import READ, is_uuid
+from ..contract.generated import SOURCE
 from ..contract.schema import LONGEST_KEY, Validator, prune, translate
 from ..contract.source import Json
 from ..domain.documents import checks_digits
@@ -49,6 +49,14 @@ _LONGEST_INTEGER = 4_000  # digits: Python reads no more
 CODE = "metadata_key_invalid"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
 _DEEPEST_MAP = 8
+_RELIED_ON = ("type", "nullable", "required", "enum")  # the keywords that handlers need, beside formats
+# Members whose values are stored as sent: no rule reads them.
+_STORED = {
+    f"{resource}{request}": members
+    for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
+    for request in ("Create", "Update")
+}
+_DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
 
 Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
 
@@ -117,7 +125,7 @@ class OperationRequests:
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
         self.validator = endpoint.schemas.compile(self._shape, request=True)
-        self._relied_on = _relied_on(endpoint, self._shape)
+        self._relied_on = _validator_of_handler(endpoint, self._shape)
         self._schema_at = partial(endpoint.document.schema_at, self._shape)
         self._takes_nothing = not self._shape["properties"]
         self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
@@ -260,15 +268,42 @@ class OperationRequests:
 _EMPTY: dict[str, Any] = {}
 
 
-def _relied_on(endpoint: "Endpoint", shape: Json) -> Validator | None:
+def _validator_of_handler(endpoint: "Endpoint", shape: Json) -> Validator | None:
     """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
     shipped, made_for = endpoint.shipped, endpoint.made_for
     if shipped is None or made_for is None:
         return None
-    schema = relied_on(_shape_of(made_for), shipped.resolve)
-    if schema == relied_on(shape, endpoint.document.resolve):
+    schema = _relied_on(_shape_of(made_for), shipped.resolve)
+    if schema == _relied_on(shape, endpoint.document.resolve):
         return None
     return Validator(translate(schema, {}), READ)
+
+
+def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
+    """The schema of what a handler relies on in a request: required members, types, and values that rules read."""
+    stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
+    node = resolve(node)
+    if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
+        return {}
+    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    if node.get("format") in READ:
+        kept["format"] = node["format"]
+    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
+    source = str(node.get(SOURCE, "event_types"))
+    if source != "event_types" and ":" not in source:
+        kept.pop("enum", None)
+    properties = node.get("properties")
+    if isinstance(properties, dict):
+        kept["properties"] = {name: _relied_on(member, resolve, depth + 1) for name, member in properties.items()}
+        for name in stored:
+            kept["properties"].get(name, {}).pop("enum", None)
+    for name in ("items", "additionalProperties"):
+        if isinstance(node.get(name), dict):
+            kept[name] = _relied_on(node[name], resolve, depth + 1)
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in node:
+            kept[name] = [_relied_on(member, resolve, depth + 1) for member in node[name]]
+    return kept
 
 
 def _in(operation: Operation, place: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Self
 
 Detail = dict[str, str]
@@ -41,6 +42,10 @@ class Refusal(Exception):
     def at(cls, field: str, message: str, code: str | None = None, *, where: str = "body", advice: str = "") -> Self:
         """A refusal of one field. Without a `code` it has that of its class, and the violation `not_allowed`."""
         return cls(message, advice=advice, code=code, details=[detail(field, code or "not_allowed", message, where)])
+
+    def again(self) -> Self:
+        """The same refusal for another request: the traceback of one that is raised would hold all of them."""
+        return copy(self)
 
     def shown(self, prefix: str) -> str:
         """The message with its advice; `prefix` is put before each path of it."""
@@ -101,6 +106,25 @@ def gone() -> Unavailable:
     """503 where the sandbox of a request was reset, deleted, or left to another server meanwhile."""
     message = "The sandbox was replaced or deleted meanwhile, and this request has changed nothing. Send it again."
     return Unavailable(message, headers={"Retry-After": "0"})
+
+
+def store_unavailable(message: str, advice: str = "") -> Unavailable:
+    """503 because of the store."""
+    return Unavailable(message, advice=advice, code="store_unavailable", headers={"Retry-After": "5"})
+
+
+def unwritten(reason: str) -> Unavailable:
+    """503 because the store cannot be written."""
+    return store_unavailable(
+        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered."
+    )
+
+
+def undone() -> Unavailable:
+    """503 for a change that was undone, because the store could not be written."""
+    return store_unavailable(
+        "The store could not be written for a moment. Unless a read shows this change, send it again."
+    )
 
 
 def detail(field: str, code: str, message: str, where: str = "body") -> Detail:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -19,16 +19,13 @@ import orjson
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
 from ..files.lines import step_line
-from ..kernel.problem import Refusal, Unavailable
-from ..sandboxes.entry import Entry
+from ..kernel.problem import Refusal, Unavailable, undone, unwritten
+from ..sandboxes.entry import Entry, records_of
 from ..sandboxes.making import SandboxFactory
-from .store import Batch, Kept, KeptState, Known, Session, Statement, Store, chained, key_entered, line_of, place_of
+from .sql import Batch, Database, Kept, KeptState, Known, Session, Statement, chained, key_entered, line_of, place_of
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
-UNDONE = "The store could not be written for a moment. Unless a read shows this change, send it again."
-_GONE = "the sandbox no longer exists, or another server has it"
-R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
@@ -58,19 +55,19 @@ class Stored:
 
 @dataclass(slots=True)
 class Pending:
-    """What is committed together: steps, or a change, which is made wholly or not at all (`is_one`).
+    """What is committed together: steps, or a change, which is made wholly or not at all (`is_atomic`).
 
-    `steps` say what `held_before` and the chain's sum were before each. `touched` are the sandboxes whose rows are
+    `undo` says what `held_before` and the chain's sum were before each step. `touched` are the sandboxes whose rows are
     stored, by a change as they are stored so far, but with its `state` if it has one; `ends` are those that go. `known`
     is set when the outcome is known, or cannot be for now; `failure` says why it is not done. It is not done either
     where a name `is_duplicate`.
     """
 
-    statements: list[Statement] = field(default_factory=list)
+    changes: list[Statement] = field(default_factory=list)
     touched: dict[int, Stored] = field(default_factory=dict)
-    lines: list[tuple[int, bytes, int]] = field(default_factory=list)
-    steps: list[tuple[Stored, Step, int, int]] = field(default_factory=list)
-    is_one: bool = False
+    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
+    undo: list[tuple[Stored, Step, int, int]] = field(default_factory=list)
+    is_atomic: bool = False
     state: KeptState | None = None
     ends: Sequence[Stored] = ()
     is_duplicate: bool = False
@@ -82,9 +79,9 @@ class Pending:
 class Commits:
     """What is to be committed, and what becomes of it."""
 
-    store: Store  # set if there is one
+    store: Database  # set if there is one
 
-    def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
+    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
         if store is not None:
@@ -109,9 +106,9 @@ class Commits:
         def write(step: Step) -> None:
             self._check_written()
             line, pending = step_line(step, part=bytes.decode), self._pending
-            pending.steps.append((stored, step, sandbox.held_before, stored.chain))
+            pending.undo.append((stored, step, sandbox.held_before, stored.chain))
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
-            pending.lines.append((place_of(stored.number, step.number), line, stored.chain))
+            pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
             pending.touched[stored.number] = stored
             stored.size += len(line)
             if stored.is_long:
@@ -124,8 +121,9 @@ class Commits:
         """The rows of sandboxes as they are to be, with what else is pending."""
         rows = []
         for stored in pending.touched.values():
+            state, contract = stored.state, stored.contract
             if pending.state is not None:
-                stored.state, stored.contract = pending.state, self.factory.contract
+                state, contract = pending.state, self.factory.contract
             entry, sandbox = stored.entry, stored.entry.sandbox
             kept = Kept(
                 sandbox.name,
@@ -133,19 +131,19 @@ class Commits:
                 int(entry.created_on_first_use),
                 entry.created_at,
                 entry.expires_at,
-                stored.contract,
+                contract,
                 entry.last_used_at,
                 None if sandbox.held_before == SILENT else sandbox.held_before,
                 entry.incarnation,
                 entry.origin_events,
-                *(stored.committed if pending.is_one else (stored.newest, stored.chain)),
-                stored.state.id,
+                *(stored.committed if pending.is_atomic else (stored.newest, stored.chain)),
+                state.id,
                 _next_due(sandbox),
                 _summary(sandbox),
             )
             rows.append((stored.number, stored.committed[0], kept))
         ends = [stored.number for stored in pending.ends]
-        return Batch(pending.statements, rows, pending.lines, is_one=pending.is_one, ends=ends)
+        return Batch(pending.changes, rows, pending.steps, is_atomic=pending.is_atomic, ends=ends)
 
     def _commit_soon(self) -> None:
         if self.committing is None:
@@ -158,7 +156,7 @@ class Commits:
             self._flying, self._pending, self._changes = [self._pending, *self._changes], Pending(), []
             try:
                 for pending in self._flying:
-                    if pending.touched or pending.is_one:
+                    if pending.touched or pending.is_atomic:
                         await self._commit_one(pending)
             except Exception as error:  # a defect must not look like a commit
                 await self._fail(error)
@@ -170,13 +168,18 @@ class Commits:
         try:
             lost = await self.store.commit(batch)
         except self.store.errors as error:
-            if not (pending.is_one and self.store.is_duplicate(error)):
+            if not (pending.is_atomic and self.store.is_duplicate(error)):
                 raise
             pending.is_duplicate = True
-        gone = "another server has taken the sandbox over" if pending.is_one else _GONE
+        gone = "the sandbox no longer exists, or another server has it"
+        if pending.is_atomic:
+            gone = "another server has taken the sandbox over"
         for number, _, kept in batch.rows:
             if number not in lost:
-                pending.touched[number].committed = kept.newest, kept.chain
+                stored = pending.touched[number]
+                stored.committed = kept.newest, kept.chain
+                if pending.state is not None:
+                    stored.state, stored.contract = pending.state, kept.contract
         for stored in (*pending.touched.values(), *pending.ends):
             if stored.number in lost:
                 self._lose(stored)
@@ -197,7 +200,7 @@ class Commits:
 
     async def _changed(
         self,
-        statements: Sequence[Statement] = (),
+        changes: Sequence[Statement] = (),
         stored: Stored | None = None,
         *,
         state: KeptState | None = None,
@@ -206,18 +209,18 @@ class Commits:
         """Make a change, and wait until it is stored; False where a name is taken. Raises Unavailable."""
         self._check_written()
         touched = {} if stored is None else {stored.number: stored}
-        change = Pending([*statements], touched, is_one=True, state=state, ends=ends)
+        change = Pending([*changes], touched, is_atomic=True, state=state, ends=ends)
         self._changes.append(change)
         self._commit_soon()
         await change.known.wait()
         if change.failure is not None:
-            raise again(change.failure)
+            raise change.failure.again()
         return not change.is_duplicate
 
     def _check_written(self) -> None:
         """Check that the store can be written. Raises Unavailable."""
         if self.failure is not None:
-            raise again(self.failure)
+            raise self.failure.again()
 
     async def settled(self, sandbox: Sandbox) -> None:
         """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
@@ -229,7 +232,7 @@ class Commits:
             if stored.number in pending.touched:
                 await pending.known.wait()
                 if pending.failure is not None and stored.committed[0] < newest:
-                    raise again(pending.failure)
+                    raise pending.failure.again()
                 return
 
     async def confirm(self, sandbox: Sandbox, undone_at: int) -> None:
@@ -239,17 +242,17 @@ class Commits:
         """
         await self.settled(sandbox)
         if sandbox.undone_at != undone_at:
-            raise again(self.failure or unavailable(UNDONE))
+            raise (self.failure or undone()).again()
 
-    def note(self, name: str, keys: Iterable[str] = ()) -> None:
+    def store_row_soon(self, name: str, keys: Iterable[str] = ()) -> None:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do not wait for that."""
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
-            self._pending.statements += [key_entered(key, stored.number) for key in keys]
+            self._pending.changes += [key_entered(key, stored.number) for key in keys]
             self._commit_soon()
 
-    async def noted(self, sandbox: Sandbox) -> None:
+    async def store_row(self, sandbox: Sandbox) -> None:
         """Store the row of a sandbox, and wait for that. Raises Unavailable."""
         stored = self._stored.get(sandbox.name)
         if stored is not None:
@@ -277,7 +280,7 @@ class Commits:
         for pending in failed:
             pending.failure = failure
             self.unknown |= pending.touched | {stored.number: stored for stored in pending.ends}
-        steps = [step for pending in failed for step in pending.steps]
+        steps = [step for pending in failed for step in pending.undo]
         while True:
             try:
                 if self.unknown:
@@ -316,7 +319,7 @@ class Commits:
     def check(self, sandbox: Sandbox) -> None:
         """Check that it is known what the store has of a sandbox. Raises Unavailable."""
         if self.failure is not None and any(stored.entry.sandbox is sandbox for stored in self.unknown.values()):
-            raise again(self.failure)
+            raise self.failure.again()
 
     def _with_session(self, work: Callable[[Session], T]) -> T:
         """Run work on the connection for long work beside the requests. Raises Unavailable."""
@@ -347,18 +350,6 @@ def _next_due(sandbox: Sandbox) -> int | None:
     return min(due) - clock.state.offset if due else None
 
 
-def records_of(sandbox: Sandbox) -> int:
-    """How many records all merchants of a sandbox have."""
-    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
-
-
-def keys_of(sandbox: Sandbox) -> Iterator[str]:
-    """The keys by which a sandbox is found: digests of private keys, and public keys."""
-    for store in sandbox.stores.values():
-        for name in ("digest", "public_key"):
-            yield from map(str, store.api_keys.unique[name])
-
-
 def _summary(sandbox: Sandbox) -> str:
     """What lists of sandboxes show of one that is not in memory."""
     body = {
@@ -368,20 +359,3 @@ def _summary(sandbox: Sandbox) -> str:
         "clock": tuple(sandbox.recorded_clock),
     }
     return orjson.dumps(body).decode()
-
-
-def unwritten(reason: str) -> Unavailable:
-    """503 because the store cannot be written."""
-    return unavailable(
-        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered."
-    )
-
-
-def unavailable(message: str, advice: str = "") -> Unavailable:
-    """503 because of the store."""
-    return Unavailable(message, advice=advice, code="store_unavailable", headers={"Retry-After": "5"})
-
-
-def again(failure: R) -> R:
-    """The same refusal for another request: the traceback of one that is raised would hold all of them."""
-    return type(failure)(failure.message, code=failure.code, details=failure.details, headers=failure.headers)

@@ -15,9 +15,9 @@ from ..files.state import Snapshot, capture
 from ..kernel.record import Body
 from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
-from . import store
+from . import sql
 from .commits import Stored
-from .store import Batch, Damage, Kept, Session, StoreError
+from .sql import Batch, Damage, Kept, Session, StoreError
 
 
 def opened(
@@ -25,13 +25,13 @@ def opened(
 ) -> tuple[Stored, Sequence[Snapshot]]:
     """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
     own, snapshots = _reader(factory, kept.contract), list[tuple[Body, Reader]]()
-    base, lines = store.state(session, kept.state)
+    base, lines = sql.state(session, kept.state)
     try:
         _read(own, lines)
-        since = _read(own, store.steps_of(session, number, kept, base))
-        for snapshot in store.snapshots(session, number, kept):
+        since = _read(own, sql.steps_of(session, number, kept, base))
+        for snapshot in sql.snapshots(session, number, kept):
             reader = _reader(factory, snapshot.contract)
-            _read(reader, store.state(session, snapshot.state)[1])
+            _read(reader, sql.state(session, snapshot.state)[1])
             snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
         found = admit(own, snapshots, factory.secret, drop_unfit=factory.settings.drop_unfit, trusted=True)
     except ValueError as error:
@@ -48,12 +48,12 @@ def opened(
         found.left_out.tell(f"the sandbox {kept.name}")
         # It is stored as it is now, without history.
         since, before = 0, kept.state
-        base = store.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
+        base = sql.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
         kept = kept._replace(contract=factory.contract, state=base.id)
-        changes = store.state_replaced(before, base.id)
+        changes = sql.state_replaced(before, base.id)
         for name in found.left_out.snapshots:
-            changes += store.snapshot_ended(number, name)
-        store.commit(session, Batch(changes, [(number, kept.newest, kept)], is_one=True), holder)
+            changes += sql.snapshot_ended(number, name)
+        sql.commit(session, Batch(changes, [(number, kept.newest, kept)], is_atomic=True), holder)
     entry = Entry(
         sandbox,
         kept.parent,

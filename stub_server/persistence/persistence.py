@@ -14,13 +14,13 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..files.lines import chunks_of
 from ..files.state import SandboxState, Snapshot, capture
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal, Unavailable
-from ..sandboxes.entry import Entry, too_many
+from ..kernel.problem import Refusal, Unavailable, store_unavailable
+from ..sandboxes.entry import Entry, keys_of, too_many
 from ..sandboxes.making import SandboxFactory
-from . import store as sql
-from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
+from . import sql
+from .commits import PAUSE, Commits, Pending, Stored
 from .opening import opened
-from .store import Batch, Damage, KeptSnapshot, KeptState, Session, Statement, Store, StoreError
+from .sql import Batch, Damage, Database, KeptSnapshot, KeptState, Session, Statement, StoreError
 
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that running long work gets when the server stops
@@ -35,7 +35,7 @@ Written: TypeAlias = tuple[int, Sequence[KeptState]]
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and steps do not call it."""
 
-    def __init__(self, store: Store | None, factory: SandboxFactory) -> None:
+    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
         """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
         super().__init__(store, factory)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
@@ -68,7 +68,7 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found = await self.ask(lambda session: self._open(session, name))
+        found = await self.query(lambda session: self._open(session, name))
         return self._entry(*found) if isinstance(found, tuple) else found
 
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
@@ -100,14 +100,14 @@ class Persistence(Commits):
     async def written(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> AsyncIterator[Written | None]:
         """Write the state of a sandbox that nobody can reach yet, beside the requests. Raises Unavailable.
 
-        After the block the state is deleted, unless the sandbox has entered. Within it, no other sandbox is created or
+        After the block the state is deleted, unless the sandbox was `put`. Within it, no other sandbox is created or
         deleted.
         """
         writing = self._written(_states(sandbox, snapshots)) if self.has_store else nullcontext()
         async with writing as written, self.changing:
             yield written
 
-    async def enter(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
+    async def put(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server has that.
 
         Raises Unavailable.
@@ -130,7 +130,7 @@ class Persistence(Commits):
             number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
-            batch = self._batch(Pending(changes, {number: stored}, is_one=True))
+            batch = self._batch(Pending(changes, {number: stored}, is_atomic=True))
             self._with_session(lambda session: sql.commit(session, batch, holder))
             self._follow(stored)
 
@@ -150,13 +150,13 @@ class Persistence(Commits):
             snapshot.name, description, snapshot.now, snapshot.created_at, self.factory.contract, state.id
         )
 
-    async def leave(self, name: str) -> None:
+    async def delete(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
         stored = self._stored.get(name)
         if stored is not None:
             await self._changed(ends=[stored])
 
-    def leave_soon(self, name: str) -> None:
+    def delete_soon(self, name: str) -> None:
         """The same without waiting."""
         stored = self._stored.pop(name, None)
         if stored is not None:
@@ -164,7 +164,7 @@ class Persistence(Commits):
             self._wake.set()
 
     async def _end(self) -> None:
-        """Delete from the store what `leave_soon` named, so that the names are free. Raises Unavailable."""
+        """Delete from the store what `delete_soon` named, so that the names are free. Raises Unavailable."""
         if ends := self._ends[:]:
             await self._changed(self._ended())
             self._ends = [number for number in self._ends if number not in ends]
@@ -182,7 +182,7 @@ class Persistence(Commits):
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
         if self.is_shared and self.store.lease_left == 0:
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
-            raise unavailable(message, "Send this again in a few seconds.")
+            raise store_unavailable(message, "Send this again in a few seconds.")
 
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""
@@ -196,10 +196,10 @@ class Persistence(Commits):
         if stored is not None:
             await self._changed([sql.released(stored.number, self.store.holder)])
 
-    async def ask(self, question: Callable[[Session], T]) -> T:
+    async def query(self, work: Callable[[Session], T]) -> T:
         """Read the store, beside the requests, once deleted sandboxes have left it. Raises Unavailable."""
         await self._end()
-        return await self._beside(question)
+        return await self._beside(work)
 
     # -- snapshots
 
@@ -220,7 +220,7 @@ class Persistence(Commits):
             entry.snapshots.keep(snapshot)
             return True
 
-    async def leave_snapshot(self, entry: Entry, name: str) -> None:
+    async def delete_snapshot(self, entry: Entry, name: str) -> None:
         """Delete a snapshot from the store. Raises Unavailable."""
         stored = self._stored.get(entry.sandbox.name)
         if stored is not None:
@@ -244,7 +244,7 @@ class Persistence(Commits):
         if self.has_store and self.failure is None:
             self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
             if self._ends:
-                self._changes.append(Pending(self._ended(), is_one=True))
+                self._changes.append(Pending(self._ended(), is_atomic=True))
             self._commit_soon()
         while self.committing is not None and self.failure is None:
             await asyncio.wait((self.committing,), timeout=PAUSE)
@@ -295,11 +295,9 @@ class Persistence(Commits):
         sandbox, size, undone_at = stored.entry.sandbox, stored.size, stored.entry.sandbox.undone_at
         async with self._written([capture(sandbox)], stored) as (_, (state,)):
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                contract = stored.contract
                 try:
                     await self._changed(sql.state_replaced(stored.state.id, state.id), stored, state=state)
                 except Refusal:
-                    stored.contract = contract
                     if self._stored.get(sandbox.name) is stored:  # else it is no more
                         raise
                 stored.size -= size

@@ -19,8 +19,8 @@ from uuid import uuid4
 
 import psycopg
 
-from . import store
-from .store import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
+from . import sql
+from .sql import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -41,16 +41,16 @@ _FIELDS = (*Kept._fields[1:], "sum")
 _COMMIT = f"""
 with incoming as (
     select * from unnest(%s::bigint[], %s::bytea[], %s::bigint[]) as given (place, line, sum)
-), heads as (
+), updated as (
     update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
     from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
         as given (number, before, {", ".join(_FIELDS)})
     where sandboxes.id = given.number and name is not null and sandboxes.newest = given.before and sandboxes.holder = %s
     returning sandboxes.id
 ), written as (
-    insert into steps select place, line, incoming.sum from incoming join heads on heads.id = incoming.place >> 32
+    insert into steps select place, line, incoming.sum from incoming join updated on updated.id = incoming.place >> 32
 )
-select id from heads
+select id from updated
 """  # noqa: S608 - names of columns
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
@@ -146,8 +146,8 @@ class PostgresStore:
         with session.transaction():
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
-                store.begin(session, COLUMNS, _OWN)
-            self.secret = bytes.fromhex(store.facts(session, self.name)["secret"])
+                sql.begin(session, COLUMNS, _OWN)
+            self.secret = bytes.fromhex(sql.facts(session, self.name)["secret"])
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
@@ -185,7 +185,7 @@ class PostgresStore:
 
     def _change(self, batch: Batch) -> set[int]:
         with closing(PostgresSession(self._url, self._committer)) as session:
-            return store.commit(session, batch, self.holder)
+            return sql.commit(session, batch, self.holder)
 
     async def known(self, numbers: Iterable[int]) -> Known:
         wanted, commits, self._commits = list(numbers), self._commits, None
@@ -198,7 +198,7 @@ class PostgresStore:
             # A commit whose connection was cut may still be under way. What is read has to come after it.
             others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"
             session.run(others, self._committer)
-            return store.known(session, numbers, self.holder)
+            return sql.known(session, numbers, self.holder)
 
     def claim(self, session: Session, name: str) -> int | str | None:
         """Take a sandbox for this process; returns its number, or the address of the running process that has it.

@@ -17,8 +17,8 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
-from . import store
-from .store import SALVAGE, Batch, Damage, Known, Session, StoreError, line_of, sum_of
+from . import sql
+from .sql import SALVAGE, Batch, Damage, Known, Session, StoreError, line_of, sum_of
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
 BUSY = 5.0  # seconds that a write waits for another one
@@ -82,7 +82,7 @@ class SqliteStore:
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
         self._thread: threading.Thread | None = None
         self._has_failed = False  # whether the last write did not reach the disk
-        with opening(self.name):
+        with naming_errors(self.name):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.stat().st_mode & 0o077:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
@@ -126,18 +126,18 @@ class SqliteStore:
         counting, until = replace(batch, changes=[*batch.changes, counted]), monotonic() + BUSY
         while True:
             try:
-                lost = store.commit(self._main, counting, self.holder)
+                lost = sql.commit(self._main, counting, self.holder)
                 break
             except sqlite3.OperationalError as error:  # another program may write
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > until:
                     raise
                 await asyncio.sleep(MOMENT)
-        if not (lost and batch.is_one):
+        if not (lost and batch.is_atomic):
             self._commits = commits
         return lost
 
     async def known(self, numbers: Iterable[int]) -> Known:
-        return store.known(self._main, numbers, self.holder)
+        return sql.known(self._main, numbers, self.holder)
 
     def claim(self, session: Session, name: str) -> int | None:
         """The number of a sandbox, if it is there: no other process uses the directory."""
@@ -158,10 +158,10 @@ class SqliteStore:
         """Sync to the disk beside the requests, and keep SQLite's log short."""
         with closing(sqlite3.connect(self._file, BUSY, isolation_level=None)) as database:
             while not self._done.wait(EVERY):
-                self._look(database)
-            self._look(database)
+                self._sync_once(database)
+            self._sync_once(database)
 
-    def _look(self, database: sqlite3.Connection) -> None:
+    def _sync_once(self, database: sqlite3.Connection) -> None:
         commits = self._commits
         if commits == self._synced:
             return
@@ -194,8 +194,8 @@ def made(file: Path) -> Iterator[SqliteSession]:
             session.run(f"pragma page_size={PAGE}")
             session.run("pragma journal_mode=wal")
             with session.transaction():
-                store.begin(session, COLUMNS)
-                store.set_fact(session, "commits", "0")
+                sql.begin(session, COLUMNS)
+                sql.set_fact(session, "commits", "0")
             yield session
             session.run("pragma wal_checkpoint(truncate)")
         fresh.rename(file)
@@ -206,11 +206,11 @@ def made(file: Path) -> Iterator[SqliteSession]:
 
 def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
     """Check the database of a directory as a whole; returns the rows of `settings`. Raises StoreError."""
-    facts = store.facts(session, f"--store {path}")
+    facts = sql.facts(session, f"--store {path}")
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))}")
-    store.check_owners(session)
+    sql.check_owners(session)
     commits = int(facts.get("commits", -1))
     if commits < read_newest(path, commits):
         raise Damage("its newest commits are missing")
@@ -218,7 +218,7 @@ def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def opening(name: str) -> Iterator[None]:
+def naming_errors(name: str) -> Iterator[None]:
     """Within it, errors of a directory that is being opened become a StoreError of one line that names it."""
     try:
         yield

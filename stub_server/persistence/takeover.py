@@ -17,12 +17,12 @@ from zlib import crc32
 import orjson
 
 from ..files.lines import grouped
-from . import store
-from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
-from .store import Batch, Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
+from . import sql
+from .sql import Batch, Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
+from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, naming_errors
 
-BEFORE = "worlds"  # the database of format 4, whose states are files
-_FILES_BEFORE = ("states", f"{BEFORE}-wal", f"{BEFORE}-shm", NEWEST, BEFORE)
+_DATABASE_4 = "worlds"  # the database of format 4, whose states are files
+_FILES_4 = ("states", f"{_DATABASE_4}-wal", f"{_DATABASE_4}-shm", NEWEST, _DATABASE_4)
 _FILES = (f"{DATABASE}-wal", f"{DATABASE}-shm", NEWEST, DATABASE)
 _SANDBOX = (
     "name, base, step, contract, parent, mentioned, created_at, last_used_at, expires_at, held, incarnation, "
@@ -57,25 +57,25 @@ def prepare(path: Path, *, salvage: bool) -> None:
     if not path.is_dir():
         return
     database, whole = path / DATABASE, path / f"{DATABASE}.whole"
-    with opening(f"--store {path}"), closing(locked(path)):
-        is_before = (path / BEFORE).exists() and not database.exists()
+    with naming_errors(f"--store {path}"), closing(locked(path)):
+        is_format_4 = (path / _DATABASE_4).exists() and not database.exists()
         if not whole.exists():
-            if is_before:
-                _write(whole, _before(path, partial(_tell, path, salvage)))
+            if is_format_4:
+                _write(whole, _of_format_4(path, partial(_tell, path, salvage)))
             else:
                 reasons: list[str] = []
-                for _ in _now(path, reasons.append) if salvage else ():
+                for _ in _of_this_format(path, reasons.append) if salvage else ():
                     pass  # it is looked at as a whole
                 if not reasons:
                     return
                 for reason in reasons:
                     log.warning("--store %s: %s", path, reason)
-                _write(whole, _now(path, lambda reason: None))
+                _write(whole, _of_this_format(path, lambda reason: None))
         # A process that ends from here on has the next one go on.
         backup = (
-            path / "before" if is_before else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
+            path / "before" if is_format_4 else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
         )
-        for name in _FILES_BEFORE if is_before else _FILES:
+        for name in _FILES_4 if is_format_4 else _FILES:
             if (path / name).exists():
                 backup.mkdir(mode=0o700, exist_ok=True)
                 (path / name).rename(backup / name)
@@ -97,15 +97,15 @@ def _write(file: Path, found: Iterator[Whole | str]) -> None:
     with made(file) as session:
         for whole in found:
             if isinstance(whole, str):
-                store.set_fact(session, "secret", whole)
+                sql.set_fact(session, "secret", whole)
             else:
                 _enter(session, whole)
 
 
 def _enter(session: SqliteSession, whole: Whole) -> None:
-    number = store.reserve(session, whole.step, 0)
-    state = store.write_state(session, number, whole.step, 0, grouped(whole.lines))
-    changes = store.entered(number, whole.kept.name or "", state.id)
+    number = sql.reserve(session, whole.step, 0)
+    state = sql.write_state(session, number, whole.step, 0, grouped(whole.lines))
+    changes = sql.entered(number, whole.kept.name or "", state.id)
     newest, chain = whole.step, 0
     steps = []
     for line in whole.steps:
@@ -113,16 +113,16 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
         steps.append((place_of(number, newest), line, chain))
     for snapshot, step, lines in whole.snapshots:
         if step <= newest:  # else it is of steps that were lost
-            text = store.write_state(session, number, step, 0, grouped(lines))
-            changes += store.snapshot_entered(number, snapshot._replace(state=text.id))
+            text = sql.write_state(session, number, step, 0, grouped(lines))
+            changes += sql.snapshot_entered(number, snapshot._replace(state=text.id))
     kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
-    store.commit(session, Batch(changes, [(number, whole.step, kept)], steps), 0)
+    sql.commit(session, Batch(changes, [(number, whole.step, kept)], steps), 0)
 
 
 # -- a damaged directory
 
 
-def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
+def _of_this_format(path: Path, tell: Tell) -> Iterator[Whole | str]:
     """What is whole of a directory of this format."""
     if not (path / DATABASE).exists():
         if (path / NEWEST).exists():
@@ -136,7 +136,7 @@ def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
         found = _tried(tell, "", lambda: session.run("select name, value, sum from settings where name = 'secret'"))
         secrets = [_tried(tell, "", partial(checked, "a row of settings", row)) for row in found or ()]
         yield from (secret for _, secret in filter(None, secrets))
-        rows = _tried(tell, "", lambda: store.rows_of_sandboxes(session)) or ()
+        rows = _tried(tell, "", lambda: sql.rows_of_sandboxes(session)) or ()
         for row in rows:
             whole = _tried(tell, f"the sandbox {str(row[1])[:80]!r}: ", partial(_sandbox, session, row, tell))
             if whole is not None:
@@ -144,19 +144,19 @@ def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
 
 
 def _sandbox(session: SqliteSession, row: Any, tell: Tell) -> Whole:
-    number, kept = store.sandbox_of(row)
-    state, lines = store.state(session, kept.state)
+    number, kept = sql.sandbox_of(row)
+    state, lines = sql.state(session, kept.state)
     steps, where = list[bytes](), f"the sandbox {kept.name}: "
-    _tried(tell, where, lambda: steps.extend(store.steps_of(session, number, kept, state)))
-    _tried(tell, where, lambda: store.snapshots(session, number, kept))  # whether one is missing
-    rows = _tried(tell, where, lambda: store.rows_of_snapshots(session, number)) or ()
+    _tried(tell, where, lambda: steps.extend(sql.steps_of(session, number, kept, state)))
+    _tried(tell, where, lambda: sql.snapshots(session, number, kept))  # whether one is missing
+    rows = _tried(tell, where, lambda: sql.rows_of_snapshots(session, number)) or ()
     snapshots = [_tried(tell, f"{where}a snapshot: ", partial(_stored_snapshot, session, row)) for row in rows]
     return Whole(kept, state.step, list(lines), steps, [snapshot for snapshot in snapshots if snapshot])
 
 
 def _stored_snapshot(session: SqliteSession, row: Any) -> StoredSnapshot:
-    kept = store.snapshot_of(row)
-    state, lines = store.state(session, kept.state)
+    kept = sql.snapshot_of(row)
+    state, lines = sql.state(session, kept.state)
     return kept, state.step, list(lines)
 
 
@@ -172,9 +172,9 @@ def _tried(tell: Tell, where: str, read: Callable[[], T]) -> T | None:
 # -- format 4
 
 
-def _before(path: Path, tell: Tell) -> Iterator[Whole | str]:
+def _of_format_4(path: Path, tell: Tell) -> Iterator[Whole | str]:
     """What is whole of a directory of format 4: rows and steps in SQLite, states as files."""
-    database = sqlite3.connect(f"file:{quote(str(path / BEFORE))}?mode=ro", uri=True)
+    database = sqlite3.connect(f"file:{quote(str(path / _DATABASE_4))}?mode=ro", uri=True)
 
     def rows(statement: str) -> list[Any]:
         return _tried(tell, "the database: ", lambda: database.execute(statement).fetchall()) or []
@@ -192,12 +192,12 @@ def _before(path: Path, tell: Tell) -> Iterator[Whole | str]:
                 tell("the secret of its keys and tokens is damaged")
         for row in rows(f"select id, {_SANDBOX}, seal from worlds order by id"):  # noqa: S608 - no values
             where = f"the sandbox {str(row[1])[:80]!r}: "
-            whole = _tried(tell, where, partial(_sandbox_before, path, database, row, tell))
+            whole = _tried(tell, where, partial(_sandbox_of_format_4, path, database, row, tell))
             if whole is not None:
                 yield whole
 
 
-def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Tell) -> Whole:
+def _sandbox_of_format_4(path: Path, database: sqlite3.Connection, row: Any, tell: Tell) -> Whole:
     number, *values = row
     name, base, step, contract, parent, mentioned, *times, held, incarnation, origin_events, noted = checked(
         "its row", values
@@ -216,7 +216,7 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
     snapshots = []
     statement = f"select {_SNAPSHOT}, seal from snapshots where world = ? order by id"  # noqa: S608 - no values
     for row in database.execute(statement, (number,)).fetchall():
-        snapshot = _tried(tell, f"a snapshot of the sandbox {name}: ", partial(_snapshot_before, path, row))
+        snapshot = _tried(tell, f"a snapshot of the sandbox {name}: ", partial(_snapshot_of_format_4, path, row))
         snapshots += [snapshot] if snapshot else []
     kept = Kept(
         name, parent, int(mentioned), created_at, expires_at, contract, last_used_at, held, incarnation, origin_events,
@@ -225,7 +225,7 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
     return Whole(kept, step, list(_file(path, base)), steps, snapshots)
 
 
-def _snapshot_before(path: Path, row: Any) -> StoredSnapshot:
+def _snapshot_of_format_4(path: Path, row: Any) -> StoredSnapshot:
     name, description, now, created_at, base, contract = checked("its row", row)
     lines = list(_file(path, base))
     ((_, head),) = orjson.loads(lines[0]).items()

@@ -1,7 +1,7 @@
-"""Names of sandboxes, what the server knows of each, and of their keys and snapshots."""
+"""Names of sandboxes, what the server knows of each, and of their records, keys and snapshots."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..delivery.inbox import Inbox
@@ -44,6 +44,18 @@ def made_up(prefix: str, number: int) -> str:
     """A generated name: the prefix and eight letters."""
     digits = named_uuid(prefix, str(number))[:8]
     return f"{prefix}-{digits.translate(str.maketrans('0123456789', 'ghijklmnop'))}"
+
+
+def records_of(sandbox: Sandbox) -> int:
+    """How many records all merchants of a sandbox have."""
+    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
+
+
+def keys_of(sandbox: Sandbox) -> Iterator[str]:
+    """The keys by which a sandbox is found: digests of private keys, and public keys."""
+    for store in sandbox.stores.values():
+        for name in ("digest", "public_key"):
+            yield from map(str, store.api_keys.unique[name])
 
 
 class Snapshots:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal, Unavailable
-from ..persistence import store as sql
-from ..persistence.commits import unavailable
-from ..persistence.store import StoreError
+from ..kernel.problem import Refusal, Unavailable, store_unavailable
+from ..persistence import sql
+from ..persistence.sql import StoreError
 from .entry import Entry, folded
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Residence:
             return name
         name, until = self._keys.get(key, (None, 0.0))
         if until < monotonic():
-            name = await self._persistence.ask(lambda session: sql.sandbox_with(session, key))
+            name = await self._persistence.query(lambda session: sql.sandbox_with(session, key))
             if len(self._keys) >= MOST:
                 self._keys.clear()
             self._keys[key] = name, monotonic() + REMEMBERED
@@ -75,7 +74,7 @@ class Residence:
                 opened = await self._persistence.open(name)
             except StoreError as error:
                 log.error("%s", error)
-                raise unavailable(f"The sandbox {name} cannot be opened. The server's log says why.") from None
+                raise store_unavailable(f"The sandbox {name} cannot be opened. The server's log says why.") from None
             if isinstance(opened, str):
                 if len(self._elsewhere) >= MOST:
                     self._elsewhere.clear()
@@ -130,9 +129,9 @@ class Residence:
         while True:
             await asyncio.sleep(SCAN)
             try:
-                self.known = await self._persistence.ask(sql.count)
+                self.known = await self._persistence.query(sql.count)
                 due = partial(sql.due, store=self._persistence.store, now=wall_ms())
-                for name in await self._persistence.ask(due):
+                for name in await self._persistence.query(due):
                     if self._sandboxes.find(name) is None:
                         await self.locate(name)
             except Refusal as error:

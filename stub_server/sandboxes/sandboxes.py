@@ -19,13 +19,12 @@ from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, gone
 from ..kernel.record import Body
 from ..kernel.text import glob, nearest
-from ..persistence import store as sql
-from ..persistence.commits import keys_of, records_of
+from ..persistence import sql
 from ..persistence.persistence import Persistence, Written
-from ..persistence.store import Kept
+from ..persistence.sql import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.keys import derive_keys
-from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, made_up, too_many
+from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
 from .making import SandboxFactory
 from .residence import Residence
 
@@ -128,7 +127,7 @@ class Sandboxes:
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
         self.keyring.add(name, keys)
-        self.persistence.note(name, keys)
+        self.persistence.store_row_soon(name, keys)
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
@@ -137,7 +136,7 @@ class Sandboxes:
             here, now, pattern = {entry.sandbox.name for entry in self.entries()}, wall_ms(), folded(pattern)
             found += [
                 row
-                for row in await self.persistence.ask(sql.listed)
+                for row in await self.persistence.query(sql.listed)
                 if row.name not in here and glob(pattern, row.name or "") and (row.expires_at or now + 1) > now
             ]
             found.sort(key=lambda each: each.created_at, reverse=True)
@@ -169,7 +168,7 @@ class Sandboxes:
     def forget(self, name: str) -> None:
         """Delete a sandbox, if it is there and not the default one; the next use of its name creates another."""
         if name != DEFAULT and name in self._entries:
-            self.persistence.leave_soon(name)
+            self.persistence.delete_soon(name)
             self._leave(self._entries.pop(name))
 
     def unload(self, sandbox: Sandbox) -> None:
@@ -294,7 +293,7 @@ class Sandboxes:
         made = (made_up(prefix, number) for number in self._named)
         free = next(one for one in made if one not in self._entries) if name is None else folded(name)
         has = partial(sql.has, name=free)
-        if self.find(free) is not None or (name and self.residence and await self.persistence.ask(has)):
+        if self.find(free) is not None or (name and self.residence and await self.persistence.query(has)):
             raise duplicate_name(free)
         await self.ensure_room()
         return free
@@ -363,7 +362,7 @@ class Sandboxes:
             inbox, snapshots = self.factory.belongings()
             entry = replace(before, sandbox=sandbox, parent=None, inbox=inbox, snapshots=snapshots)
             self._name_events(entry)
-            if not await self.persistence.enter(entry, written, brought):
+            if not await self.persistence.put(entry, written, brought):
                 raise gone()
             if keeps_journal:
                 sandbox.journal, before.sandbox.journal = before.sandbox.journal, sandbox.journal
@@ -380,7 +379,7 @@ class Sandboxes:
             raise Conflict.at("sandboxName", message, "sandbox_protected", where="path")
         async with self.persistence.changing:
             name = (await self._present(name)).sandbox.name
-            await self.persistence.leave(name)
+            await self.persistence.delete(name)
             self.forget(name)
 
     # -- time
@@ -393,7 +392,7 @@ class Sandboxes:
         entry = self.entry(sandbox.name)
         done = await self.worker.in_line(work)
         self._name_events(entry)
-        self.persistence.note(sandbox.name)
+        self.persistence.store_row_soon(sandbox.name)
         if sandbox.on_due is not None:
             sandbox.on_due(sandbox)
         return entry, done
@@ -420,12 +419,12 @@ class Sandboxes:
         async with self.persistence.changing:
             entry = await self._present(name)
             entry.snapshots.get(snapshot)
-            await self.persistence.leave_snapshot(entry, snapshot)
+            await self.persistence.delete_snapshot(entry, snapshot)
             entry.snapshots.drop(snapshot)
 
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()
-        if not await self.persistence.enter(entry, written):
+        if not await self.persistence.put(entry, written):
             # Another server was faster.
             raise gone() if entry.created_on_first_use else duplicate_name(entry.sandbox.name)
         self.put(entry)

@@ -13,8 +13,8 @@ from unittest.mock import patch
 from stub_server.app import create_app
 from stub_server.http.routing import Application
 from stub_server.persistence import commits, sqlite, takeover
+from stub_server.persistence.sql import StoreError
 from stub_server.persistence.sqlite import DATABASE, NEWEST
-from stub_server.persistence.store import StoreError
 
 from ..engine.inside import Inside
 from .child import ACTIONS, NAMES, facts, settings, started

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stub_server.persistence import persistence, sqlite, store
+from stub_server.persistence import persistence, sql, sqlite
 from stub_server.persistence.sqlite import SqliteSession
 
 
@@ -55,19 +55,19 @@ def _between(owner: Any, name: str) -> Callable[[int], None]:
 PLACES: dict[str, Callable[[int], None]] = {
     "before a statement": _around(SqliteSession, "run", after=False, times=4),
     "after a statement": _around(SqliteSession, "run", after=True, times=4),
-    "before a commit": _around(store, "commit", after=False),
+    "before a commit": _around(sql, "commit", after=False),
     "before steps are inserted": _around(SqliteSession, "many", after=False),
     "after steps were inserted": _around(SqliteSession, "many", after=True),
-    "after a commit": _around(store, "commit", after=True),
-    "after a sandbox was reserved": _around(store, "reserve", after=True),
+    "after a commit": _around(sql, "commit", after=True),
+    "after a sandbox was reserved": _around(sql, "reserve", after=True),
     "within a state": _between(persistence, "chunks_of"),
-    "after a state was written": _around(store, "write_state", after=True),
-    "before a sandbox comes": _around(store, "entered", after=False),
-    "before a sandbox goes": _around(store, "ended", after=False),
-    "before a snapshot comes": _around(store, "snapshot_entered", after=False),
+    "after a state was written": _around(sql, "write_state", after=True),
+    "before a sandbox comes": _around(sql, "entered", after=False),
+    "before a sandbox goes": _around(sql, "ended", after=False),
+    "before a snapshot comes": _around(sql, "snapshot_entered", after=False),
     "before the log is synced": _around(os, "fsync", after=False),
     "after the log was synced": _around(os, "fsync", after=True),
     "after the newest commit was told": _around(sqlite, "write_newest", after=True),
-    "while what nobody needs is deleted": _between(store, "tidying"),
+    "while what nobody needs is deleted": _between(sql, "tidying"),
     "before a state is taken": _around(persistence, "capture", after=False),
 }

@@ -12,7 +12,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.events import log as events
 from stub_server.http.routing import Application
 from stub_server.kernel.clock import Clock
-from stub_server.persistence.commits import keys_of
+from stub_server.sandboxes.entry import keys_of
 from stub_server.store import query, tables
 
 from ..support.live import FROZEN

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Composed, Identifier
 
-from stub_server.persistence.store import Kept
+from stub_server.persistence.sql import Kept
 
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body

@@ -23,8 +23,8 @@ from stub_server.app import create_app
 from stub_server.files.package import BadFile
 from stub_server.http.routing import Application
 from stub_server.persistence import commits
+from stub_server.persistence.sql import StoreError, chained, rows_of_sandboxes, sandbox_of, sum_of
 from stub_server.persistence.sqlite import DATABASE, SqliteSession
-from stub_server.persistence.store import StoreError, chained, rows_of_sandboxes, sandbox_of, sum_of
 
 from ..engine.inside import Inside
 from ..engine.state import same

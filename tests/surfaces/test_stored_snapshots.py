@@ -12,8 +12,8 @@ import pytest
 
 from stub_server.app import create_app
 from stub_server.files import lines
+from stub_server.persistence.sql import StoreError
 from stub_server.persistence.sqlite import DATABASE
-from stub_server.persistence.store import StoreError
 
 from ..journeys.hooks import clients
 from ..journeys.past import everything

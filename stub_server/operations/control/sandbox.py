@@ -16,7 +16,6 @@ from ...delivery.advancing import counts
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Unavailable
 from ...kernel.record import Body
-from ...persistence.commits import again
 from ...store.memory import Store
 
 MOST_MERCHANTS = 100
@@ -65,7 +64,7 @@ def get_readiness(call: Call) -> Reply:
         raise Unavailable("The server is stopping.", advice="Send requests to another one.", code="server_stopping")
     persistence = call.server.sandboxes.persistence
     if persistence.failure is not None:
-        raise again(persistence.failure)
+        raise persistence.failure.again()
     persistence.check_lease()
     return reply.value({"status": "ready"})
 

@@ -12,7 +12,7 @@ from ...engine.scheduler import check_not_advancing
 from ...files.state import Snapshot, measured
 from ...kernel.clock import iso, wall_ms
 from ...kernel.record import Body
-from ...persistence.commits import records_of
+from ...sandboxes.entry import records_of
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:

@@ -31,7 +31,7 @@ async def resume_webhooks(call: Call) -> Reply:
     sandbox, held = call.sandbox, call.sandbox.held_before
     sandbox.held_before = 0
     try:
-        await sandboxes.persistence.noted(sandbox)
+        await sandboxes.persistence.store_row(sandbox)
     except Unavailable:
         sandbox.held_before = held
         raise

@@ -107,7 +107,7 @@ class KeptState(NamedTuple):
 
 AT_ONCE = 200  # steps that are read or deleted at once
 _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
-_HEAD = ", ".join(Kept._fields)
+_ROW = ", ".join(Kept._fields)
 _SNAPSHOT = ", ".join(KeptSnapshot._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
 
@@ -124,7 +124,7 @@ Session: TypeAlias = "PostgresSession | SqliteSession"
 Within `transaction`, all is done or nothing.
 """
 
-Store: TypeAlias = "PostgresStore | SqliteStore"
+Database: TypeAlias = "PostgresStore | SqliteStore"
 """A database with these tables, one per server. What it raises is in its `errors`.
 
 `session` is a new connection; `is_duplicate` says whether an error is that a name is taken, `reason` is the text of an
@@ -134,22 +134,20 @@ error for clients.
 Known: TypeAlias = dict[int, tuple[int, int, KeptState]]
 """By the numbers of sandboxes: the newest step that the store has, the sum of that, and the state."""
 
-Head: TypeAlias = tuple[int, int, Kept]
-"""The row of a sandbox: its number, the number of its newest step in the store, and the row as it is to be."""
-
 
 @dataclass(slots=True)
 class Batch:
     """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are the rows of others
     after these `steps`.
 
-    Where a sandbox is lost, nothing of it is stored; where the batch `is_one`, nothing of that.
+    Of a row there is the number of the sandbox, the number of its newest step in the store, and the row as it is to be.
+    Where a sandbox is lost, nothing of it is stored, and where the batch `is_atomic`, nothing at all.
     """
 
     changes: Sequence[Statement] = ()
-    rows: list[Head] = field(default_factory=list)
+    rows: list[tuple[int, int, Kept]] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
-    is_one: bool = False
+    is_atomic: bool = False
     ends: Sequence[int] = ()
 
 
@@ -254,7 +252,7 @@ def listed(session: Session) -> list[Kept]:
     return [Kept(*row[1:-1]) for row in rows_of_sandboxes(session)]
 
 
-def due(session: Session, store: Store, now: int) -> list[str]:
+def due(session: Session, store: Database, now: int) -> list[str]:
     """Names of sandboxes that no other process has and whose deliveries or expiry are due at an instant (ms)."""
     found = (
         "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?) "  # noqa: S608 - no values
@@ -289,12 +287,12 @@ def untidy(session: Session, holder: int) -> set[int]:
 
 def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:
     """The rows of all sandboxes, in the order in which they were made: number, what `Kept` has, and the sum."""
-    return session.run(f"select id, {_HEAD}, sum from sandboxes where name is not null order by id")  # noqa: S608 - no values
+    return session.run(f"select id, {_ROW}, sum from sandboxes where name is not null order by id")  # noqa: S608 - no values
 
 
 def sandbox(session: Session, number: int) -> Kept:
     """A sandbox. Raises Damage."""
-    rows = session.run(f"select id, {_HEAD}, sum from sandboxes where id = ?", number)  # noqa: S608 - no values
+    rows = session.run(f"select id, {_ROW}, sum from sandboxes where id = ?", number)  # noqa: S608 - no values
     if not rows:
         raise Damage("its row is not there")
     return sandbox_of(rows[0])[1]
@@ -383,10 +381,10 @@ def known(session: Session, numbers: Iterable[int], holder: int) -> Known:
 
 
 def reserve(session: Session, step: int, holder: int) -> int:
-    """A number for a sandbox that is being created: it has a row, and no name until its head is stored."""
+    """A number for a sandbox that is being created: its row has no name until the sandbox is committed."""
     nobody = (*Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, ""), 0, holder)
     places = ", ".join("?" * len(nobody))
-    ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id", *nobody)  # noqa: S608 - no values
+    ((number,),) = session.run(f"insert into sandboxes ({_ROW}, sum, holder) values ({places}) returning id", *nobody)  # noqa: S608 - no values
     return int(number)
 
 
@@ -414,7 +412,7 @@ def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: I
 def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with that newest step."""
     whose = "id = ? and name is not null and newest = ? and holder = ?"
-    head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608 - no values
+    update = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608 - no values
     lost = set()
     with suppress(_Lost), session.transaction():
         for number in batch.ends:
@@ -424,9 +422,9 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
         for statement, values in batch.changes:
             session.run(statement, *values)
         for number, newest, kept in batch.rows:
-            if not session.run(head, *kept[1:], sum_of(*kept), number, newest, holder):
+            if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
                 lost.add(number)
-        if lost and batch.is_one:
+        if lost and batch.is_atomic:
             raise _Lost
         steps = batch.steps if not lost else [step for step in batch.steps if step[0] >> STEPS not in lost]
         if steps:
@@ -441,7 +439,7 @@ def ended(number: int, holder: int) -> Statement:
 
 
 def entered(number: int, name: str, state: int) -> list[Statement]:
-    """Give a sandbox a name, unless one that has not expired has it, and a state. Its head follows."""
+    """Give a sandbox a name, unless one that has not expired has it, and a state. The rest of its row follows."""
     expired = "update sandboxes set name = null, sum = 0 where name = ? and expires_at <= ?"
     return [
         (expired, (name, wall_ms())),
@@ -497,7 +495,7 @@ def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
 # -- deleting what is no longer needed
 
 
-def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
+def tidying(session: Session, store: Database, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
     """Delete what some sandboxes no longer refer to, with a pause after each part.
 
     Of those that are among `writing`, states are written to which nothing refers yet. Other processes do so for theirs.
