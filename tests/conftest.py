@@ -106,6 +106,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store", choices=STORES, help="of all journeys; else see tests/support/stores.py")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: tests of receivers, leases and crashes mostly wait."""
     return len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) + 1

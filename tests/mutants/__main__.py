@@ -24,8 +24,8 @@ _LEFT = shutil.ignore_patterns(
 _BOUND = 300.0  # seconds: a defect is tried with the tests that took less than this together
 
 
-def noticed(copy: Path, defect: Planted, recorded: Recorded) -> str | None:
-    """The first test that fails with the defect, None where none does."""
+def noticed(copy: Path, defect: Planted, recorded: Recorded, *, is_planted: bool = True) -> str | None:
+    """The first test that fails with the defect, None where none does; or without it, where all should pass."""
     file = copy / "stub_server" / defect.mutant.module
     source = file.read_text(encoding="utf-8")
     tests, seconds = recorded.tests_of(defect.mutant, source, _BOUND)
@@ -36,7 +36,8 @@ def noticed(copy: Path, defect: Planted, recorded: Recorded) -> str | None:
     # No plugins: to import those that are installed takes longer than most tests.
     quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", f"@{names}"]
-    file.write_text(defect.mutant.applied(source), encoding="utf-8")
+    if is_planted:
+        file.write_text(defect.mutant.applied(source), encoding="utf-8")
     try:
         ran = subprocess.run(
             command,
@@ -69,6 +70,8 @@ def main(short: bool, only: tuple[int, ...]) -> None:
         for entry in lost:
             click.echo(f"no longer in the code: {entry}")
         recorded = record(copy, short)
+        if failed := noticed(copy, found[0], recorded, is_planted=False):
+            raise click.ClickException(f"Nothing is planted, and it is noticed: {failed}. Mend that first.")
         for defect in found:
             if only and defect.number not in only:
                 continue
