@@ -64,7 +64,7 @@ def test_all_rules_are_deleted_at_once(to: list[str]) -> None:
     [
         (("delete", "fault_9"), "There is no fault rule of this id in the sandbox."),
         (("add", "earthquake"), "is not one of"),
-        (("add", '{"then": {"webhook_drop": true, "status": 503}}'), "only requests have then.status"),
+        (("add", '{"then": {"webhook_drop": true, "status": 503}}'), "Leave out what only requests have: then.status"),
     ],
 )
 def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], said: str) -> None:
