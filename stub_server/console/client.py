@@ -53,21 +53,21 @@ class Client:
         """One that opens the controls with other keys."""
         return Client(self._ask, self._host, keys, self._prefix)
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None, *, is_internal: bool = False) -> Any:
+    def get(self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False) -> Any:
         """What a control or an operation of the API answers. Raises Refused.
 
-        A request that `is_internal` is not shown as a command.
+        A request that `is_hidden` is not shown as a command.
         """
         encoded = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
         question = Question("GET", path, encoded, is_internal=True)
-        if not is_internal:
+        if not is_hidden:
             self.asked.append(question)
         return self._answered(question)
 
-    def find(self, path: str, query: Mapping[str, Any] | None = None, *, is_internal: bool = False) -> Any:
+    def find(self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False) -> Any:
         """The same, None for what there is not. Raises Refused."""
         try:
-            return self.get(path, query, is_internal=is_internal)
+            return self.get(path, query, is_hidden=is_hidden)
         except Refused as refused:
             if refused.status != 404:
                 raise

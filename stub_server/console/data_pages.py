@@ -101,7 +101,7 @@ def _orders_by_day() -> Chart | None:
     for day in range(today - _DAYS + 1, today + 1):
         within = {"created_since": iso(day * _DAY), "created_until": iso((day + 1) * _DAY), "limit": 1}
         every, paid = (
-            _listed(g.client.get(path, within | further, is_internal=True))[1]["total"]
+            _listed(g.client.get(path, within | further, is_hidden=True))[1]["total"]
             for further in ({}, {"status": "paid"})
         )
         rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
@@ -266,7 +266,7 @@ def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
     for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
         getter = _item(RESOURCES[kind], "GET") if kind in _kinds() else None
-        found = g.client.find(_filled(getter, RESOURCES[kind], ident), is_internal=True) if getter else None
+        found = g.client.find(_filled(getter, RESOURCES[kind], ident), is_hidden=True) if getter else None
         if found:
             yield ident, _title(_record(found) or {}, ident)
 

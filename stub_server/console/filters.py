@@ -235,7 +235,6 @@ def _is_money(content: Any, name: str) -> bool:
 FILTERS = {
     each.__name__: each
     for each in (
-        money, clock_time, distance, when, ago, short, duration, value, cut, plain, pretty, read_json, coloured,
-        lines, changes, words, singular,
+        money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
     )
 }  # fmt: skip

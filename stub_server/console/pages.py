@@ -117,7 +117,7 @@ class Console:
         return LARGEST_FILE if call.path == IMPORT else LARGEST_BODY
 
     def _relay(self, call: Call) -> Answer:
-        """Have a control's answer be sent as it comes, with the key of the visitor's session. Raises Forbidden."""
+        """Send a control's answer on as it comes, with the key of the visitor's session. Raises Forbidden."""
         if call.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise Forbidden("Only pages of this server may read this.")
         sent = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}

@@ -103,7 +103,7 @@ def send_nearest(ident: str) -> Response:
 
 @pages.post("/requests/<ident>/rewind")
 def rewind_before(ident: str) -> Response:
-    """Have the sandbox be as it was before a request."""
+    """Restore the state before a request."""
     return act("POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}")
 
 
@@ -153,7 +153,7 @@ def calls_of(commands: str) -> list[Question]:
 
 def _chart(filters: list[Field]) -> Chart:
     """The newest requests by the machine's time and by what became of them."""
-    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), is_internal=True)["requests"]
+    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), is_hidden=True)["requests"]
     times = [parse_iso(each["received_at"]) for each in newest]
     step = next((each for each in _STEPS if (times[0] - times[-1]) / each < _COLUMNS), _STEPS[-1])
     last = times[0] // step
@@ -181,7 +181,7 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
     """The records of a step with what it changed in them."""
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
-        versions = g.client.get(path, {"limit": 100}, is_internal=True)["versions"]
+        versions = g.client.get(path, {"limit": 100}, is_hidden=True)["versions"]
         at = next((place for place, each in enumerate(versions) if each["step"] == step["step"]), None)
         now = None if at is None else versions[at]["body"]
         was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
@@ -190,6 +190,6 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_internal=True)
+    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_hidden=True)
     newest = found["versions"][0]["body"] if found else None
     return {"id": ident, **(newest or {})}

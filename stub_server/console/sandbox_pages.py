@@ -75,7 +75,7 @@ def delete_one() -> Response:
 
 @pages.post("/sandboxes/rewind")
 def rewind_to() -> Response:
-    """Have the sandbox be as it was after a step, or at an instant."""
+    """Restore the state after a step, or at an instant."""
     asked = given(numbers=("to_step",)) or {"to": request.form.get("instant", "").strip()}
     return act("POST", f"{CONTROL}/rewind", asked, to=_HERE)
 

@@ -58,7 +58,7 @@ class Sessions:
         return Visitor(secrets.token_urlsafe(32), True, None)
 
     def begin(self, session: Session) -> str:
-        """The id of a new session; the one that was used longest ago makes room."""
+        """The id of a new session; the one that began first makes room."""
         ident = secrets.token_urlsafe(32)
         with self._lock:
             self._kept[ident] = session._replace(ends=monotonic() + LASTS)

@@ -126,7 +126,7 @@ def begin() -> Any:
 def load_head() -> None:
     """Load what the head shows: before each GET, and by a view that shows a form again which was refused."""
     if "clock" not in g:
-        g.clock = g.client.get(f"{CONTROL}/clock", is_internal=True)
+        g.clock = g.client.get(f"{CONTROL}/clock", is_hidden=True)
 
 
 def _know_visitor() -> None:
@@ -220,7 +220,7 @@ def _sandboxes() -> list[str]:
     if "clock" not in g:
         return []
     try:
-        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50}, is_internal=True)["sandboxes"]
+        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50}, is_hidden=True)["sandboxes"]
     except Refused:
         return []
     return sorted({each["name"] for each in found} | {"default"}, key=lambda name: (name != "default", name))
@@ -272,7 +272,7 @@ def _done() -> dict[str, Any] | None:
             "undo": None,
         }
     try:
-        kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}", is_internal=True)
+        kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}", is_hidden=True)
     except Refused:
         kept = None
     if kept is None:

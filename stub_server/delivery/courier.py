@@ -292,11 +292,11 @@ class Courier:
         return self._outbox(sandbox).in_flight
 
     async def ended(self) -> None:
-        """Wait until some attempt has ended."""
+        """Wait until an attempt has ended, or a sandbox is looked at."""
         await self._change.wait()
 
     def _wake(self) -> None:
-        """Wake those who wait: an attempt or a clock call has ended."""
+        """Wake those who wait: an attempt has ended, or a sandbox is looked at."""
         self._change.set()
         self._change = asyncio.Event()
 

@@ -112,9 +112,9 @@ class Bounded(Generic[T]):
 class Log(Bounded[Step]):
     """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was seeded.
 
-    The oldest steps are dropped when there are too many; their effects stay. `writer` stores each step outside the
-    process, and `stored` waits until that is done. A sandbox whose past is being seeded has a log that is not
-    `is_kept`: it drops every step.
+    The oldest steps are dropped when there are too many; their effects stay. `writer` is given each step to store
+    outside the process, and `stored` waits until that is done. A sandbox whose past is being seeded has a log that is
+    not `is_kept`: it drops every step.
     """
 
     __slots__ = ("_most", "number", "stored", "writer")
@@ -128,7 +128,7 @@ class Log(Bounded[Step]):
         self.stored: Callable[[], Awaitable[None]] | None = None
 
     def append(self, step: Step) -> None:
-        """Add the next step, after it was stored."""
+        """Give the next step to the writer, and add it. If the writer refuses it, nothing has changed."""
         assert step.number == self.number + 1  # Draft.record refuses a draft that another step has overtaken
         if self.writer is not None:
             self.writer(step)

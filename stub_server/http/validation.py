@@ -138,7 +138,7 @@ class OperationRequests:
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
-        Raises BadRequest, Unsupported, Invalid, NotBuilt, then NotFound for a malformed id.
+        Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed id.
         """
         arguments: dict[str, Any] = {}
         value = _EMPTY

@@ -27,8 +27,8 @@ class Timers:
     """Two heaps, one of `jobs` and one of attempts to send.
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
-    that is taken out before its time stays in its heap until it is the first; what is not in `live` is not there,
-    which holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
+    that is taken out before its time stays in its heap until it is the first; what is not in `live` does not count.
+    `live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
     Only the courier claims attempts. `claimed` ones are under way or wait for their turn, those `on_hold` until events
     of the past may be sent, and `parked` ones, by merchant and webhook, for an earlier one there. Timers that are
     `skipped` had nothing to do: the next step removes them.
@@ -114,12 +114,12 @@ class Timers:
         return self.claimed.get(timer.seq) == timer
 
     def release(self, timer: Timer) -> None:
-        """Make a claimed attempt due again, unless a step has taken it."""
+        """Make a claimed attempt due again, unless a step has removed it."""
         if self.is_claimed(timer):
             heappush(self._attempts, self.claimed.pop(timer.seq))
 
     def regroup(self, timer: Timer, group: Group) -> None:
-        """Move a claimed attempt to another group, unless a step has taken it."""
+        """Move a claimed attempt to another group, unless a step has removed it."""
         if self.is_claimed(timer):
             group[timer.seq] = self.claimed.pop(timer.seq)
 

@@ -368,13 +368,13 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
 
 
 def known(session: Session, numbers: Iterable[int], holder: int) -> Known:
-    """What is known of those of some sandboxes that `holder` has."""
+    """What the store has of those of the sandboxes that `holder` has."""
     statement = (
         "select newest, sandboxes.chain, states.id, step, states.chain, size "
         "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"
     )
     found = ((number, row) for number in numbers for row in session.run(statement, number, holder))
-    return {number: (newest, chain, KeptState(*stored_sum)) for number, (newest, chain, *stored_sum) in found}
+    return {number: (newest, chain, KeptState(*columns)) for number, (newest, chain, *columns) in found}
 
 
 # -- writing

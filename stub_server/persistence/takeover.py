@@ -1,4 +1,4 @@
-"""Has a directory that cannot be opened as it is be one that can: one of format 4, or a damaged one.
+"""Converts a directory that cannot be opened as it is: one of format 4, or a damaged one.
 
 What is whole is copied to a new database. The files that were there are moved to a directory in this one.
 """
@@ -113,8 +113,8 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
         steps.append((place_of(number, newest), line, chain))
     for snapshot, step, lines in whole.snapshots:
         if step <= newest:  # else it is of steps that were lost
-            text = sql.write_state(session, number, step, 0, grouped(lines))
-            changes += sql.snapshot_entered(number, snapshot._replace(state=text.id))
+            then = sql.write_state(session, number, step, 0, grouped(lines))
+            changes += sql.snapshot_entered(number, snapshot._replace(state=then.id))
     kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
     sql.commit(session, Batch(changes, [(number, whole.step, kept)], steps), 0)
 
