@@ -110,10 +110,10 @@ class Draft:
         self._later.append(Timer(due, number, job, self.store.merchant.id, subject))
         self._size += OVERHEAD_EACH
 
-    def fired(self, *timers: Timer) -> None:
-        """The jobs of these timers are done."""
-        self._fired += timers
-        self._size += OVERHEAD_EACH * len(timers)
+    def fired(self, timer: Timer) -> None:
+        """The job of this timer is done."""
+        self._fired.append(timer)
+        self._size += OVERHEAD_EACH
 
     def open_store(self) -> None:
         """Add the merchant's store to the sandbox, though nothing is written."""

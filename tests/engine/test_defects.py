@@ -16,7 +16,7 @@ from stub_server.events.sender import Sender
 from stub_server.http.dispatch import Endpoint
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import Cutter
-from stub_server.kernel.problem import Unavailable
+from stub_server.kernel.problem import Conflict, Unavailable
 from stub_server.operations import webhooks
 from stub_server.store.memory import Store
 
@@ -108,6 +108,20 @@ def test_time_waits_before_a_job_that_fails_and_requests_are_served(
     last = [event for event in world.events if event.type == "order.expired"]
     assert [due, due] == [event.at for event in last[-2:]]
     assert {} == stale(world)
+
+
+def test_nothing_is_kept_of_a_job_that_is_refused_on_its_way(waiting: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An overlay may have removed the second of two moves that a job makes."""
+
+    def refuse(draft: Draft, subject: str) -> None:
+        JOBS["order.expire"](draft, subject)
+        raise Conflict("The contract has no such move.")
+
+    was = expired(waiting.world)
+    monkeypatch.setattr(scheduler, "JOBS", MappingProxyType({**JOBS, "order.expire": refuse}))
+    assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000}).status
+    assert was == expired(waiting.world)
+    assert {} == waiting.world.timers.skipped
 
 
 def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(

@@ -1,6 +1,8 @@
 """A page of a table is what sorting and filtering everything by hand would give."""
 
 from collections.abc import Callable
+from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -161,6 +163,28 @@ def test_a_page_of_a_view_is_what_sorting_by_hand_gives(moves: list[tuple[str, B
         table, plain = play(moves, lambda table: select(table, query))
         records, total = select(table, query)
     assert by_hand(plain, query) == ([record.id for record in records], total)
+
+
+def test_every_kind_of_view_is_what_sorting_by_hand_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many things, by each number of conditions, in each order."""
+    for limit in ("SMALL", "FEW", "SORTED_OUTRIGHT"):
+        monkeypatch.setattr(query_module, limit, -1)
+    rng = Random(1)
+
+    def one() -> Body:
+        kind, color = rng.choice(KINDS), rng.choice(COLORS)
+        return {"kind": kind, "size": rng.randrange(6), "name": "", "at": rng.randrange(7), "color": color}
+
+    table, plain = play([("new", one(), rng.getrandbits(128)) for _ in range(60)])
+    for equal, within, sort, newest_first in product(
+        ({}, {"kind": "a"}, {"kind": "a", "color": "red"}),
+        (None, ("color", ("red", "blue"))),
+        (None, "size"),
+        (True, False),
+    ):
+        query = Query(equal=dict(equal), within=within, sort=sort, newest_first=newest_first, page=2, limit=3)
+        records, total = select(table, query)
+        assert by_hand(plain, query) == ([record.id for record in records], total), query
 
 
 def test_a_table_keeps_so_many_views() -> None:
