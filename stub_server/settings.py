@@ -76,6 +76,27 @@ class Settings:
         shown = urlsplit(self.base_url).hostname if self.base_url else None
         return is_local(self.host) and (shown is None or is_local(shown))
 
+    @cached_property
+    def public_because(self) -> str:
+        """Why the server is public: the flag that lets others reach it or count on its secrets; "" if it is plain.
+
+        A plain server serves this machine alone, and its secrets follow from the seed. Those of a public one are random
+        or the store's.
+        """
+        if not is_local(self.host):
+            return f"--host {self.host}"
+        if not self.loopback:
+            return f"--base-url {self.base_url}"
+        for name in self.allow_hosts:
+            if not is_local(name):
+                return f"--allow-host {name}"
+        return "--admin-key" if self.admin_key else ""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether secrets have to be kept from strangers (`public_because`)."""
+        return bool(self.public_because)
+
     @property
     def created_by(self) -> str:
         """What creates a sandbox with a new name, beginning with "by"."""
