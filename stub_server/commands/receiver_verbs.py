@@ -107,8 +107,8 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failures = 0
     try:
-        key, since = _begin(target, patterns, forward_to)
-        for event in _feed(target, since):
+        key, after = _begin(target, patterns, forward_to)
+        for event in _follow(target, after):
             if not listens(patterns, event["type"]):
                 continue
             outcome: Outcome = (None, None, None)
@@ -126,7 +126,7 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
 
 
 def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str, str]:
-    """Print the signing key. Returns it, and the present position in the feed. Raises Away, Refused, Unusable."""
+    """Print the signing key. Returns it, and the present position in the events. Raises Away, Refused, Unusable."""
     import hashlib
     import hmac
 
@@ -141,20 +141,20 @@ def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str
             similar = nearest(pattern, known)
             hint = f" Did you mean {similar}?" if similar else f" Known are {', '.join(known)}."
             raise Unusable(f"no event is called {pattern}.{hint}")
-    since = target.control("GET", "/events/feed")["next"]
+    after = target.control("GET", "/events", params={"wait": 0})["next"]
     sandbox, signed = credentials["sandbox"], f" go to {to}, signed with {key}" if to else ""
     answer = {"sandbox": sandbox, "forward_to": to, "signing_key": key}
     target.show(answer, f"Events of the sandbox {sandbox}{signed}")
-    return key, since
+    return key, after
 
 
-def _feed(target: Target, since: str) -> Iterator[Event]:
+def _follow(target: Target, after: str) -> Iterator[Event]:
     """The events of the sandbox since a position, in their order, without end. Raises Refused."""
     is_away = False
     while True:
-        query = {"since": since, "wait_seconds": _WAIT, "limit": 100}
+        query = {"after": after, "wait": _WAIT, "limit": 100}
         try:
-            page = target.control("GET", "/events/feed", params=query)
+            page = target.control("GET", "/events", params=query)
         except Away:
             if not is_away:
                 _notice("The server does not answer. Trying again every second.")
@@ -170,7 +170,7 @@ def _feed(target: Target, since: str) -> Iterator[Event]:
             verb = "is" if page["missed"] == 1 else "are"
             _notice(f"{counted(page['missed'], 'event')} {verb} no longer stored.")
         yield from page["events"]
-        since = page["next"]
+        after = page["next"]
 
 
 def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool) -> None:

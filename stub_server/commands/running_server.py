@@ -114,7 +114,7 @@ class Target:
         if not self.may_be_new and self.sandbox != DEFAULT:
             self.may_be_new = True
             try:
-                self.control("GET", "")
+                self.control("GET", "/clock")
             except Refused as refusal:
                 if refusal.code != "sandbox_not_found":
                     raise

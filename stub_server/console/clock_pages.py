@@ -75,6 +75,12 @@ def advance_clock() -> Response:
     return act("POST", f"{CONTROL}/clock/advance", {**body, "wait_seconds": _WAIT})
 
 
+@pages.post("/clock/stop")
+def stop_clock() -> Response:
+    """Stop the clock, or let it run again."""
+    return act("PATCH", f"{CONTROL}/clock", {"frozen": request.form.get("frozen") == "true"})
+
+
 def _moved() -> tuple[list[dict[str, Any]], int] | None:
     """What the move ran that led to this page, as the journal has its answer: jobs, and how many deliveries."""
     ident = request.args.get(DONE, "")

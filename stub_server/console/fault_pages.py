@@ -1,6 +1,5 @@
 """Fault rules: which there are and what they did, ready ones by a click, and a form made of the contract's schemas."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -17,7 +16,6 @@ from .shell import act, change, contracts, load_head, pages, show_done
 
 _HERE = "/console/faults"
 _LISTED = 100  # rules, the most that a sandbox has
-_PRESET = re.compile(r"`(\w+)` (.+?)(?=, `|\.$)", re.DOTALL)
 _EXAMPLE = {
     "name": "checkout is flaky",
     "match": {"operationId": "createPixOrder", "body": {"$.customer.email": "*@example.com"}},
@@ -97,7 +95,7 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     return render_template(
         "console/faults.html",
         rules=[_rule(each) for each in found],
-        presets={name: " ".join(text.split()) for name, text in _PRESET.findall(preset["description"])},
+        presets=preset["x-presets"],
         names=preset["enum"],
         parts_of={title: list(_inputs(name)) for name, title in _PARTS.items()},
         sent=sent,

@@ -308,12 +308,9 @@ def _has_changed(found: dict[str, Any]) -> bool:
 
 
 _PLAIN: dict[str, tuple[str, str, str | None]] = {
-    "/clock/freeze": ("POST", f"{CONTROL}/clock/freeze", None),
-    "/clock/resume": ("POST", f"{CONTROL}/clock/resume", None),
     "/inboxes/clear": ("DELETE", f"{CONTROL}/inbox", "/console/inboxes"),
     "/inboxes/<name>/clear": ("DELETE", f"{CONTROL}/inbox/{{name}}", None),
     "/requests/clear": ("DELETE", f"{CONTROL}/requests", "/console/requests"),
-    "/webhooks/resume": ("POST", f"{CONTROL}/webhooks/resume", None),
     "/webhooks/<uuid:ident>/delete": ("DELETE", "/v2/webhooks/{ident}", "/console/webhooks"),
     "/webhooks/deliveries/<uuid:ident>/retry": ("POST", "/v2/webhooks/logs/{ident}/retry", None),
 }

@@ -39,8 +39,9 @@ def create_webhook() -> Response | str:
 
 @pages.post("/webhooks/drain")
 def drain_webhooks() -> Response:
-    """Wait until nothing is to be delivered."""
-    return act("POST", f"{CONTROL}/webhooks/drain", {"wait_seconds": _WAIT})
+    """Wait until nothing is to be delivered; first send what is held back, if that is asked."""
+    held = "held" in request.form
+    return act("POST", f"{CONTROL}/webhooks/drain", {"held": held, "wait_seconds": _WAIT})
 
 
 @pages.get("/webhooks/<uuid:ident>")

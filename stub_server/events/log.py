@@ -117,11 +117,14 @@ class EventLog:
         self._bytes += sum([event.size for event in (*ends.oldest_after, *ends.newest_after)])
         self.raised = raised
 
+    def since(self, position: int) -> Iterator[Event]:
+        """The events that were raised after so many, oldest first, as far as they are kept."""
+        return islice(self._events, max(0, len(self._events) - (self.raised - position)), None)
+
     def after(self, position: int, most: int) -> list[Event]:
         """The oldest events that were raised after so many, as far as they are kept; fewer where they are large."""
-        first = max(0, len(self._events) - (self.raised - position))
         found, size = [], 0
-        for event in islice(self._events, first, first + most):
+        for event in islice(self.since(position), most):
             found.append(event)
             size += event.size
             if size > PAGE_BYTES:

@@ -27,7 +27,7 @@ from stub_server.settings import Settings
 from ..support.fickle import fickle
 from ..support.flood import flood
 from ..support.live import FROZEN, NO_TLS, running
-from ..support.make import created, customer_body
+from ..support.make import HELD, created, customer_body
 from .load import fire
 from .world import Shot, shots, token
 
@@ -129,7 +129,7 @@ def sending(console: Console, target: Target, folder: Path) -> list[str]:
         own = stack.enter_context(client(f"{target.url}/s/silent/_sandbox", target.token))
         pile(api, receiver.url, SENT)
         began, before = time.perf_counter(), target.cpu()
-        assert own.post("/webhooks/resume").json()["resumed"] >= SENT
+        assert own.post("/webhooks/drain", json=HELD).json()["released"] >= SENT
         while not own.post("/webhooks/drain").json()["complete"]:
             pass
         took, after = time.perf_counter() - began, target.cpu()

@@ -250,12 +250,12 @@ def set_clock(scene: Scene, store: Store, a: int, b: int) -> Request:
 
 
 def freeze(scene: Scene, store: Store, a: int, b: int) -> Request:
-    body = {"at": iso(scene.world.clock.now + HOUR)} if b % 2 else None
-    return Request("POST", "/_sandbox/clock/freeze", body)
+    to = {"to": iso(scene.world.clock.now + HOUR)} if b % 2 else {}
+    return Request("PATCH", "/_sandbox/clock", {**to, "frozen": True})
 
 
 def resume(scene: Scene, store: Store, a: int, b: int) -> Request:
-    return Request("POST", "/_sandbox/clock/resume")
+    return Request("PATCH", "/_sandbox/clock", {"frozen": False})
 
 
 def rewind(scene: Scene, store: Store, a: int, b: int) -> Request:

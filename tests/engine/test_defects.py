@@ -88,7 +88,7 @@ def test_time_waits_before_a_job_that_fails_and_requests_are_served(
     world = waiting.world
     wall = Wall(world.clock.now)
     set_wall(world.clock, wall)
-    assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
+    assert 200 == waiting.inside.ask("PATCH", "/_sandbox/clock", {"frozen": False}).status
     pending = {row.id for row in world.store.orders.rows_of("status", "pending")}
     (due,) = {timer.due for timer in world.timers.pending() if timer.subject in pending}
     wall.now += 2 * DAY
@@ -265,7 +265,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     world = waiting.world
     wall = Wall(world.clock.now)
     set_wall(world.clock, wall)
-    assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
+    assert 200 == waiting.inside.ask("PATCH", "/_sandbox/clock", {"frozen": False}).status
     wall.now += 2 * DAY
     with Fault(Place(Store, "replace")), Fault(Place(Store, "rebuild")):
         unavailable(read(waiting))

@@ -78,7 +78,7 @@ def setting(shop: Shop) -> Request:
 
 def freeze(shop: Shop) -> Request:
     """Sets the clock and nothing else."""
-    return Request("POST", "/_sandbox/clock/freeze")
+    return Request("PATCH", "/_sandbox/clock", {"frozen": True})
 
 
 REQUESTS: dict[str, Callable[[Shop], Request]] = {

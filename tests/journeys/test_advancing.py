@@ -149,9 +149,9 @@ def test_a_call_waits_only_so_long_and_the_rest_goes_on(
     for answer in (
         control.post("/clock/advance", json={"seconds": 1}),
         control.patch("/clock", json={"to": after(9 * 86_400)}),
-        control.post("/clock/freeze", json={}),
-        control.post("/clock/freeze", json={"to": after(9 * 86_400)}),
-        control.post("/clock/resume"),
+        control.patch("/clock", json={"frozen": True}),
+        control.patch("/clock", json={"to": after(9 * 86_400), "frozen": True}),
+        control.patch("/clock", json={"frozen": False}),
     ):
         refused(answer, 409, "clock_advancing")
         assert "4" == answer.headers["Retry-After"]
@@ -173,13 +173,13 @@ def test_the_other_clock_calls_wait_as_long(
     """Setting and freezing the clock go the same way, and the clock is frozen when it has come there."""
     make_order(api)
     hook(events=["order.expired"])
-    assert control.post("/clock/resume").status_code == 200
+    assert control.patch("/clock", json={"frozen": False}).status_code == 200
     receiver.hold = threading.Event()
     to = after(3 * 86_400)
     if call == "patch":
         answer = control.patch("/clock", json={"to": to, "wait_seconds": 0})
     else:
-        answer = control.post("/clock/freeze", json={"to": to, "wait_seconds": 0})
+        answer = control.patch("/clock", json={"to": to, "wait_seconds": 0, "frozen": True})
     clock = answer.json()
     assert (200, False, 1, False) == (answer.status_code, clock["complete"], clock["remaining"], clock["frozen"])
     receiver.hold.set()
@@ -205,16 +205,20 @@ def test_a_world_that_is_reset_while_its_clock_advances(
 
 
 @pytest.mark.parametrize(
-    ("path", "body"), [("/clock/advance", {"days": 3}), ("/clock/freeze", {"to": after(3 * 86_400)})]
+    ("method", "path", "body"),
+    [
+        ("POST", "/clock/advance", {"days": 3}),
+        ("PATCH", "/clock", {"to": after(3 * 86_400), "frozen": True}),
+    ],
 )
 def test_a_call_that_waits_in_a_world_that_is_reset_says_that_it_has_not_done_it(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, path: str, body: Json
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, method: str, path: str, body: Json
 ) -> None:
     make_order(api)
     hook(events=["order.expired"])
     receiver.hold = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(control.post, path, json=body)
+        waiting = pool.submit(control.request, method, path, json=body)
         arrived(receiver, 1)
         assert control.post("/reset").status_code == 200
         receiver.hold.set()

@@ -246,7 +246,7 @@ def test_a_clock_at_the_end_of_its_years_runs_on_and_can_be_read(control: httpx2
     assert 200 == control.post("/reset", json={"scenario": "empty", "now": "8999-12-31T23:59:59.999Z"}).status_code
     end = changed(exported(control), "sandbox", lambda body: body["clock"].update(now=LATEST_START))
     imported(control, end)
-    assert 200 == control.post("/clock/resume").status_code
+    assert 200 == control.patch("/clock", json={"frozen": False}).status_code
     for path in ("/clock", "/sandboxes"):
         assert 200 == control.get(path).status_code
     assert "9000-01-01T00:00:00.000Z" == control.get("/clock").json()["now"]

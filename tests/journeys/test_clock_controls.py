@@ -100,13 +100,25 @@ def test_what_is_no_instant_begins_no_world(control: httpx2.Client, now: object,
 
 def test_an_instant_to_freeze_at_is_refused_by_its_own_name(control: httpx2.Client) -> None:
     """Where a clock moves the field is called `to`, here too."""
-    answer = control.post("/clock/freeze", json={"to": "2020-01-01T00:00:00Z"})
+    answer = control.patch("/clock", json={"to": "2020-01-01T00:00:00Z", "frozen": True})
     assert {"to": "clock_moves_forward_only"} == refused(answer, 409, "clock_moves_forward_only")
 
 
-@pytest.mark.parametrize("body", [None, {}, {"wait_seconds": 1}])
-def test_without_an_instant_a_clock_freezes_at_once(control: httpx2.Client, body: Json | None) -> None:
-    assert not done(control.post("/clock/resume"))["frozen"]
-    stopped = done(control.post("/clock/freeze", json=body))
+@pytest.mark.parametrize("body", [{"frozen": True}, {"frozen": True, "wait_seconds": 1}])
+def test_without_an_instant_a_clock_freezes_at_once(control: httpx2.Client, body: Json) -> None:
+    assert not done(control.patch("/clock", json={"frozen": False}))["frozen"]
+    stopped = done(control.patch("/clock", json=body))
     assert stopped["frozen"]
     assert stopped["now"] == done(control.get("/clock"))["now"]
+
+
+def test_a_clock_that_stands_still_runs_on_from_a_later_instant(control: httpx2.Client) -> None:
+    to = "2031-01-01T00:00:00.000Z"
+    assert done(control.patch("/clock", json={"frozen": True}))["frozen"]
+    running = done(control.patch("/clock", json={"to": to, "frozen": False}))
+    assert not running["frozen"]
+    assert to <= running["now"]
+
+
+def test_a_change_of_the_clock_says_what_to_change(control: httpx2.Client) -> None:
+    refused(control.patch("/clock", json={}), 422, "validation_error")

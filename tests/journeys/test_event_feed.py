@@ -13,8 +13,9 @@ from .steps import done, refused
 
 
 def feed(control: httpx2.Client, **query: object) -> Json:
-    """The events since a position."""
-    found: Json = done(control.get("/events/feed", params={name: str(value) for name, value in query.items()}))
+    """The events after a position, or from now on."""
+    asked = {"wait": 0, **query}
+    found: Json = done(control.get("/events", params={name: str(value) for name, value in asked.items()}))
     return found
 
 
@@ -27,7 +28,7 @@ def test_without_a_position_it_begins_now(control: httpx2.Client, make_customer:
     make_customer()
     page = feed(control)
     assert ([], False, 0) == (page["events"], page["began_anew"], page["missed"])
-    assert page["next"] == feed(control, since=page["next"])["next"]
+    assert page["next"] == feed(control, after=page["next"])["next"]
 
 
 def test_events_come_oldest_first_and_each_once(
@@ -38,7 +39,7 @@ def test_events_come_oldest_first_and_each_once(
     make_project()
     told = []
     for expected in (2, 1, 0):
-        page = feed(control, since=since, limit=2)
+        page = feed(control, after=since, limit=2)
         assert expected == len(page["events"])
         told += page["events"]
         since = page["next"]
@@ -55,7 +56,7 @@ def test_large_events_are_told_a_few_at_once(control: httpx2.Client, make_custom
     large = {"type": "customer.created", "overrides": {"name": "x" * 600_000}}
     ids = [created(control.post("/events", json=large))["event"]["id"] for _ in range(5)]
     told, pages = [], []
-    while (page := feed(control, since=since))["events"]:
+    while (page := feed(control, after=since))["events"]:
         told += [event["id"] for event in page["events"]]
         pages.append(len(page["events"]))
         since = page["next"]
@@ -67,7 +68,7 @@ def test_large_events_are_told_a_few_at_once(control: httpx2.Client, make_custom
 def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) -> None:
     since = feed(control)["next"]
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(feed, control, since=since, wait_seconds=20)
+        waiting = pool.submit(feed, control, after=since, wait=20)
         time.sleep(0.3)
         assert not waiting.done()
         make_customer()
@@ -77,7 +78,7 @@ def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) ->
 @pytest.mark.check
 def test_the_wait_ends_by_itself(control: httpx2.Client) -> None:
     begun = time.monotonic()
-    assert [] == feed(control, wait_seconds=1)["events"]
+    assert [] == feed(control, wait=1)["events"]
     assert 1 <= time.monotonic() - begun
 
 
@@ -87,7 +88,7 @@ def test_what_falls_due_meanwhile_is_told(serve: Serve) -> None:
     server = serve(now=None, autopay=1)
     with httpx2.Client(base_url=server.url, timeout=30, verify=NO_TLS) as client:
         me = client.get("/_sandbox/credentials").json()
-        since = client.get("/_sandbox/events/feed").json()["next"]
+        since = client.get("/_sandbox/events?wait=0").json()["next"]
         order = {
             "projectId": me["sample"]["projectId"],
             "planId": me["sample"]["planId"],
@@ -99,8 +100,8 @@ def test_what_falls_due_meanwhile_is_told(serve: Serve) -> None:
         client.post("/v2/orders/pix", json=order, headers={"Authorization": f"Bearer {me['jwt']}"})
         seen: list[str] = []
         while "order.paid" not in seen:
-            query = {"since": since, "wait_seconds": "10"}
-            page = client.get("/_sandbox/events/feed", params=query).json()
+            query = {"after": since, "wait": "10"}
+            page = client.get("/_sandbox/events", params=query).json()
             assert page["events"], seen
             seen, since = seen + types(page), page["next"]
 
@@ -112,14 +113,14 @@ def test_a_reset_begins_anew_and_nothing_of_the_new_world_is_lost(
     make_customer()
     since = feed(control)["next"]
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(feed, control, since=since, wait_seconds=20)
+        waiting = pool.submit(feed, control, after=since, wait=20)
         time.sleep(0.2)
         done(control.post("/reset"))
         page = waiting.result(10)
     assert (True, []) == (page["began_anew"], page["events"])
     make_customer()
     for position in (since, page["next"]):
-        later = feed(control, since=position)
+        later = feed(control, after=position)
         assert (["customer.created"], position == since) == (types(later), later["began_anew"])
 
 
@@ -130,7 +131,7 @@ def test_event_ids_repeat_after_a_reset_and_not_with_another_seed(control: httpx
         done(control.post("/reset", json=body))
         since = feed(control)["next"]
         done_201(control.post("/events", json={"type": "customer.created"}))
-        (event,) = feed(control, since=since)["events"]
+        (event,) = feed(control, after=since)["events"]
         return str(event["id"])
 
     first, again, other = raised(), raised(), raised(seed=7)
@@ -142,7 +143,7 @@ def test_a_fork_has_a_feed_of_its_own(control: httpx2.Client, live: Live, sandbo
     fork = done_201(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]["name"]
     try:
         with httpx2.Client(base_url=f"{live.url}/s/{fork}/_sandbox", verify=NO_TLS) as other:
-            page = feed(other, since=since)
+            page = feed(other, after=since)
             assert ([], True) == (page["events"], page["began_anew"])
     finally:
         live.forget(fork)
@@ -158,9 +159,23 @@ def done_201(response: httpx2.Response) -> Json:
 def test_a_position_beyond_the_end_is_the_end(control: httpx2.Client) -> None:
     page = feed(control)
     beyond = page["next"].rpartition("-")[0] + "-999999999999999"
-    assert page["next"] == feed(control, since=beyond)["next"]
+    assert page["next"] == feed(control, after=beyond)["next"]
 
 
-@pytest.mark.parametrize("query", [{"since": "x"}, {"since": "1-1"}, {"wait_seconds": 61}, {"limit": 101}])
+def test_others_than_those_that_are_asked_for_are_passed_over(
+    control: httpx2.Client, make_customer: Maker, make_project: Maker
+) -> None:
+    after = feed(control)["next"]
+    make_project()
+    make_customer()
+    make_project()
+    page = feed(control, after=after, type="project.created", limit=1)
+    assert (["project.created"], 2) == (types(page), page["pagination"]["total"])
+    page = feed(control, after=page["next"], type="project.created", limit=1)
+    assert (["project.created"], 1) == (types(page), page["pagination"]["total"])
+    assert [] == feed(control, after=page["next"])["events"]
+
+
+@pytest.mark.parametrize("query", [{"after": "x"}, {"after": "1-1"}, {"wait": 61}, {"limit": 101}])
 def test_what_is_no_position_is_refused(control: httpx2.Client, query: Json) -> None:
-    refused(control.get("/events/feed", params=query), 422, "validation_error")
+    refused(control.get("/events", params=query), 422, "validation_error")

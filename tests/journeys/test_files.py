@@ -20,7 +20,7 @@ from ..conftest import Serve
 from ..support.estate import client
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, Maker, created, customer_body, order_body
+from ..support.make import HELD, Json, Maker, created, customer_body, order_body
 from ..support.receiver import Receiver
 from ..support.refusal import refused, says
 from ..support.wire import answer_on, connect
@@ -317,7 +317,7 @@ def test_an_import_tells_nobody_until_it_is_resumed(
     assert {"due": 0, "in_flight": 0, "held": 1} == drain(there.control)["deliveries"]
     assert 1 == len(receiver.requests)
     receiver.status = 200
-    assert {"resumed": 1} == there.control.post("/webhooks/resume").json()
+    assert 1 == there.control.post("/webhooks/drain", json=HELD).json()["released"]
     assert drain(there.control)["complete"]
     assert 2 == len(receiver.requests)
 

@@ -8,7 +8,7 @@ import httpx2
 
 from ..support.estate import client
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, customer_body
+from ..support.make import HELD, Json, created, customer_body
 from ..support.receiver import Receiver
 from .hooks import CREATED, LOGS, WEBHOOKS, Hook, advance, clients, drain, event, log_of, logs, only
 
@@ -63,11 +63,11 @@ def test_a_fork_tells_nobody_until_it_is_resumed(
         assert 1 == len(receiver.requests)
         assert {"retrying", "pending"} == {log["status"] for log in logs(twin, webhookId=made["id"])}
         receiver.status = 200
-        assert {"resumed": 2} == own.post("/webhooks/resume").json()
+        assert 2 == own.post("/webhooks/drain", json=HELD).json()["released"]
         assert drain(own)["complete"]
         assert 3 == len(receiver.requests)
         assert {"delivered"} == {log["status"] for log in logs(twin, webhookId=made["id"])}
-        assert {"resumed": 0} == own.post("/webhooks/resume").json()
+        assert 0 == own.post("/webhooks/drain", json=HELD).json()["released"]
         event(twin)
         assert drain(own)["complete"]
         assert 4 == len(receiver.requests)
@@ -97,7 +97,7 @@ def test_a_fork_that_delivers_tells_of_what_is_new_under_ids_of_its_own(
         assert [first] == ids(receiver)[3:]
         statuses = [log["status"] for log in logs(twin, webhookId=made["id"])]
         assert ["delivered", "retrying"] == sorted(statuses)
-        assert {"resumed": 1} == own.post("/webhooks/resume").json()
+        assert 1 == own.post("/webhooks/drain", json=HELD).json()["released"]
         assert drain(own)["complete"]
         assert [first, first] == ids(receiver)[3:]
 
@@ -157,7 +157,7 @@ def test_a_silent_fork_tells_its_own_inbox_and_nobody_elses(
         assert advance(own, days=1)["complete"]
         assert 2 == own.get("/health").json()["deliveries"]["held"]
         assert 200 == twin.delete(f"{WEBHOOKS}/{mine['id']}").status_code
-        assert {"resumed": 2} == own.post("/webhooks/resume").json()
+        assert 2 == own.post("/webhooks/drain", json=HELD).json()["released"]
         assert drain(own)["complete"]
         assert 1 == len(receiver.requests)
         assert 1 == len(control.get("/inbox/theirs").json()["messages"])
@@ -213,7 +213,7 @@ def test_a_world_begins_without_sending_its_past(
         news = logs(api, webhookId=webhook["id"], event_type="customer.created")[0]
         assert "delivered" == news["status"]
         sent = len(receiver.requests)
-        resumed = control.post("/webhooks/resume").json()["resumed"]
+        resumed = control.post("/webhooks/drain", json=HELD).json()["released"]
         assert drained["deliveries"]["held"] == resumed
         assert drain(control)["complete"]
         assert sent + resumed == len(receiver.requests)

@@ -116,7 +116,7 @@ def test_a_body_that_its_operation_does_not_take_keeps_nothing_out_of_a_recordin
         made = make_project(api)["id"]
         deleted = api.request("DELETE", f"/v2/projects/{made}", json={"why": "closed"})
         assert 200 == deleted.status_code, deleted.text
-        assert 200 == control.post("/clock/freeze", json={}).status_code
+        assert 200 == control.patch("/clock", json={"frozen": True}).status_code
         found = lines(recorded(control, file).read_bytes())
         (about,) = [body for kind, body in found if kind == "recording"]
         assert (3, 0) == (about["recorded"], about["left_out"])

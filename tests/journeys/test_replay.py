@@ -230,7 +230,7 @@ def test_what_a_rewind_holds_back_is_resumed_again(
     until = monotonic() + PATIENCE
     while control.get("/health").json()["deliveries"] != {"due": 0, "in_flight": 0, "held": 1}:
         assert monotonic() < until
-    assert {"resumed": 1} == control.post("/webhooks/resume").json()
+    assert 1 == control.post("/webhooks/drain", json={"held": True}).json()["released"]
     arrived(receiver, 2)
     assert drain(control)["complete"]
     replayed = Replayed(recorded(control, file))
@@ -264,7 +264,7 @@ def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
 def test_the_present_of_another_sandbox_whose_clock_runs_is_left_aside(serve: Callable[..., Live], file: Path) -> None:
     """It is the machine's, whether the recorded sandbox's own clock stands or runs."""
     with clients(serve(now=None, scenario="empty", seed=31)) as (api, control):
-        assert 200 == control.post("/clock/freeze").status_code
+        assert 200 == control.patch("/clock", json={"frozen": True}).status_code
         assert control.post("/sandboxes", json={"name": "beside"}).json()["sandbox"]["frozen"] is False
         assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
         assert 200 == api.get("/v2/projects").status_code
@@ -324,8 +324,8 @@ def test_a_running_clock_shows_what_it_showed(serve: Callable[..., Live], file: 
         for number in range(5):
             assert 201 == api.post("/v2/projects", json={"name": f"Projeto {number}"}).status_code
             assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
-        assert 200 == control.post("/clock/freeze").status_code
-        assert 200 == control.post("/clock/resume").status_code
+        assert 200 == control.patch("/clock", json={"frozen": True}).status_code
+        assert 200 == control.patch("/clock", json={"frozen": False}).status_code
         assert 200 == api.get("/v2/projects").status_code
         replayed = Replayed(recorded(control, file))
         assert (0, 14) == (replayed.code, replayed.told["same"]), replayed.told
@@ -343,7 +343,7 @@ def test_a_server_with_an_admin_key_is_replayed_without_it(serve: Callable[..., 
         private_key = key.json()["api_key"]["private_key"]
         assert 200 == api.get("/v2/orders", headers={"Authorization": f"Bearer {private_key}"}).status_code
         wrong = {"X-Sandbox": "alice", "X-Sandbox-Admin-Key": "open barley"}
-        assert 403 == control.post("/clock/freeze", headers=wrong).status_code
+        assert 403 == control.patch("/clock", json={"frozen": True}, headers=wrong).status_code
         recording = control.get("/export", params={"requests": "true"}, headers={"X-Sandbox": "alice"})
         assert 200 == recording.status_code, recording.text
         assert b"open" not in b"".join(str(line).encode() for line in lines(recording.content) if line[0] == "request")

@@ -16,7 +16,7 @@ from stub_server.kernel.clock import MINUTE, iso, parse_iso
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, Maker, created, customer_body
+from ..support.make import HELD, Json, Maker, created, customer_body
 from ..support.receiver import Receiver
 from ..support.refusal import says
 from .hooks import CREATED, Hook, arrived, drain, event, logs
@@ -151,8 +151,8 @@ def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_cus
 def test_a_running_clock_runs_on_from_the_restored_instant(serve: Serve) -> None:
     server = serve(now=None, seed=5)
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as control:
-        done(control.post("/clock/freeze"))
-        done(control.post("/clock/resume"))
+        done(control.patch("/clock", json={"frozen": True}))
+        done(control.patch("/clock", json={"frozen": False}))
         begun = control.get("/clock").json()["now"]
         done(control.post("/clock/advance", json={"days": 3}))
         sandbox = rewind(control, to_step=2)["sandbox"]
@@ -190,7 +190,7 @@ def test_the_past_is_not_sent_again_and_what_is_new_is(
     ids = [request.headers["webhook-id"] for request in receiver.requests]
     assert sent + 1 == len(ids)
     assert ids[-1] not in ids[:-1]
-    assert {"resumed": 1} == control.post("/webhooks/resume").json()
+    assert 1 == control.post("/webhooks/drain", json=HELD).json()["released"]
     assert drain(control)["complete"]
     assert ["delivered", "delivered"] == [log["status"] for log in logs(api, webhookId=made["id"])]
     assert sent + 2 == len(receiver.requests)
@@ -208,12 +208,12 @@ def test_resuming_counts_what_is_due_though_nobody_has_come_for_it(
     event(api)
     arrived(receiver, 2)
     rewind(control, to_step=raised)
-    assert {"resumed": 1} == control.post("/webhooks/resume").json()
+    assert 1 == control.post("/webhooks/drain", json=HELD).json()["released"]
     receiver.hold.set()
     assert drain(control)["complete"]
     first, _, last = receiver.requests
     assert first.headers["webhook-id"] == last.headers["webhook-id"]
-    assert {"resumed": 0} == control.post("/webhooks/resume").json()
+    assert 0 == control.post("/webhooks/drain", json=HELD).json()["released"]
 
 
 def test_resuming_counts_nothing_that_waits_for_an_earlier_delivery(
@@ -227,7 +227,7 @@ def test_resuming_counts_nothing_that_waits_for_an_earlier_delivery(
     rewind(control, to_step=step_of(control))
     drain(control)
     assert ["pending", "retrying"] == sorted(log["status"] for log in logs(api, webhookId=made["id"]))
-    assert {"resumed": 0} == control.post("/webhooks/resume").json()
+    assert 0 == control.post("/webhooks/drain", json=HELD).json()["released"]
     drain(control)
     assert 1 == len(receiver.requests)
 
@@ -249,7 +249,7 @@ def test_an_attempt_under_way_is_recorded_where_its_delivery_still_is(
     drained = drain(control)
     assert (True, {"due": 0, "in_flight": 0, "held": 0}) == (drained["complete"], drained["deliveries"])
     assert ([] if is_undone else ["delivered"]) == [log["status"] for log in logs(api, webhookId=made["id"])]
-    assert {"resumed": 0} == control.post("/webhooks/resume").json()
+    assert 0 == control.post("/webhooks/drain", json=HELD).json()["released"]
     drain(control)
     assert 1 == len(receiver.requests)
     assert 200 == control.get("/invariants").status_code
@@ -296,10 +296,10 @@ def test_a_merchant_who_came_later_is_gone_and_comes_back(api: httpx2.Client, co
 def test_followers_of_events_are_told(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
     """Their position is one of events that may be no more: everything new is told, and that it began anew."""
     make_customer()
-    since = done(control.get("/events/feed"))["next"]
+    since = done(control.get("/events", params={"wait": 0}))["next"]
     rewind(control, to_step=0)
     make_customer()
-    page = done(control.get("/events/feed", params={"since": since}))
+    page = done(control.get("/events", params={"after": since}))
     assert (True, ["customer.created"]) == (page["began_anew"], [event["type"] for event in page["events"]])
 
 

@@ -106,7 +106,7 @@ def test_time_goes_on_while_a_drain_waits(
     """It tells the time at which it ends, by a clock that runs."""
     receiver.hold = threading.Event()
     hook(events=CREATED)
-    started = control.post("/clock/resume").json()["now"]
+    started = control.patch("/clock", json={"frozen": False}).json()["now"]
     event(api)
     drained = drain(control, wait_seconds=0.2)
     receiver.hold.set()

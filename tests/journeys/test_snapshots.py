@@ -51,7 +51,7 @@ def test_everything_reads_as_it_did_when_the_snapshot_was_made(
         assert after == everything(api, control)
         restore(control)
         assert before == everything(api, control)
-    assert made == done(control.get("/snapshots/clean"))["snapshot"]
+    assert [made] == done(control.get("/snapshots"))["snapshots"]
     assert 200 == control.get("/invariants").status_code
 
 
@@ -88,7 +88,7 @@ def test_the_same_name_replaces_it_and_capitals_count(control: httpx2.Client, ma
     snapshot(control, "A")
     assert ["A", "a"] == [entry["name"] for entry in done(control.get("/snapshots"))["snapshots"]]
     assert (first["step"] + 1, first["records"] + 1) == (second["step"], second["records"])
-    assert second == done(control.get("/snapshots/a"))["snapshot"]
+    assert second in done(control.get("/snapshots"))["snapshots"]
     page = done(control.get("/snapshots", params={"limit": 1, "page": 2}))
     assert (["a"], 2) == ([entry["name"] for entry in page["snapshots"]], page["pagination"]["total"])
 
@@ -132,10 +132,10 @@ def test_a_reset_drops_them_and_a_fork_begins_without(control: httpx2.Client, sa
     snapshot(control)
     fork = created(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]
     own = f"{fork['base_url']}/_sandbox"
-    refused(httpx2.get(f"{own}/snapshots/clean", verify=NO_TLS), 404, "snapshot_not_found")
+    assert [] == done(httpx2.get(f"{own}/snapshots", verify=NO_TLS))["snapshots"]
     assert 204 == control.delete(f"/sandboxes/{fork['name']}").status_code
     done(control.post("/reset"))
-    refused(control.get("/snapshots/clean"), 404, "snapshot_not_found")
+    refused(control.post("/snapshots/clean/restore"), 404, "snapshot_not_found")
 
 
 def test_a_sandbox_has_so_many_and_so_large(control: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,5 +204,5 @@ def test_what_cannot_be_a_snapshot_is_refused(control: httpx2.Client) -> None:
         ({"name": "a", "step": 1}, "step"), ({"name": "a", "description": "a\0b"}, "description"),
     ):  # fmt: skip
         assert [field] == list(refused(control.post("/snapshots", json=body), 422, "validation_error")), body
-    refused(control.get("/snapshots/-x"), 404, "snapshot_not_found")
+    refused(control.post("/snapshots/-x/restore"), 404, "snapshot_not_found")
     assert [] == done(control.get("/snapshots"))["snapshots"]

@@ -1,6 +1,5 @@
 """What the contract and the rules list: events, scopes, magic values, fault presets."""
 
-import re
 from typing import Any
 
 from stub_server.app import data_dir
@@ -13,7 +12,6 @@ from stub_server.kernel.clock import SECOND
 from .writing import code, codes, json_block, line, page, table
 
 API, CONTROL, _ = map(Document, bundle.contracts(data_dir("openapi")))
-_PRESET = re.compile(r"`(\w+)` (.+?)(?=, `|\.$)", re.DOTALL)
 _BY_HAND = "triggerEvent"
 _DONE = {"order.pay": "paid", "order.refund": "refunded"}
 
@@ -105,7 +103,7 @@ def _after(delay: int) -> str:
 
 def presets() -> str:
     """The page of the fault presets."""
-    texts = {name: line(text) for name, text in _PRESET.findall(CONTROL.schema("FaultPreset")["description"])}
+    texts = CONTROL.schema("FaultPreset")["x-presets"]
     return page(
         "Fault presets",
         """A preset is a ready [fault rule](../faults.md#all-requests-of-a-kind): `stub-server faults add flaky`, or

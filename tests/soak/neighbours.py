@@ -89,7 +89,7 @@ Burden = Callable[[Street], Awaitable[None]]
 
 async def a_year(street: Street) -> None:
     """The clock of a busy sandbox goes a year."""
-    assert await street.ask(HEAVY, "POST", "/_sandbox/clock/freeze") == 200
+    assert await street.ask(HEAVY, "PATCH", "/_sandbox/clock", {"frozen": True}) == 200
     await _prepared(street)
     await _travels(street, 365)
 
@@ -97,7 +97,7 @@ async def a_year(street: Street) -> None:
 async def expiring_orders(street: Street, webhooks: int = 15, orders: int = 8_000) -> None:
     """Thousands of orders expire at once, and simulated receivers are told of each."""
     client = Client(street.port)
-    assert await street.ask(HEAVY, "POST", "/_sandbox/clock/freeze", client=client) == 200
+    assert await street.ask(HEAVY, "PATCH", "/_sandbox/clock", {"frozen": True}, client=client) == 200
     for number in range(webhooks):
         await street.listens(HEAVY, f"https://hooks{number}.example.com/all", "order.expired")
     credentials = {"sample": street.sample[HEAVY]}

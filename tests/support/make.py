@@ -9,6 +9,7 @@ import httpx2
 from stub_server.domain.documents import cpf_with_check_digits
 
 Json = dict[str, Any]
+HELD = {"held": True, "wait_seconds": 0}  # sends what is held back, and waits for nothing
 Maker = Callable[..., Json]
 
 _serial = itertools.count(1)

@@ -135,7 +135,7 @@ class Session:
         return self.control.post("/snapshots/here/restore")
 
     def _resume(self) -> httpx2.Response:
-        return self.control.post("/webhooks/resume")
+        return self.control.post("/webhooks/drain", json={"held": True})
 
     def _past(self) -> httpx2.Response:
         return self.api.get("/v2/orders?limit=3", headers={"X-Sandbox-As-Of": str(self._steps[-1])})

@@ -44,7 +44,7 @@ def test_the_time_runs_with_the_clock_of_the_sandbox(
     order = make_order()
     browser.go(f"{base}/pay/{order['id']}")
     assert "24:00:00" == browser.look("document.getElementById('left').textContent")
-    assert 200 == control.post("/clock/resume").status_code
+    assert 200 == control.patch("/clock", json={"frozen": False}).status_code
     browser.go(f"{base}/pay/{order['id']}?running")
     browser.until("document.getElementById('left').textContent < '23:59:58'")
 

@@ -154,7 +154,7 @@ def test_events_deliveries_and_the_clock_are_followed(browser: Page, base: str, 
         else:
             control.post("/events", json={"type": "order.refunded"})
         browser.until(f"document.getElementById('{part}').innerText.includes('{shown}')")
-    control.post("/clock/resume")
+    control.patch("/clock", json={"frozen": False})
     browser.until("document.querySelector('#now [data-tick]') !== null")
     before = browser.look("document.querySelector('#now [data-tick]').textContent")
     browser.until(f"document.querySelector('#now [data-tick]').textContent !== '{before}'")

@@ -198,7 +198,7 @@ def test_what_is_held_is_sent_and_what_is_due_waited_for(
 ) -> None:
     page = console.open("/console/webhooks")
     sent = console.send(page, "Send what is held")
-    assert "Resume the deliveries : done." in sent.text
+    assert "Drain the deliveries : done." in sent.text
     assert "Drain the deliveries : done." in console.send(page, "Wait for what is due").text
 
 

@@ -18,7 +18,7 @@ from ..conftest import Serve
 from ..journeys.hooks import clients
 from ..support.disk import FULL, Disk, recovered
 from ..support.files import exported
-from ..support.make import created, customer_body
+from ..support.make import HELD, created, customer_body
 from ..support.processes import Process
 from ..support.receiver import receiving
 
@@ -69,7 +69,7 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
             lambda: control.post("/snapshots/kept/restore"),
             lambda: control.post("/import", content=file, headers=media),
             lambda: control.get(f"{server.url}/s/mentioned/_sandbox/credentials"),
-            lambda: control.post("/webhooks/resume"),
+            lambda: control.post("/webhooks/drain", json=HELD),
         )
         for change in changes:
             refused(change())

@@ -267,7 +267,7 @@ def test_a_server_that_stops_waits_for_no_follower(sandbox_name: str) -> None:
         assert server.stdout is not None
         url = next(line for line in server.stdout if line.startswith("curl ")).split("'")[1].partition("/v2")[0]
         answers: queue.Queue[int] = queue.Queue()
-        follow = f"{url}/_sandbox/events/feed?wait_seconds=60"
+        follow = f"{url}/_sandbox/events?wait=60"
         threading.Thread(target=lambda: answers.put(httpx2.get(follow, timeout=60, verify=NO_TLS).status_code)).start()
         time.sleep(0.5)
         server.send_signal(signal.SIGTERM)

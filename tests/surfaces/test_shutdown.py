@@ -129,7 +129,7 @@ def test_a_server_ends_in_time_whatever_it_waits_for(flags: list[str], tmp_path:
             client.headers["Authorization"] = f"Bearer {token}"
             hook = {"url": "https://silent.stub-server.dev/hook", "events": ["customer.created"]}
             created(client.post("/v2/webhooks", json=hook))
-            requests = ["/_sandbox/stream", "/_sandbox/events/feed?wait_seconds=30", "/v2/plans", "/"]
+            requests = ["/_sandbox/stream", "/_sandbox/events?wait=30", "/v2/plans", "/"]
             for path in requests:
                 connection = stack.enter_context(connect(int(url.rpartition(":")[2])))
                 connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Delay: 30000\r\n\r\n".encode())

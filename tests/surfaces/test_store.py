@@ -32,7 +32,7 @@ from ..engine.state import state as facts
 from ..journeys.hooks import clients
 from ..support.files import exported, lines, sealed
 from ..support.live import FROZEN, NO_TLS, running, small_scenario
-from ..support.make import created, customer_body, order_body
+from ..support.make import HELD, created, customer_body, order_body
 from ..support.overlays import overlay, shortened
 from ..support.processes import PATIENCE, ROOT, Process
 from ..support.receiver import receiving
@@ -111,7 +111,7 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) ->
             created(control.post("/sandboxes", json={"name": "gone"}))
             assert 204 == control.delete("/sandboxes/gone").status_code
             created(place(api, sample))
-            feed = control.get("/events/feed").json()["next"]
+            feed = control.get("/events", params={"wait": 0}).json()["next"]
         with server.api("mentioned") as other:
             created(other.post("/v2/customers", json=customer_body()))
         names = ("default", "twin", "mentioned")
@@ -128,7 +128,7 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) ->
         headers = {"Authorization": f"Bearer {key['private_key']}"}
         assert 200 == httpx2.get(f"{server.url}/v2/orders", headers=headers, verify=NO_TLS).status_code
         created(api.post("/v2/customers", json=customer_body()))
-        followed = control.get("/events/feed", params={"since": feed}).json()
+        followed = control.get("/events", params={"after": feed}).json()
         assert (False, ["customer.created"]) == (followed["began_anew"], [e["type"] for e in followed["events"]])
 
 
@@ -176,12 +176,12 @@ def test_a_rewind_is_kept_and_can_be_undone_after_a_restart(tmp_path: Path) -> N
                 created(api.post("/v2/customers", json=customer_body()))
             full = exported(control)
             assert 200 == control.post("/rewind", json={"to_step": 2}).status_code
-            feed = control.get("/events/feed").json()["next"]
+            feed = control.get("/events", params={"wait": 0}).json()["next"]
             before = told(server)
         server.kill()
     with server, server.control() as control:
         assert before == told(server)
-        assert not control.get("/events/feed", params={"since": feed}).json()["began_anew"]
+        assert not control.get("/events", params={"after": feed}).json()["began_anew"]
         assert 200 == control.post("/rewind", json={"to_step": 4}).status_code
         records = [line for line in lines(full) if line[0] == "record"]
         assert records == [line for line in lines(exported(control)) if line[0] == "record"]
@@ -250,7 +250,7 @@ def test_deliveries_go_on_after_a_restart_and_what_was_held_stays_held(tmp_path:
                 created(other.post("/v2/customers", json=customer_body()))
                 receiver.status = 200
                 receiver.requests.clear()
-                assert {"resumed": 1} == control.post("/webhooks/resume").json()
+                assert 1 == control.post("/webhooks/drain", json=HELD).json()["released"]
                 control.post("/webhooks/drain")
                 assert 1 == len(receiver.requests)
             server.kill()

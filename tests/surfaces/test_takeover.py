@@ -59,7 +59,7 @@ def test_sandboxes_go_on_and_the_files_of_before_stay(tmp_path: Path) -> None:
         own = {"Authorization": f"Bearer {PRIVATE_KEY}"}
         assert 200 == httpx2.get(f"{server.url}/v2/customers", headers=own, verify=NO_TLS).status_code
         with server.control() as control, server.control("twin") as twin, server.api("other") as other:
-            assert "Three customers" == control.get("/snapshots/kept").json()["snapshot"]["description"]
+            assert "Three customers" == control.get("/snapshots").json()["snapshots"][0]["description"]
             assert 200 == control.post("/snapshots/kept/restore").status_code
             assert 3 == customers(server, "default")
             assert 200 == control.post("/rewind", json={"to_step": 5}).status_code  # what the rewind of before undid

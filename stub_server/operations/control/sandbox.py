@@ -21,24 +21,6 @@ from ...store.memory import Store
 MOST_MERCHANTS = 100
 
 
-def get_sandbox_index(call: Call) -> Reply:
-    server = call.server
-    endpoints = [
-        {"operation": o.id, "method": o.method, "path": f"/_sandbox{o.path}".rstrip("/"), "summary": o.raw["summary"]}
-        for o in server.control.operations.values()
-    ]
-    return reply.value(
-        {
-            "name": server.document.raw["info"]["title"],
-            "version": server.version,
-            "sandbox": call.sandbox.name,
-            "base_url": server.settings.url + call.prefix,
-            "now": call.now_text,
-            "endpoints": endpoints,
-        }
-    )
-
-
 def get_health(call: Call) -> Reply:
     """Off loopback, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = call.server, call.sandbox

@@ -12,7 +12,7 @@ from ...delivery.advancing import counts, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
-from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso, parse_iso
+from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, parse_iso
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
 from ...kernel.timers import Timer
@@ -28,7 +28,15 @@ def get_clock(call: Call) -> Reply:
 
 
 async def set_clock(call: Call, body: Body) -> Reply:
-    await _jump(call, parse_iso(body["to"]), body)
+    def stand_still_or_run() -> None:
+        if "frozen" in body:
+            _set_frozen(call, frozen=body["frozen"])
+
+    if "to" in body:
+        await _jump(call, parse_iso(body["to"]), body, stand_still_or_run)
+    else:
+        check_not_advancing(call.sandbox)
+        stand_still_or_run()
     return reply.value(_clock(call))
 
 
@@ -50,25 +58,6 @@ async def advance_clock(call: Call, body: Body) -> Reply:
             "remaining": counts(call.server.courier, call.sandbox)["due"],  # attempts
         }
     )
-
-
-async def freeze_clock(call: Call, body: Body | None) -> Reply:
-    def freeze() -> None:
-        _set(call, call.sandbox.clock.state._replace(frozen=True))
-
-    if body and "to" in body:
-        await _jump(call, parse_iso(body["to"]), body, freeze)
-    else:
-        check_not_advancing(call.sandbox)
-        freeze()
-    return reply.value(_clock(call))
-
-
-def resume_clock(call: Call) -> Reply:
-    check_not_advancing(call.sandbox)
-    _set(call, call.sandbox.clock.resumed())
-    call.server.courier.look_soon(call.sandbox)
-    return reply.value(_clock(call))
 
 
 async def list_timers(call: Call, query: Body) -> Reply:
@@ -118,10 +107,14 @@ async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | No
     return passed
 
 
-def _set(call: Call, clock: ClockState) -> None:
+def _set_frozen(call: Call, *, frozen: bool) -> None:
+    """Stop the clock at the time that it shows, or let it run from there."""
+    clock = call.sandbox.clock
     draft = Draft(call.sandbox, call.sandbox.store, call.cause)
-    draft.clock = clock
+    draft.clock = clock.state._replace(frozen=True) if frozen else clock.resumed()
     draft.record()
+    if not frozen:
+        call.server.courier.look_soon(call.sandbox)
 
 
 def _clock(call: Call) -> Body:

@@ -1,4 +1,4 @@
-"""Events: by page, newest first; as they happen; and raised by a call."""
+"""Events: by page, newest first; after a position, as they happen; and raised by a call."""
 
 import asyncio
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...engine import samples
 from ...engine.scheduler import do_due
-from ...events.log import Event
+from ...events.log import PAGE_BYTES, Event, EventLog
 from ...kernel.problem import Conflict
 from ...kernel.record import Body, Record
 from ...sandboxes.entry import Entry
@@ -20,15 +20,24 @@ PAUSE = 0.05  # seconds between two looks
 
 
 async def list_events(call: Call, query: Body) -> Reply:
-    found = list(call.sandbox.events)[::-1]
-    for name, member in (("type", "type"), ("resource_id", "subject"), ("id", "id")):
-        if name in query:
-            found = [event for event in found if getattr(event, member) == query[name]]
+    if "after" in query or "wait" in query:
+        return await _since(call, query)
+    found = [event for event in call.sandbox.events if _is_asked_for(event, query)][::-1]
     page, limit = query["page"], query["limit"]
     shown = await call.server.sandboxes.worker.in_slices(_payloads(found[(page - 1) * limit : page * limit]))
+    return _page(shown, {"pagination": reply.pagination(page, limit, len(found))})
+
+
+def _is_asked_for(event: Event, query: Body) -> bool:
+    for name, member in (("type", "type"), ("resource_id", "subject"), ("id", "id")):
+        if name in query and getattr(event, member) != query[name]:
+            return False
+    return True
+
+
+def _page(shown: list[bytes], rest: Body) -> Reply:
     head = b'{"events":['
-    ends = orjson.dumps(reply.pagination(page, limit, len(found)))
-    return Reply(200, (head, b",".join(shown), b'],"pagination":', ends, b"}"), head)
+    return Reply(200, (head, b",".join(shown), b"],", orjson.dumps(rest)[1:]), head)
 
 
 def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
@@ -87,28 +96,45 @@ def _patched(value: Any, changes: Any) -> Any:
     return whole
 
 
-async def follow_events(call: Call, query: Body) -> Reply:
-    """The events since a position, oldest first; while there are none it waits as long as it may."""
+async def _since(call: Call, query: Body) -> Reply:
+    """The events after a position, oldest first; while there are none it waits as long as it may."""
     server, loop = call.server, asyncio.get_running_loop()
-    until = loop.time() + query["wait_seconds"]
+    until = loop.time() + query.get("wait", 0)
     entry = call.entry
-    since = query.get("since", _position(entry, entry.sandbox.events.raised))
+    after = query.get("after", _position(entry, entry.sandbox.events.raised))
     with server.waiting.of(call):
         while True:
-            position, began_anew = _read(entry, since)
-            events = entry.sandbox.events.after(position, query["limit"])
-            if events or began_anew or loop.time() >= until or server.closing.is_set():
+            position, began_anew = _read(entry, after)
+            log = entry.sandbox.events
+            oldest_kept = log.raised - len(log)
+            missed = max(0, oldest_kept - position)
+            events, position, total = _next_events(log, position + missed, query)
+            after = _position(entry, position)
+            if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
                 break
             await asyncio.sleep(PAUSE)
             entry = call.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
-    log = entry.sandbox.events
-    missed = max(0, log.raised - len(log) - position)
-    rest = {"next": _position(entry, position + missed + len(events)), "began_anew": began_anew, "missed": missed}
-    head = b'{"events":['
-    parts = (head, b",".join([event.payload() for event in events]), b"],", orjson.dumps(rest)[1:])
-    return Reply(200, parts, head)
+    rest = {"pagination": reply.pagination(1, query["limit"], total), "next": after}
+    return _page([event.payload() for event in events], {**rest, "began_anew": began_anew, "missed": missed})
+
+
+def _next_events(log: EventLog, position: int, query: Body) -> tuple[list[Event], int, int]:
+    """The next events that are asked for, few where they are large; the position after them; and how many there are."""
+    found: list[Event] = []
+    size = total = 0
+    for event in log.since(position):
+        is_full = len(found) == query["limit"] or size > PAGE_BYTES
+        is_asked_for = _is_asked_for(event, query)
+        total += is_asked_for
+        if is_full:
+            continue
+        position += 1
+        if is_asked_for:
+            found.append(event)
+            size += event.size
+    return found, position, total
 
 
 def _position(entry: Entry, count: int) -> str:

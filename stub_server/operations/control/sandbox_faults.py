@@ -32,16 +32,12 @@ def create_fault(call: Call, body: Body) -> Reply:
             message = f"A rule cannot set then.headers.{name[:60]}. Leave it out."
             raise Conflict.at(f"then.headers.{name[:60]}", message, CONFLICT)
     fault = call.sandbox.faults.add(body, call.now)
-    return reply.value({"fault": _shown(fault)}).created(call, f"/_sandbox/faults/{fault.id}")
+    return reply.value({"fault": _shown(fault)}, status=201)
 
 
 def delete_faults(call: Call) -> Reply:
     call.sandbox.faults.rules.clear()
     return Reply(204, ())
-
-
-def get_fault(call: Call, ident: str) -> Reply:
-    return reply.value({"fault": _shown(call.sandbox.faults.get(ident))})
 
 
 def update_fault(call: Call, ident: str, body: Body) -> Reply:

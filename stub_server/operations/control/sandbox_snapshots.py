@@ -29,15 +29,11 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
-    return reply.value({"snapshot": _shown(snapshot)}).created(call, f"/_sandbox/snapshots/{name}")
+    return reply.value({"snapshot": _shown(snapshot)}, status=201)
 
 
 def list_snapshots(call: Call, query: Body) -> Reply:
     return reply.listed_here("snapshots", call.entry.snapshots.all()[::-1], query, _shown)
-
-
-def get_snapshot(call: Call, name: str) -> Reply:
-    return reply.value({"snapshot": _shown(call.entry.snapshots.get(name))})
 
 
 async def delete_snapshot(call: Call, name: str) -> Reply:

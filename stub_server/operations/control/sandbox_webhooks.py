@@ -1,4 +1,4 @@
-"""What waits to be delivered: wait until it is, or send what is held back."""
+"""What waits to be delivered: wait until it is, and send what is held back."""
 
 from ...calls import reply
 from ...calls.call import Call
@@ -14,19 +14,23 @@ PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_second
 
 async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     """`complete` says whether nothing is due any more, or the time is over."""
+    asked = body or {}
+    released = await _release_deliveries(call) if asked.get("held") else 0
     sandbox, courier = call.sandbox, call.server.courier
     courier.look_soon(sandbox)
     with call.server.waiting.of(call):
-        complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
+        complete = await drained(courier, sandbox, asked.get("wait_seconds", PATIENCE))
     call.check_there()
     await do_due(sandbox, call.server.sandboxes.worker)
-    return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": counts(courier, sandbox)})
+    deliveries = counts(courier, sandbox)
+    answer = {"now": iso(sandbox.clock.now), "complete": complete, "released": released, "deliveries": deliveries}
+    return reply.value(answer)
 
 
-async def resume_webhooks(call: Call) -> Reply:
-    """How many deliveries were held and are due now."""
+async def _release_deliveries(call: Call) -> int:
+    """Make the deliveries due that are held back. Returns how many there were."""
     sandboxes = call.server.sandboxes
-    resumed = await sandboxes.worker.in_slices(count_kept_back(call.sandbox))
+    released = await sandboxes.worker.in_slices(count_kept_back(call.sandbox))
     call.check_there()
     sandbox, held = call.sandbox, call.sandbox.held_before
     sandbox.held_before = 0
@@ -36,5 +40,4 @@ async def resume_webhooks(call: Call) -> Reply:
         sandbox.held_before = held
         raise
     sandbox.timers.put_back(sandbox.timers.on_hold)
-    call.server.courier.look_soon(sandbox)
-    return reply.value({"resumed": resumed})
+    return released
