@@ -134,10 +134,10 @@ def _lost(value: Json, new: Json) -> int:
 
 
 def _faults(error: Any) -> Iterator[Fault]:
-    kind, steps = type(error.kind).__name__.rpartition("_")[2], list(error.instance_path)
-    if kind == "Required":
+    kind, steps = error.kind.name, list(error.instance_path)
+    if kind == "required":
         yield Fault(_pointer([*steps, error.kind.property]), "required and has no default")
-    elif kind == "AdditionalProperties":
+    elif kind == "additionalProperties":
         for name in error.kind.unexpected[:MOST_FAULTS]:
             yield Fault(_pointer([*steps, name]), "the contract has no such member")
     else:

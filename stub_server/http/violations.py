@@ -9,7 +9,7 @@ import orjson
 from ..contract.formats import UUID
 from ..domain.documents import kind as kind_of
 from ..kernel.problem import Detail, detail
-from ..kernel.text import nearest
+from ..kernel.text import counted, nearest
 
 SHOWN = 80  # characters of a value in a message
 MOST_GUESSED = 20  # unknown names that are compared with known ones, as that is slow
@@ -18,21 +18,26 @@ _MOST_OPTIONS = 20
 _BEFORE_A_COMMA = re.compile(r"(-?[0-9]+),$").search
 _DIGITS = re.compile("[0-9]+").match
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
-# The code of each kind of error of the validator.
+# The code of each keyword of JSON Schema that a value may break.
 _CODES = {
-    kind: code
-    for code, kinds in {
-        "required": "Required",
-        "type": "Type",
-        "format": "Format Pattern",
-        "enum": "Enum Constant",
-        "min": "Minimum ExclusiveMinimum MinLength MinItems MinProperties",
-        "max": "Maximum ExclusiveMaximum MaxLength MaxItems MaxProperties",
-        "multiple_of": "MultipleOf",
-        "unique": "UniqueItems",
-        "unknown_field": "AdditionalProperties",
-    }.items()
-    for kind in kinds.split()
+    "required": "required",
+    "type": "type",
+    "format": "format",
+    "pattern": "format",
+    "enum": "enum",
+    "minimum": "min",
+    "exclusiveMinimum": "min",
+    "minLength": "min",
+    "minItems": "min",
+    "minProperties": "min",
+    "maximum": "max",
+    "exclusiveMaximum": "max",
+    "maxLength": "max",
+    "maxItems": "max",
+    "maxProperties": "max",
+    "multipleOf": "multiple_of",
+    "uniqueItems": "unique",
+    "additionalProperties": "unknown_field",
 }
 _TYPES = {
     "string": "a string",
@@ -65,33 +70,32 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str) ->
 
     `further` is added to the message for unknown members, `unchecked` to that for wrong check digits.
     """
-    kind = _kind(error)
+    kind = error.kind.name
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
-    if path and kind in ("AnyOf", "OneOfNotValid"):
-        contexts = error.kind.context
+    contexts = getattr(error.kind, "context", ())
+    if path and any(contexts):
         # Those of schemas that are for such values: no error is about the type of the value itself.
         fitting = [c for c in contexts if not any(_names(each) and list(each.instance_path) == path for each in c)]
         if fitting:
-            fitting.sort(key=lambda found: any(_kind(each) in ("Enum", "Not") for each in found))
+            fitting.sort(key=lambda found: any(each.kind.name in ("enum", "not") for each in found))
             return [entry for each in fitting[0] for entry in details_of(each, schema_at, further, unchecked)]
         types = [name for found in contexts for each in found for name in _names(each)]
         message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
         return [detail(field_name(inside) or place, "type", message, place)]
-    if kind == "AdditionalProperties":
+    if kind == "additionalProperties":
         return [
             detail(field_name([*inside, name]), code, advice, place)
             for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())), further)
         ]
-    if kind == "Required":
+    if kind == "required":
         inside = [*inside, error.kind.property]
     if not path:
         return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
-    if kind == "Format" and error.kind.format == "document":
+    if kind == "format" and error.kind.format == "document":
         return [detail(field_name(inside), "invalid_document", document_advice(error.instance, unchecked), place)]
-    message = f"{shown(error.instance)} {_form(error, schema_at(path))}" if kind == "Pattern" else _message(error, kind)
-    return [detail(field_name(inside) or place, code, message, place)]
+    return [detail(field_name(inside) or place, code, _message(error, schema_at(path)), place)]
 
 
 def unread(body: bytes, error: ValueError) -> str:
@@ -143,42 +147,53 @@ def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterat
         yield name, f"The contract has no such field here.{hint}{further}"
 
 
-def _message(error: Any, kind: str) -> str:
-    value = shown(error.instance)
-    match kind:
-        case "Required":
+def _message(error: Any, schema: Mapping[str, Any]) -> str:
+    """What is wrong with a value, and what to send, in a sentence. `schema` is the contract's at its place."""
+    kind, value = error.kind, shown(error.instance)
+    match kind.name:
+        case "required":
             return "This field is required."
-        case "Type":
+        case "type":
             return f"{value} has the wrong type: send {_types(_names(error), error.instance)}."
-        case "Format":
-            name = error.kind.format
-            return f"{value} {_FORMATS.get(name, f'is no valid {name}.')}"
-        case "Enum":
-            return f"{value} is not one of {_options(error.instance, list(error.kind.options))}"
-        case "ExclusiveMinimum" | "ExclusiveMaximum":
-            return f"{value} must be {'greater' if kind == 'ExclusiveMinimum' else 'less'} than {error.kind.limit}."
-        case "MinProperties":
+        case "format":
+            return f"{value} {_FORMATS.get(kind.format, f'is no valid {kind.format}.')}"
+        case "pattern":
+            return f"{value} {_form(error, schema)}"
+        case "enum":
+            return f"{value} is not one of {_options(error.instance, list(kind.options))}"
+        case "minimum":
+            return f"{value} is less than the minimum of {kind.limit}."
+        case "maximum":
+            return f"{value} is greater than the maximum of {kind.limit}."
+        case "exclusiveMinimum":
+            return f"{value} must be greater than {kind.limit}."
+        case "exclusiveMaximum":
+            return f"{value} must be less than {kind.limit}."
+        case "minLength":
+            return f"{value} is shorter than {counted(kind.limit, 'character')}."
+        case "maxLength":
+            return f"{value} is longer than {counted(kind.limit, 'character')}."
+        case "minItems":
+            return f"{value} has less than {counted(kind.limit, 'item')}."
+        case "maxItems":
+            return f"{value} has more than {counted(kind.limit, 'item')}."
+        case "minProperties":
             return "Send at least one field."
-        case "Not":
+        case "maxProperties":
+            return f"{value} has more than {counted(kind.limit, 'field')}."
+        case "multipleOf":
+            return f"{value} is not a multiple of {kind.multiple_of}."
+        case "uniqueItems":
+            return f"{value} has the same item twice."
+        case "not":
             return "The contract does not allow these fields together. Leave one of them out."
-    # The validator's words say enough. The value in them may be a megabyte of text, so it is shortened.
-    message = error.message.replace(_whole(error.instance), value, 1)
-    return f"{message}." if len(message) <= 200 else f"{value} does not satisfy {kind}."
+    return f"{value} does not satisfy {kind.name} of the contract."
 
 
 def shown(value: Any) -> str:
     """A value as JSON, cut short."""
-    text = _whole(value)
+    text = str(value) if type(value) is int else orjson.dumps(value).decode()  # orjson knows 64 bits
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
-
-
-def _whole(value: Any) -> str:
-    return str(value) if type(value) is int else orjson.dumps(value).decode()  # orjson knows 64 bits
-
-
-def _kind(error: Any) -> str:
-    """The kind of a validator's error, such as `Required`."""
-    return type(error.kind).__name__.rpartition("_")[2]
 
 
 def _names(error: Any) -> list[str]:

@@ -201,19 +201,19 @@ def test_an_unknown_path_is_told_which_was_meant(door: Door, method: str, path: 
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("method", "path", "expected"),
     [
-        ("/_sandbox/requests/last", ('"last"', "requestId", "^req_[0-9a-f]+$")),
-        ("/_sandbox/faults/all", ('"all"', "faultId", "^fault_[0-9]+$")),
-        ("/_sandbox/snapshots/a%20b", ('"a b"', "snapshotName", "^[A-Za-z0-9]")),
-        ("/_sandbox/requests/%ff%ED%A0%80", ("requestId",)),
-        ("/_sandbox/requests/" + "x" * 5_000, ("x" * 79 + "…", "requestId", "^req_[0-9a-f]+$")),
+        ("GET", "/_sandbox/requests/last", ('"last"', "requestId", "^req_[0-9a-f]+$")),
+        ("DELETE", "/_sandbox/faults/all", ('"all"', "faultId", "^fault_[0-9]+$")),
+        ("DELETE", "/_sandbox/snapshots/a%20b", ('"a b"', "snapshotName", "^[A-Za-z0-9]")),
+        ("GET", "/_sandbox/requests/%ff%ED%A0%80", ("requestId",)),
+        ("GET", "/_sandbox/requests/" + "x" * 5_000, ("x" * 79 + "…", "requestId", "^req_[0-9a-f]+$")),
     ],
 )
 def test_a_name_that_nothing_can_have_is_told_what_names_are_like(
-    door: Door, path: str, expected: tuple[str, ...]
+    door: Door, method: str, path: str, expected: tuple[str, ...]
 ) -> None:
-    answer = door.ask("GET", path)
+    answer = door.ask(method, path)
     assert 404 == answer.status
     message = answer.json()["message"]
     assert [] == [fact for fact in expected if fact not in message]
