@@ -2,9 +2,11 @@
 
 import logging
 import secrets
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeAlias
 
 from .calls.call import CONTROL
@@ -225,8 +227,11 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
 def _opened(path: Path | str, settings: Settings) -> "Database":
     """The store of the settings. Raises StoreError."""
     if isinstance(path, str):
-        from .persistence import postgres
-
+        try:
+            from .persistence import postgres
+        except ImportError as error:
+            install = f"{quote(sys.executable)} -m pip install 'psycopg[binary]'"
+            raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
         return postgres.PostgresStore(path, settings.host, settings.port)
     takeover.prepare(path, salvage=settings.salvage)
     return sqlite.SqliteStore(path, always=settings.sync == "always")

@@ -1,13 +1,16 @@
 """The command `stub-server`: its verbs, and `serve`, which turns flags and environment variables into settings."""
 
 import gc
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from . import process
 from .commands import (
     fault_verbs,
     offline_verbs,
@@ -18,10 +21,10 @@ from .commands import (
     sandbox_verbs,
     verify,
 )
-from .commands.options import EXISTING, F, Number, Unusable, of_overlays, url, verb
+from .commands.options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .kernel.problem import UnusableInput
-from .settings import Settings
+from .settings import LOOPBACK, Settings
 from .version import __version__
 
 
@@ -32,14 +35,31 @@ class DefaultCommand(click.Group):
         """Put `serve` before flags that belong to it."""
         if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
             args = ["serve", *args]
-        return super().parse_args(ctx, args)
+        with _ending(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a verb. What cannot be used ends it with exit code 2."""
-        try:
+        """Run a verb."""
+        with _ending(ctx):
             return super().invoke(ctx)
-        except UnusableInput as error:
-            raise Unusable(str(error)) from None
+
+
+@contextmanager
+def _ending(context: click.Context) -> Iterator[None]:
+    """How every verb ends early: what cannot be used with exit code 2, and an interrupt or a closed pipe in silence."""
+    try:
+        yield
+    except UnusableInput as error:
+        raise Unusable(str(error)) from None
+    except click.BadParameter as error:
+        if error.param is not None and error.ctx is not None:
+            error.param_hint = error.param_hint or variable_of(error.param, error.ctx)
+        raise
+    except KeyboardInterrupt:
+        context.exit(process.INTERRUPTED)
+    except BrokenPipeError:
+        process.discard_output()
+        context.exit(process.CLOSED_PIPE)
 
 
 def _instant(text: str) -> int:
@@ -70,6 +90,18 @@ def _host(text: str) -> str:
     return text
 
 
+def _store(text: str) -> Path | str | None:
+    """Where sandboxes are kept: a directory or a database; None for memory."""
+    if text == "memory":
+        return None
+    if text.startswith(("postgresql://", "postgres://")):
+        return text
+    if "://" in text:
+        raise click.BadParameter(f"{text.partition(':')[0]}: a store is memory, a directory or postgresql://….")
+    folder: Path = UserPath().convert(text, None, None)
+    return folder
+
+
 @click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stub-server")
 def main() -> None:
@@ -77,8 +109,9 @@ def main() -> None:
 
     Without a command, `serve` runs. Every flag of serve has an environment variable, such as STUB_PORT for --port.
 
-    Exit codes: 0 done, or stopped by SIGTERM, Ctrl-C or --stop-after-idle; 1 the server refused the request, or the
-    command found something; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify reached too little.
+    Exit codes: 0 done, or a server stopped by SIGTERM, SIGHUP, Ctrl-C or --stop-after-idle; 1 the server refused the
+    request, or the command found something; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify
+    reached too little; 130 interrupted by Ctrl-C; 141 nobody reads the output any more.
     """
 
 
@@ -89,13 +122,15 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 
 
 @verb()
-@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--host", show_default="127.0.0.1 and ::1",
+              help="Address or name to listen on. A name means all its addresses, :: all of IPv4 too.")  # fmt: skip
 @click.option(
     "--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one and prints it."
 )
 @click.option("--base-url", type=url, metavar="URL", help="URL of this server in its answers, if not host and port.")
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
-@click.option("--scenario", default="default", help="The data to begin with, by name or file.")
+@click.option("--scenario", type=os.path.expanduser, default="default", metavar="NAME|FILE",
+              help="The data to begin with, by name or file.")  # fmt: skip
 @click.option("--now", type=_instant, metavar="ISO8601",
               help="Freeze the sandbox clock at this instant; without it the clock runs.")  # fmt: skip
 @of_overlays
@@ -117,7 +152,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option("--history", type=Number(0), default=10_000, help="Number of steps that a sandbox keeps, to go back to.")
 @click.option("--journal", type=Number(0, 1_000_000), default=2_000,
               help="Number of requests that a sandbox keeps; 0 keeps 2,000, without headers and bodies.")  # fmt: skip
-@click.option("--store", default="memory", metavar="memory|DIR|postgresql://…",
+@click.option("--store", type=_store, default="memory", metavar="memory|DIR|postgresql://…",
               help="Keep sandboxes across restarts: in a directory, or in a database that servers share.")  # fmt: skip
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
 @click.option("--resident", type=click.IntRange(1, 100_000), default=1_000, metavar="N",
@@ -150,7 +185,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     help="Secret that signs tokens. Default: made from the seed on loopback, else random.",
 )
 @_one_of("--log", "requests quiet json", "A line per request on standard error, none, or JSON.")
-@click.option("--ready-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+@click.option("--ready-file", type=UserPath(dir_okay=False), metavar="FILE",
               help="Write url, token and pid to this file once the server answers; removed at its end.")  # fmt: skip
 @click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
               help="Stop after this time without a request or an open stream.")  # fmt: skip
@@ -160,15 +195,12 @@ def serve(
     unknown_fields: str,
     unknown_query: str,
     check_digits: str,
-    store: str,
+    host: str | None,
     jwt_secret: str | None,
     reload: bool,
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
-    is_database = store.startswith(("postgresql://", "postgres://"))
-    if "://" in store and not is_database:
-        raise Unusable(f"--store {store.partition(':')[0]}: a store is memory, a directory or postgresql://…")
     if reload and plain["stop_after_idle"] is not None:
         raise click.UsageError("--reload would restart what --stop-after-idle stops. Leave one of them out.")
     if not reload:
@@ -182,13 +214,35 @@ def serve(
         ignore_unknown=unknown_fields == "ignore",
         reject_unknown_query=unknown_query == "reject",
         check_digits=check_digits == "on",
-        store=None if store == "memory" else store if is_database else Path(store),
+        host=LOOPBACK if host is None else host,
+        also_ipv6=host is None,
         secret=jwt_secret.encode() if jwt_secret else None,
     )
     try:
         serving.serve(settings, reloads=reload)
+    except UnusableInput as error:
+        raise Unusable(_with_variables(str(error))) from None
     finally:
         gc.enable()
+
+
+def _with_variables(message: str) -> str:
+    """A refusal that is about a flag, with the variable that set it."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        flag, variable = option.opts[0], variable_of(option, context)
+        if variable is not None and _is_about(message, flag, context.params[str(option.name)]):
+            message += f" {variable} sets {flag}."
+    return message
+
+
+def _is_about(message: str, flag: str, value: Any) -> bool:
+    """Whether a refusal names a flag, or the file that it gave."""
+    if re.search(rf"{flag}(?![\w-])", message):
+        return True
+    if flag == "--overlay":
+        return any(file.name in message for file in value)
+    return flag == "--scenario" and Path(value).name in message
 
 
 for each in (

@@ -1,25 +1,26 @@
 """Serving an application: the socket, the garbage collector, the banner, uvicorn, and restarts on change."""
 
 import asyncio
+import errno
 import gc
+import logging
 import os
 import signal
 import socket
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 import uvicorn
 
-from . import banner
+from . import banner, process
 from .app import PACKAGE, create_app, data_dir
 from .calls.server import Server
 from .delivery.courier import GRACE
@@ -37,6 +38,9 @@ from .settings import Settings
 BACKLOG = 2048
 OWN_FILES = 256  # beside connections: deliveries, the contract's files, connections that are about to be refused
 FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
+STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
+TRIES = 16  # to find a port that is free for every address
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -46,12 +50,15 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
     With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays or code
     change. The socket stays open: a request during a restart waits instead of failing.
     """
+    _on_signals(_stop_early, *STOPPING[1:])  # SIGINT is an exception already
     allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
-    with listen(settings) as listener:
-        settings = with_port(settings, listener)
+    with listen(settings) as listeners:
+        settings = with_port(settings, listeners[0])
         if not reloads:
-            _start(settings, listener)
+            _start(settings, listeners)
             return
+        _on_signals(signal.default_int_handler, *STOPPING)
+        logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it warns of a stop that was asked for
         from watchfiles import PythonFilter, run_process
 
         watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
@@ -59,17 +66,30 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
         run_process(
             *watched,
             target=_serve_here,
-            args=(settings, listener),
+            args=(settings, listeners),
             watch_filter=PythonFilter(extra_extensions=suffixes),
         )
 
 
-def _serve_here(settings: Settings, listener: socket.socket) -> None:
+def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+            signal.signal(number, handler)
+
+
+def _stop_early(number: int, frame: FrameType | None) -> NoReturn:
+    """A signal while the server is being made: what is open is closed on the way out."""
+    sys.exit(128 + number)
+
+
+def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    process.prepare()
+    _on_signals(_stop_early, *STOPPING)
     # Ctrl-C signals the whole group, and the parent forwards it: a second signal would interrupt requests.
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     try:
-        _start(settings, listener)
+        _start(settings, listeners)
     except UnusableInput as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
@@ -100,20 +120,17 @@ class ReadyFile:
 
     def remove(self) -> None:
         """Remove the file, unless another server has replaced it."""
+        self._draft.unlink(missing_ok=True)
         with suppress(OSError):
             if self._path.read_bytes() == self._text:
                 self._path.unlink()
 
 
-def _start(settings: Settings, listener: socket.socket) -> None:
-    path = settings.ready_file
-    with _writing(path):
-        if path is not None:
-            path.unlink(missing_ok=True)  # of a server that was killed
-    app = build(settings)
-    with _writing(path):
-        ready_file = None if path is None else ReadyFile(path, app.server)
-    run(app, settings, listener, ready_file)
+def _start(settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    with _writing(settings.ready_file):
+        if settings.ready_file is not None:
+            settings.ready_file.unlink(missing_ok=True)  # of a server that was killed
+    run(build(settings), settings, listeners)
 
 
 @contextmanager
@@ -146,17 +163,64 @@ def allow_files(connections: int, *, forwards: bool = False) -> None:
         raise UnusableInput(message) from None
 
 
-def listen(settings: Settings) -> socket.socket:
-    """A listening socket; with port 0 on a free port. Raises UnusableInput."""
+@contextmanager
+def listen(settings: Settings) -> Iterator[list[socket.socket]]:
+    """Sockets that listen on every address of the host, all with one port. Raises UnusableInput."""
     try:
-        family, *_, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        listeners = _listeners(settings)
+    except UnicodeError:
+        raise UnusableInput("--host is no name that a machine can have.") from None
     except OSError as error:
+        is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        hint = "--port 0 picks a free one." if is_of_port else "Give --host a name or address of this machine."
         where = f"{settings.host}:{settings.port}"
-        hint = " --port 0 picks a free one." if settings.port else ""
-        raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}.{hint}") from None
+        raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}. {hint}") from None
+    try:
+        yield listeners
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
+def _listeners(settings: Settings) -> list[socket.socket]:
+    """A socket for each address; where no port is free for all of them, one for the first. Raises OSError."""
+    found = socket.getaddrinfo(settings.host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    addresses = list(dict.fromkeys(address for *_, address in found))
+    if addresses[0][0] == "::":  # a second socket, as to one alone the callers of IPv4 have addresses of IPv6
+        addresses.append(("0.0.0.0", 0))  # noqa: S104 - asked for
+    if settings.also_ipv6:
+        addresses.append(("::1", 0))
+    if settings.port:
+        return _bound(addresses, settings.port)
+    for _ in range(TRIES):
+        try:
+            return _bound(addresses, 0)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    return _bound(addresses[:1], 0)
+
+
+def _bound(addresses: Sequence[tuple[Any, ...]], port: int) -> list[socket.socket]:
+    """Listening sockets of one port, without those of a family that this machine does not have. Raises OSError."""
+    listeners: list[socket.socket] = []
+    missing = OSError()
+    with ExitStack() as opened:
+        for host, _, *scope in addresses:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            try:
+                listener = socket.create_server((host, port, *scope), family=family, backlog=BACKLOG)
+            except OSError as error:
+                missing = OSError(error.errno, f"{os.strerror(error.errno or 0)} at {host}")
+                if error.errno in NO_SUCH_FAMILY:
+                    continue
+                raise missing from None
+            listeners.append(opened.enter_context(listener))
+            port = listener.getsockname()[1]
+        if not listeners:
+            raise missing
+        opened.pop_all()
+    return listeners
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:
@@ -173,29 +237,35 @@ def build(settings: Settings) -> Application:
         raise UnusableInput("\n  ".join(lines)) from None
 
 
-def run(app: Application, settings: Settings, listener: socket.socket, ready_file: ReadyFile | None = None) -> None:
-    """Print the banner and serve until a signal comes, or nobody uses the server."""
-    server = _Server(app, settings, ready_file)
+def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    """Print the banner and serve until a signal comes, or nobody uses the server. Raises UnusableInput."""
+    server = _Server(app, settings)
     log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
     if log is not None:
         app.server.listeners.append(log)
-    # uvicorn shuts down in order and then raises the signal again: a stop on request is not a failure.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    # A signal before uvicorn runs what it is given leaves a coroutine that nobody waits for.
-    warnings.filterwarnings("ignore", r"coroutine '\w+\.serve' was never awaited", RuntimeWarning)
     try:
-        banner.show(app, settings)
+        _on_signals(server.stop, *STOPPING)
+        with _writing(settings.ready_file):
+            server.prepare_ready_file()
+        _show_banner(app, settings)
         calm_collector()
         sys.setswitchinterval(HANDOVER)
-        server.run([listener])
-    except KeyboardInterrupt:  # before uvicorn serves; or it has shut down in order, and raises the signal again
-        server.stopped_by = server.stopped_by or signal.Signals.SIGINT.name
+        server.run([*listeners])
     finally:
-        if ready_file is not None:
-            ready_file.remove()
+        if server.ready_file is not None:
+            server.ready_file.remove()
+        app.sandboxes.persistence.close()  # of a server that has not come so far as to be stopped
         if log is not None:
             log.close(server.stopped_by)
         gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
+
+
+def _show_banner(app: Application, settings: Settings) -> None:
+    """Whoever reads the banner may close the pipe after the line that he needs: the server stays."""
+    try:
+        banner.show(app, settings)
+    except OSError:
+        process.discard_output()
 
 
 class _Server(uvicorn.Server):
@@ -204,15 +274,36 @@ class _Server(uvicorn.Server):
     `stopped_by` is the name of a signal, or `idle`.
     """
 
-    def __init__(self, app: Application, settings: Settings, ready_file: ReadyFile | None) -> None:
+    def __init__(self, app: Application, settings: Settings) -> None:
         super().__init__(uvicorn_config(app, Limits(connections=settings.max_connections)))
-        self._app, self._settings, self._ready_file, self.stopped_by = app, settings, ready_file, ""
+        self._app, self._settings, self.stopped_by = app, settings, ""
+        self.ready_file: ReadyFile | None = None
         self._used = monotonic()
+
+    def prepare_ready_file(self) -> None:
+        """Write the ready file beside its place. Raises OSError."""
+        if self._settings.ready_file is not None:
+            self.ready_file = ReadyFile(self._settings.ready_file, self._app.server)
+
+    def stop(self, sig: int, frame: FrameType | None) -> None:
+        """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
+
+        uvicorn raises those that it took again when it has stopped.
+        """
+        if self.should_exit:
+            return
+        if self.started:
+            self.stopped_by = self.stopped_by or signal.Signals(sig).name
+            self.handle_exit(signal.SIGTERM, frame)
+            return
+        self.stopped_by = signal.Signals(sig).name
+        self._app.server.closing.set()
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self._ready_file is not None:
-            self._ready_file.show()
+        if self.ready_file is not None:
+            self.ready_file.show()
         if self._settings.stop_after_idle is not None:
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)
@@ -244,7 +335,8 @@ class _Server(uvicorn.Server):
             loop.call_soon_threadsafe(loop.call_later, server.drain + FAREWELL, self.handle_exit, sig, None)
             return
         server.closing.set()
-        super().handle_exit(sig, frame)
+        if not self.should_exit:  # a second Ctrl-C would have uvicorn leave the store open
+            super().handle_exit(sig, frame)
 
 
 def calm_collector() -> None:

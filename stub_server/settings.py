@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from .kernel.text import is_local
 
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+LOOPBACK = "127.0.0.1"
 _SHAPING = (
     "host", "seed", "scenario", "now", "lenient_auth", "ignore_unknown", "reject_unknown_query", "check_digits",
     "autopay", "webhook_schedule", "history", "rate_limit",
@@ -19,13 +21,15 @@ _SHAPING = (
 class Settings:
     """All settings. `now` is ms and freezes the clock; on loopback the seed gives the `secret` if there is none.
 
+    With `also_ipv6` the server listens on `::1` beside its `host`.
     `rate_limit` is (requests of a caller, seconds). `store` is a directory or the address of a PostgreSQL database,
     and `resident` the maximum of its sandboxes in memory. The default sandbox begins with the file `restore`. With
     `drop_unfit`, records of both that do not fit the contract are left out. `ready_file` exists while the server
     answers, which stops after `stop_after_idle` seconds without a request.
     """
 
-    host: str = "127.0.0.1"
+    host: str = LOOPBACK
+    also_ipv6: bool = False
     port: int = 4600
     base_url: str | None = None
     seed: int = 42
@@ -62,8 +66,7 @@ class Settings:
         """The base URL that responses show."""
         if self.base_url:
             return self.base_url.rstrip("/")
-        # No client can call a wildcard.
-        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
+        reachable = LOOPBACK if self.host in EVERYWHERE else self.host  # no client can call a wildcard
         host = f"[{reachable}]" if ":" in reachable else reachable
         return f"http://{host}:{self.port}"
 

@@ -25,7 +25,7 @@ FLOORS = {
 # What joins floors or names what they share: the composition root and its neighbours, by what they may reach.
 TOP = {
     "__init__": 12, "__main__": 13, "app": 12, "cli": 13, "resolver": 9, "settings": 0, "version": 0, "banner": 12,
-    "serving": 12, "request_log": 12,
+    "process": 0, "serving": 12, "request_log": 12,
 }  # fmt: skip
 # Rooms of one floor that must not know each other.
 APART = ({"contract", "store"}, {"audit", "seeding"}, {"audit", "certify"}, {"certify", "seeding"})

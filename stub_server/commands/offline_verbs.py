@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import Number, Unusable, json_option, of_overlays, sandbox_name, verb
+from .options import Number, Unusable, UserPath, json_option, of_overlays, sandbox_name, verb
 
 if TYPE_CHECKING:
     from ..contract.document import Document
@@ -72,7 +72,7 @@ def token(
 
 @click.command(short_help="Write files for a tool, such as pytest.")
 @click.argument("tool", metavar="TOOL", type=click.Choice(sorted(TOOLS)))
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."))
+@click.argument("folder", type=UserPath(file_okay=False), default=Path("."))
 def init(tool: str, folder: Path) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 

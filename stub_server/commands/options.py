@@ -1,5 +1,6 @@
 """What verbs share: options and their types, errors with exit codes, printing, and files."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -65,8 +66,28 @@ def url(text: str) -> str:
     return url_with_query(text)
 
 
-EXISTING = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-EXISTING_OR_STDIN = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path)
+class UserPath(click.Path):
+    """A path as users write it: `~` is their home, quoted or not."""
+
+    def __init__(self, **what: Any) -> None:
+        super().__init__(path_type=Path, **what)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Expand `~`. An empty path would be the current directory."""
+        if not value:
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(os.path.expanduser(value), param, ctx)
+
+
+EXISTING = UserPath(exists=True, dir_okay=False, readable=True)
+EXISTING_OR_STDIN = UserPath(exists=True, dir_okay=False, readable=True, allow_dash=True)
+
+
+def variable_of(option: click.Parameter, context: click.Context) -> str | None:
+    """The environment variable that the value of an option comes from; None if it comes from elsewhere."""
+    if context.get_parameter_source(str(option.name)) is not click.core.ParameterSource.ENVIRONMENT:
+        return None
+    return str(option.envvar or f"{context.auto_envvar_prefix}_{str(option.name).upper()}")
 
 
 # -- printing
@@ -124,7 +145,7 @@ def json_argument(text: str, what: str) -> dict[str, Any]:
 
     is_file = text == "-" or text.startswith("@")
     try:
-        value = json.loads(read_file(Path(text.removeprefix("@"))) if is_file else text)
+        value = json.loads(read_file(Path(os.path.expanduser(text.removeprefix("@")))) if is_file else text)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # it can be sent
     except (ValueError, RecursionError):
         value = None
@@ -135,12 +156,12 @@ def json_argument(text: str, what: str) -> dict[str, Any]:
 
 def write_private(file: Path, data: bytes) -> None:
     """Write a file that only its owner can read, since it may have keys; `-` is standard output. Raises Unusable."""
-    import os
     import stat
     import sys
 
     if str(file) == "-":
         sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
         return
     try:
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
@@ -232,7 +253,7 @@ def output_option(ending: str) -> Callable[[F], F]:
     return click.option(
         "--output",
         "-o",
-        type=click.Path(dir_okay=False, writable=True, allow_dash=True, path_type=Path),
+        type=UserPath(dir_okay=False, writable=True, allow_dash=True),
         metavar="FILE",
         help=f"File to write, - for standard output. Default: SANDBOX.{ending}.",
     )

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from ..kernel.text import is_local
-from .options import EXISTING, Number, Unusable, of_overlays, printable, url, write_private
+from .options import EXISTING, Number, Unusable, UserPath, of_overlays, printable, url, write_private
 
 if TYPE_CHECKING:
     from ..verify.observed import Watching
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
-_WRITTEN = click.Path(dir_okay=False, path_type=Path)
+_WRITTEN = UserPath(dir_okay=False)
 _REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
                         help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
 _WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",

@@ -4,3 +4,10 @@ No other floor imports Connexion or ASGI; this one imports every floor below. Be
 layer, which sends every answer; the list of layers is in docs/architecture.md. What a layer raises is rendered by
 `answers.py`, what it adds is in `calls/call.py`. `protocol.py` and `monitor.py` extend uvicorn.
 """
+
+import warnings
+
+with warnings.catch_warnings():
+    # It imports what its libraries have deprecated, which is an error where somebody's filters make it one.
+    warnings.simplefilter("ignore")
+    import connexion as connexion

@@ -40,7 +40,7 @@ def read_scenario(fixtures: Path, name: str) -> str:
                 f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your own is given by its "
                 f"path, such as ./{name}.yaml."
             )
-    return read_text(path, path.name)
+    return read_text(path, path.name or str(path))
 
 
 def known_scenarios(fixtures: Path) -> list[str]:

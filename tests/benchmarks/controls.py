@@ -99,7 +99,7 @@ def serve(core: int) -> None:
         os.sched_setaffinity(0, {core})
     logs.MOST_BYTES = 1 << 30  # so many steps are gone back again and again, and each time is a step
     settings = replace(FROZEN, port=0, history=STEPS * 10)
-    with listen(settings) as listener:
+    with listen(settings) as (listener,):
         settings = with_port(settings, listener)
         app = create_app(settings)
         app.sandboxes.default.log.budget.most = 1 << 34

@@ -150,7 +150,7 @@ def main(name: str, core: int) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     settings = Settings(port=0)
-    with listen(settings) as listener:
+    with listen(settings) as (listener,):
         settings = with_port(settings, listener)
         app = create_app(settings)
         asked: list[Shot] = shots(app.sandboxes.default)

@@ -83,7 +83,7 @@ def serve(core: int) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     settings = replace(FROZEN, port=0)
-    with listen(settings) as listener:
+    with listen(settings) as (listener,):
         settings = with_port(settings, listener)
         app = create_app(settings)
         asked = [asdict(shot) for shot in shots(app.sandboxes.default)]

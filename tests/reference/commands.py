@@ -82,6 +82,8 @@ def _value(option: click.Option) -> str:
 
 
 def _default(option: click.Option) -> str:
+    if isinstance(option.show_default, str):
+        return code(option.show_default)
     default = option.to_info_dict()["default"]
     return "" if option.is_flag or default in (None, [], ()) or option.multiple else code(str(default))
 

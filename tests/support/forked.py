@@ -114,6 +114,9 @@ def _forks(channel: socket.socket) -> list[str] | None:
     for standard, fd in enumerate(files):
         os.dup2(fd, standard)
         os.close(fd)
+    # A stream knows of its file whether it is a pipe: those of the process that forks are of other files.
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
     command, cwd, env = json.loads(told)
     os.chdir(cwd)
     os.environ.clear()

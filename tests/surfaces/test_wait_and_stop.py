@@ -86,7 +86,11 @@ def test_a_server_can_be_interrupted_as_soon_as_it_says_something() -> None:
 
 
 def test_an_interrupt_before_the_loop_runs_is_no_warning() -> None:
-    early = "import uvicorn.server\ndef run(main, **_): raise KeyboardInterrupt\nuvicorn.server.asyncio_run = run\n"
+    early = (
+        "import os, uvicorn.server\nserving = uvicorn.server.asyncio_run\n"
+        "def run(main, **options): os.kill(os.getpid(), 2); serving(main, **options)\n"
+        "uvicorn.server.asyncio_run = run\n"
+    )
     serve = 'from stub_server.cli import main\nmain(["serve", "--port", "0", "--scenario", "empty"])'
     process = Popen([sys.executable, "-c", early + serve], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert ("Stopped by SIGINT.\n", 0) == (process.communicate(timeout=PATIENCE)[1], process.returncode)

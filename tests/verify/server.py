@@ -21,13 +21,13 @@ from .mutants import MUTANTS
 def main(port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: float, shuffle: bool) -> None:
     """Serve until interrupted. The line `ready URL` says that requests are answered."""
     settings = Settings(port=port, scenario=scenario, seed=seed, log="quiet")
-    with serving.listen(settings) as listener:
-        settings = serving.with_port(settings, listener)
+    with serving.listen(settings) as listeners:
+        settings = serving.with_port(settings, listeners[0])
         app = serving.build(settings)
         acts = [MUTANTS[name].act for name in mutants]
         app.middlewares.insert(0, partial(Backend, acts=acts, delay=delay, shuffle=shuffle))
         print(f"ready {settings.url}", flush=True)
-        serving.run(app, settings, listener)
+        serving.run(app, settings, listeners)
 
 
 if __name__ == "__main__":
