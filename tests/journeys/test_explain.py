@@ -248,9 +248,12 @@ def test_what_was_refused_before_a_world_was_chosen_is_explained_in_the_default_
 # -- what an explanation says
 
 
-@pytest.mark.parametrize(("settings", "reason"), [({"journal": 0}, "--journal 0"), ({}, "one that hides a secret")])
+@pytest.mark.parametrize(
+    ("settings", "summary", "reason"),
+    [({"journal": 0}, "validation_error", "--journal 0"), ({}, "is not an e-mail address", "one that hides a secret")],
+)
 def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
-    serve: Serve, tmp_path: Path, settings: Json, reason: str
+    serve: Serve, tmp_path: Path, settings: Json, summary: str, reason: str
 ) -> None:
     with clients(serve(**settings)) as (api, control):
         secret = api.headers["authorization"].removeprefix("Bearer ")
@@ -259,7 +262,7 @@ def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
         assert 422 == refusal.status_code
         found = explanation(control, refusal)
         assert "contract" == found["kind"]
-        assert says(found["summary"], "validation_error")
+        assert says(found["summary"], summary)
         first, *_ = found["nearest"]["changes"]
         assert ("body", None) == (first["where"], first["from"])
         assert reason in first["why"]

@@ -364,8 +364,7 @@ def test_whoever_imports_a_file_decides_whether_its_webhooks_reach_private_addre
 def error_of_an_event(side: Side, webhook: str) -> str | None:
     """The error of a delivery of an event to a webhook that is due at once."""
     created(side.api.post("/v2/customers", json=customer_body()))
-    assert 200 == side.control.post("/webhooks/resume").status_code
-    assert drain(side.control)["complete"]
+    assert 200 == side.control.post("/webhooks/drain", json={"held": True}).status_code
     (log, *_) = side.api.get("/v2/webhooks/logs", params={"webhookId": webhook}).json()["logs"]
     found: str | None = side.api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"][-1]["error"]
     return found
