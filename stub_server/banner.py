@@ -1,15 +1,18 @@
 """The banner that the command prints when the server is ready, with one call that works when pasted."""
 
 from shlex import quote
+from urllib.parse import urlsplit
 
 import click
 
 from .calls.call import CONTROL
 from .calls.server import Server
 from .commands.options import LOCAL, command
+from .domain.api_keys import PRIVATE
 from .engine.sandbox import Sandbox
 from .http.routing import Application
 from .kernel.clock import iso
+from .kernel.text import is_local
 from .settings import Settings
 
 
@@ -32,7 +35,7 @@ def show(app: Application, settings: Settings) -> None:
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("data", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
-        ("API key", key),
+        ("API key", f"{PRIVATE}…" if settings.is_public else key),
         ("token", f"{by_command}{url}{CONTROL}/credentials"),
         ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
     ]
@@ -45,7 +48,16 @@ def show(app: Application, settings: Settings) -> None:
         click.echo(click.style(f"  {name:<12}", dim=True) + value)
     for warning in (*warnings(settings), *_surprises(settings, sandbox, app.sandboxes.has_kept_default)):
         click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
-    click.echo(f"\ncurl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'\n")
+    click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
+
+
+def _first_call(settings: Settings, key: str) -> str:
+    """What to give curl. A public server prints no key: whoever runs containers keeps what they print."""
+    if not settings.is_public:
+        return f"'{settings.url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"
+    if settings.admin_key:
+        return f"'{settings.url}{CONTROL}/credentials' -H \"X-Sandbox-Admin-Key: $STUB_ADMIN_KEY\""
+    return f"'{settings.url}{CONTROL}/health'"
 
 
 def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:
@@ -82,6 +94,12 @@ def warnings(settings: Settings) -> list[str]:
         found.append(
             f"--allow-private-webhooks on {where}: everybody with a credential can make this server call "
             "addresses of this machine and of its private networks"
+        )
+    is_elsewhere = settings.base_url is not None and not is_local(urlsplit(settings.base_url).hostname)
+    if is_elsewhere and not settings.forwarded_allow_ips:
+        found.append(
+            f"--base-url {settings.base_url} without --forwarded-allow-ips: behind a proxy, allowed_ips, --rate-limit "
+            "and the limits of wrong keys see its address in place of the client's"
         )
     if not settings.admin_key:
         found.append(

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,18 @@ def _store(text: str) -> Path | str | None:
     return folder
 
 
+def _proxies(text: str) -> str:
+    """Addresses and networks with commas between them, as uvicorn reads them."""
+    for part in text.split(","):
+        try:
+            ip_network(part.strip())
+        except ValueError:
+            raise click.BadParameter(
+                f"{part.strip()!r} is no address or network, such as 10.0.0.5 or 10.0.0.0/8."
+            ) from None
+    return text
+
+
 @click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stub-server")
 def main() -> None:
@@ -172,8 +185,12 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     is_flag=True,
     help="On a public --host, deliver webhooks to private networks and this machine too.",
 )
+@click.option("--forwarded-allow-ips", type=_proxies, metavar="IP,…",
+              help="Proxies whose X-Forwarded-For is believed: addresses and networks.")  # fmt: skip
 @click.option("--max-connections", type=Number(1), default=512,
               help="Maximum number of connections. At the limit, the one idle longest is closed.")  # fmt: skip
+@click.option("--max-streams", type=Number(1, 10_000), default=64,
+              help="Maximum number of readers of event streams; an eighth of them of one sandbox.")  # fmt: skip
 @click.option("--rate-limit", type=_rate, metavar="N/60s",
               help="Maximum number of requests of a caller in this time; others are answered 429.")  # fmt: skip
 @click.option(

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -275,7 +276,8 @@ class _Server(uvicorn.Server):
     """
 
     def __init__(self, app: Application, settings: Settings) -> None:
-        super().__init__(uvicorn_config(app, Limits(connections=settings.max_connections)))
+        limits = Limits(connections=settings.max_connections)
+        super().__init__(uvicorn_config(app, limits, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
         self.ready_file: ReadyFile | None = None
         self._used = monotonic()
@@ -351,8 +353,18 @@ def calm_collector() -> None:
     gc.enable()
 
 
-def uvicorn_config(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
-    """uvicorn with what the sandbox needs and nothing else. RequestLog writes the access log."""
+def trusted(proxies: str) -> list[str]:
+    """Addresses and networks, those of IPv4 also as a socket of both families shows them."""
+    networks = [ip_network(part.strip()) for part in proxies.split(",") if part]
+    mapped = [f"::ffff:{each.network_address}/{96 + each.prefixlen}" for each in networks if each.version == 4]
+    return [*map(str, networks), *mapped]
+
+
+def uvicorn_config(app: Callable[..., Any], limits: Limits, proxies: str | None = None) -> uvicorn.Config:
+    """uvicorn with what the sandbox needs and nothing else. RequestLog writes the access log.
+
+    Only requests of the `proxies` say in X-Forwarded-For who their client is.
+    """
     return uvicorn.Config(
         app,
         access_log=False,
@@ -360,7 +372,8 @@ def uvicorn_config(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
         http=protocol(limits),
         lifespan="on",
         log_level="warning",
-        proxy_headers=False,
+        proxy_headers=proxies is not None,
+        forwarded_allow_ips=trusted(proxies or ""),
         server_header=False,
         timeout_graceful_shutdown=GRACE,
         ws="none",

@@ -22,10 +22,10 @@ class Settings:
     """All settings. `now` is ms and freezes the clock; on loopback the seed gives the `secret` if there is none.
 
     With `also_ipv6` the server listens on `::1` beside its `host`.
-    `rate_limit` is (requests of a caller, seconds). `store` is a directory or the address of a PostgreSQL database,
-    and `resident` the maximum of its sandboxes in memory. The default sandbox begins with the file `restore`. With
-    `drop_unfit`, records of both that do not fit the contract are left out. `ready_file` exists while the server
-    answers, which stops after `stop_after_idle` seconds without a request.
+    `rate_limit` is (requests of a caller, seconds), `forwarded_allow_ips` has the proxies that are believed. `store` is
+    a directory or the address of a PostgreSQL database, and `resident` the maximum of its sandboxes in memory. The
+    default sandbox begins with the file `restore`. With `drop_unfit`, records of both that do not fit the contract are
+    left out. `ready_file` exists while the server answers, which stops after `stop_after_idle` seconds of no request.
     """
 
     host: str = LOOPBACK
@@ -56,7 +56,9 @@ class Settings:
     stop_after_idle: int | None = None
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
+    forwarded_allow_ips: str | None = None
     max_connections: int = 512
+    max_streams: int = 64
     rate_limit: tuple[int, int] | None = None
     admin_key: str | None = field(default=None, repr=False)
     secret: bytes | None = field(default=None, repr=False)

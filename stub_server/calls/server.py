@@ -15,6 +15,7 @@ from ..contract.schema import Schemas
 from ..delivery.courier import Courier
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
+from ..kernel.guesses import Guesses
 from ..kernel.problem import Limited
 from ..sandboxes.entry import Entry
 from ..sandboxes.sandboxes import Sandboxes
@@ -108,6 +109,7 @@ class Server:
     requests: Requests = field(default_factory=Requests)  # counts of the requests that were answered
     listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
     """Called with every request that has been answered, and its warnings."""
+    guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
     followers: set[Any] = field(default_factory=set)  # the readers of streams
     downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
 

@@ -5,8 +5,6 @@ session: a form is bound to its order. Wrong ids are counted by address.
 """
 
 import re
-from threading import Lock
-from time import monotonic
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Response, g, make_response, render_template, request
@@ -14,13 +12,12 @@ from werkzeug.exceptions import HTTPException, NotFound, TooManyRequests
 
 from ..calls.call import CONTROL
 from ..kernel.clock import iso, parse_iso
+from ..kernel.guesses import Guesses
 from .client import ASK, Client, Refused
 from .filters import clock_time
 from .pages import MOVES, PAY
 from .shell import check_form, contracts, go, here, split
 
-_MOST_WRONG, _WINDOW = 10, 60.0  # wrong ids of an address, and seconds in which they count
-_MOST_ADDRESSES = 10_000
 _IN_BRASILIA = -3 * 3_600_000  # ms; there is no daylight saving time
 _LONG = 2 * 86_400  # seconds that are shown as days
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
@@ -28,30 +25,7 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fu
 payers = Blueprint("pay", __name__, url_prefix=PAY.rstrip("/"))
 
 
-class WrongIds:
-    """How many wrong ids each address has asked for, and until when they count. Views ask in several threads."""
-
-    def __init__(self) -> None:
-        self._counted: dict[str, tuple[float, int]] = {}
-        self._lock = Lock()
-
-    def wait_of(self, address: str) -> float:
-        """How many seconds an address has to wait, 0 for one that may ask."""
-        with self._lock:
-            ends, count = self._counted.get(address, (0.0, 0))
-        return max(0.0, ends - monotonic()) if count >= _MOST_WRONG else 0.0
-
-    def count(self, address: str) -> None:
-        """Count a wrong id; the address that asked longest ago makes room."""
-        now = monotonic()
-        with self._lock:
-            ends, count = self._counted.pop(address, (0.0, 0))
-            self._counted[address] = (ends, count + 1) if ends > now else (now + _WINDOW, 1)
-            if len(self._counted) > _MOST_ADDRESSES:
-                del self._counted[next(iter(self._counted))]
-
-
-_wrong_ids = WrongIds()
+_wrong_ids = Guesses()
 
 
 class Left(NamedTuple):

@@ -153,7 +153,7 @@ def _first_attempt(sent: Attempt, trace: Trace, document: Document, *, keeps_bod
     if not keeps_bodies:
         unknown = "the journal of this server stores no bodies (--journal 0)"
     elif trace.body == LEFT_OUT:
-        unknown = "the journal leaves out a large body that may contain secrets"
+        unknown = "the journal leaves out a large body, and one that hides a secret"
     elif trace.body is None and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers):
         unknown = "it was refused before it was read"
     operation = document.routed(sent.question.path)[0].get(trace.method)

@@ -15,6 +15,7 @@ import orjson
 
 from ..contract.secrets import REDACTED
 from ..domain.api_keys import digest
+from ..domain.webhooks import ABROAD
 from ..engine.bounded import Replies
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
@@ -219,11 +220,14 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
 # -- secrets
 
 
-def adopted(secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bool = False) -> Rewrite:
+def adopted(
+    secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bool = False, abroad: bool | None = None
+) -> Rewrite:
     """Rewrites records for a sandbox of this server: its seeded keys are those that the server derives.
 
     With `keeps_shown` what answers show of keys stays. With `anew` the file holds no secrets, and keys that users made
-    and signing keys are derived too; `keyless` ones hold no digests of API keys.
+    and signing keys are derived too; `keyless` ones hold no digests of API keys. `abroad` says whether a page of
+    another machine sent the file, and so the addresses of its webhooks; None keeps what records of a store say.
     """
 
     def rewrite(sandbox: Sandbox, table: str, record: Record) -> Record:
@@ -233,9 +237,14 @@ def adopted(secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bo
                 public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.name)
                 public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
                 return changed(record, public, {"digest": digest(private_key)})
-        elif table == "webhooks" and anew:
-            drawn = derived_text(secret, 32, str(sandbox.seed), "webhook", record.id, sandbox.name)
-            return changed(record, {}, {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]})
+        elif table == "webhooks":
+            hidden: Body = {}
+            if anew:
+                drawn = derived_text(secret, 32, str(sandbox.seed), "webhook", record.id, sandbox.name)
+                hidden["signing_keys"] = [{"key": new_key(drawn.encode()), "until": None}]
+            if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:
+                hidden[ABROAD] = abroad
+            return changed(record, {}, hidden)
         return record
 
     return rewrite

@@ -23,6 +23,7 @@ from ..calls.call import CALL, CONTROL, PERMITTED, Call
 from ..engine.deliveries import INBOX
 from ..kernel.problem import BadRequest, Forbidden, Limited, NotBuilt
 from ..kernel.text import counted, is_local
+from ..settings import Settings
 from .answers import Headers, Pairs
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
@@ -43,12 +44,11 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?"
 _PREFLIGHT = b"access-control-request-method"
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
 _LONGEST_ORIGIN = 200
-_PAGES = "/_sandbox answers only pages of this machine. For others, start the server with --admin-key."
+_PAGES = "/_sandbox answers only pages of this machine. For one of another, start the server with --cors-origin."
 
 CONSOLE = ("/console/", "/pay/")  # paths of pages that act begin so: only pages of the same origin may read them
-CONTROL_KEY = b"x-sandbox-control-key"
+ADMIN_KEY, CONTROL_KEY = b"x-sandbox-admin-key", b"x-sandbox-control-key"
 MOST_CALLERS = 10_000  # whose requests are counted
-_KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))
 _NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
 _WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
 _EXPOSED = (
@@ -98,6 +98,7 @@ class Hosts:
             self.admits(headers.get(b"host"))
             and b"host" in headers
             and DELIVERY not in headers
+            and ADMIN_KEY not in headers
             and _coding(headers) == b"chunked"
             and (len(headers) == len(sent) or _repeated(sent) is None)
         )
@@ -115,7 +116,10 @@ def _repeated(sent: Pairs) -> str | None:
 
 
 class HostPolicy:
-    """Refuses requests of pages of other hosts, requests that proxies may read otherwise, and webhook deliveries."""
+    """Refuses requests of pages of other hosts, requests that proxies may read otherwise, and webhook deliveries.
+
+    It counts wrong admin keys before anybody else looks at one, since paths that need none may answer them otherwise.
+    """
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self.app, self._hosts = app, hosts
@@ -127,7 +131,7 @@ class HostPolicy:
         return self.app(scope, receive, send)
 
     def _check(self, call: Call, scope: Scope) -> None:
-        """Raises BadRequest, NotBuilt and Forbidden."""
+        """Raises BadRequest, NotBuilt, Forbidden and Limited."""
         headers = call.headers
         if b"host" not in headers and scope["http_version"] == "1.1":
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.", code="malformed_request")
@@ -135,6 +139,9 @@ class HostPolicy:
             raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
         if (repeated := _repeated(scope["headers"])) is not None:
             raise BadRequest(f"The request has more than one {repeated} header. Send one.", code="malformed_request")
+        given = headers.get(ADMIN_KEY)
+        if given is not None and call.server.admin_key is not None and not call.server.knows_admin(given):
+            count_wrong_key(call)
         path = call.path
         if path.startswith("/s/"):
             path = path[path.find("/", 3) :]
@@ -164,7 +171,7 @@ class Origins:
 
     def __init__(self, listed: Iterable[str], *, loopback: bool) -> None:
         """`listed` are origins such as `https://app.example.com`; `*` is every one."""
-        self._listed = frozenset(origin.rstrip("/").lower().encode() for origin in listed)
+        self._listed = frozenset(map(_origin, listed))
         self._everyone = b"*" in self._listed or not loopback
 
     def may_read(self, origin: bytes) -> bool:
@@ -191,13 +198,13 @@ class AccessPolicy:
     async def _preflight(self, call: Call, origin: bytes) -> None:
         """Answer what a page may send. Raises Forbidden for a foreign page and the control surface."""
         guarded = call.path.startswith(CONTROL) and call.path not in OPEN_CONTROL
-        if guarded and call.server.admin_key is None and not is_local_origin(origin):
-            call.trace.refused_origin = _refused(origin, "--admin-key")
+        if guarded and not may_control(call.server.settings, origin):
+            call.trace.refused_origin = _refused(origin)
             raise _closed(_PAGES)
         allowed: Headers = [VARY]  # allows nothing: the browser does not send the request
         is_closed = call.path.startswith(CONSOLE) or not self._origins.may_read(origin)
         if not guarded and call.path not in _READ_BY_ALL and is_closed:
-            call.trace.refused_origin = _refused(origin, "--cors-origin")
+            call.trace.refused_origin = _refused(origin)
         else:
             allowed = [
                 (b"access-control-allow-origin", origin),
@@ -220,51 +227,84 @@ def answer_headers(call: Call, origin: bytes, origins: Origins) -> Headers:
         if call.path.startswith(CONSOLE):
             return []
         is_control = call.path.startswith(CONTROL)
-        has_key = not _KEYS.isdisjoint(call.headers)
-        if not (is_local_origin(origin) or has_key if is_control else origins.may_read(origin)):
-            call.trace.refused_origin = _refused(origin, "--admin-key" if is_control else "--cors-origin")
+        if not (may_control(call.server.settings, origin) if is_control else origins.may_read(origin)):
+            call.trace.refused_origin = _refused(origin)
             return []
     return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
 
-def _refused(origin: bytes, flag: str) -> str:
+def may_control(settings: Settings, origin: bytes) -> bool:
+    """Whether a page may use the control surface: one of this machine, or one that is named; `*` names none.
+
+    A key is no reason: a browser may hold one for every page that its user opens.
+    """
+    if is_local_origin(origin):
+        return True
+    return origin.lower() in {_origin(named) for named in settings.cors_origins}
+
+
+def _origin(named: str) -> bytes:
+    return named.rstrip("/").lower().encode()
+
+
+def _refused(origin: bytes) -> str:
     """What the terminal shows of an origin that may not read an answer."""
     shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
-    return f"origin {shown} was refused, {flag} {'KEY' if flag == '--admin-key' else shown} allows it"
+    return f"origin {shown} was refused, --cors-origin {shown} allows it"
 
 
 def check_control(call: Call, path: str, sandbox: str | None) -> None:
     """The control surface requires a key if the admin key is set, else a caller on this machine.
 
     `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every process of this
-    machine. Raises Forbidden, and BadRequest for two keys.
+    machine. Raises Forbidden, BadRequest for two keys, and Limited for wrong ones.
     """
     if path in OPEN_CONTROL:
         return
     headers, server = call.headers, call.server
     control_key = headers.get(CONTROL_KEY)
     if control_key is not None:
-        if b"x-sandbox-admin-key" in headers:
+        if ADMIN_KEY in headers:
             raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.", code="malformed_request")
         own = "" if sandbox is None else server.sandboxes.control_key(sandbox)
         if not (own and hmac.compare_digest(control_key, own.encode())):
+            count_wrong_key(call)
             raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
         if not opens(path):
             raise _closed("A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key.")
         return
     is_inbox = inbox_at(call.method, path) is not None
     if server.admin_key is not None and not (is_inbox and server.settings.loopback):
-        if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
+        if server.knows_admin(headers.get(ADMIN_KEY)):
             return
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-        if path == METRICS and scheme.lower() == b"bearer" and server.knows_admin(token.strip()):  # for scrapers
-            return
+        if path == METRICS and scheme.lower() == b"bearer":  # for scrapers
+            if server.knows_admin(token.strip()):
+                return
+            count_wrong_key(call)
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
     if not server.settings.loopback:
         raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
-    if not is_local_host(headers.get(b"host")) or is_from_elsewhere(headers):
+    origin = headers.get(b"origin")
+    is_named = origin is not None and may_control(server.settings, origin)
+    if not is_local_host(headers.get(b"host")) or (is_from_elsewhere(headers) and not is_named):
         raise _closed(_PAGES)
+
+
+def count_wrong_key(call: Call) -> None:
+    """Count a wrong admin or control key of an address on a public server; elsewhere they follow from the seed.
+
+    Raises Limited after ten in a minute.
+    """
+    if not call.server.settings.is_public:
+        return
+    guesses, address = call.server.guesses, call.peer or ""
+    wait = ceil(guesses.wait_of(address))
+    if wait:
+        message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}. The right one works at once."
+        raise Limited(message, headers={"Retry-After": str(wait)})
+    guesses.count(address)
 
 
 def _closed(message: str) -> Forbidden:

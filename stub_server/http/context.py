@@ -38,7 +38,7 @@ class RequestContext:
         self.app, self._server, self._origins, self._hops = app, server, origins, hops
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
-        secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
+        secrets = Secrets(server.document, server.control, own=(server.admin_key, server.settings.secret))
         self._read_headers, self._secrets = HeaderReader(hosts, secrets), secrets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

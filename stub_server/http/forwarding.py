@@ -92,7 +92,7 @@ class Hops:
     def header(self, scope: Scope) -> tuple[bytes, bytes]:
         """The header of a request that is forwarded: the time, its client, and the signature of both and the target."""
         host, port = scope.get("client") or ("-", 0)
-        claim = b"%d %b %d" % (time(), host.encode(), port)
+        claim = b"%d %b %d" % (time(), host.encode("latin-1", "replace"), port)
         return HOP, b"%b %b" % (claim, self._signature(scope, claim))
 
     def take(self, scope: Scope) -> tuple[str, int] | None:
@@ -106,7 +106,8 @@ class Hops:
         claim, _, signature = headers[-1][1].rpartition(b" ")
         if not hmac.compare_digest(self._signature(scope, claim), signature):
             return None
-        at, host, port = claim.decode().split(" ")
+        at, _, client = claim.decode("latin-1").partition(" ")
+        host, _, port = client.rpartition(" ")  # a proxy may have sent anything as the host
         if abs(time() - int(at)) > VALID:
             return None
         scope["headers"] = headers[:-1]

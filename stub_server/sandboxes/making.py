@@ -66,10 +66,10 @@ class SandboxFactory:
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
         return self.empty(name, scenario if known else own, seed, None)
 
-    def read(self, name: str, file: bytes | bytearray, *, drop_unfit: bool) -> Admitted:
+    def read(self, name: str, file: bytes | bytearray, *, drop_unfit: bool, abroad: bool) -> Admitted:
         """The sandbox of a file, under a name, which delivers nothing; for any thread. Raises BadFile.
 
-        `drop_unfit` is as for `admit`.
+        `drop_unfit` is as for `admit`, and `abroad` as for `adopted`: a file does not say who chose its addresses.
         """
 
         def reader_of_state() -> Reader:
@@ -79,7 +79,8 @@ class SandboxFactory:
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(file, self.shapes.check)
         _, header = next(reading)  # a file without one is refused
-        rewrite = adopted(self.secret, anew=not header["secrets"], keyless=header["format"] == RECORDING)
+        keyless = header["format"] == RECORDING
+        rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
         requests = list[Body]()
         reader = own = reader_of_state()
         for kind, body in reading:

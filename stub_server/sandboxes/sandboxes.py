@@ -58,7 +58,9 @@ class Sandboxes:
             return
         if self.settings.restore is not None:
             file = read_file(self.settings.restore)
-            sandbox, snapshots, left_out = factory.read(DEFAULT, file, drop_unfit=self.settings.drop_unfit)
+            sandbox, snapshots, left_out = factory.read(
+                DEFAULT, file, drop_unfit=self.settings.drop_unfit, abroad=False
+            )
             if left_out is not None:
                 left_out.tell("--restore")
             self.factory.belongings()[1].check_room_instead(snapshots)
@@ -326,18 +328,25 @@ class Sandboxes:
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
-        self, name: str, file: bytes | bytearray, *, deliver: bool = False, drop_unfit: bool = False
+        self,
+        name: str,
+        file: bytes | bytearray,
+        *,
+        deliver: bool = False,
+        drop_unfit: bool = False,
+        abroad: bool = False,
     ) -> tuple[Entry, Body, LeftOut | None]:
         """Replace a sandbox by that of a file. With `deliver` its new events are delivered.
 
         The journal is that of the file, or the present one if the file has no requests. With `drop_unfit` what does not
-        fit the contract is left out. Returns the entry, what was replaced, and what was left out.
+        fit the contract is left out; `abroad` says that a page of another machine sent the file. Returns the entry,
+        what was replaced, and what was left out.
 
         Raises NotFound, and BadFile for a file that cannot be used.
         """
         name = self.entry(name).sandbox.name
         sandbox, snapshots, left_out = await self.worker.beside(
-            lambda: self.factory.read(name, file, drop_unfit=drop_unfit)
+            lambda: self.factory.read(name, file, drop_unfit=drop_unfit, abroad=abroad)
         )
         if deliver:
             sandbox.speak()

@@ -165,7 +165,6 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "hidden.signing_keys.0.key: ",
     ),
     "a receiver that is a list": (_hidden("webhooks", receiver=[1]), "hidden.receiver: "),
-    "an address chosen by nobody": (_hidden("webhooks", abroad="no"), "hidden.abroad: "),
     "an order paid with a text": (_hidden("orders", paid_cents="1"), "hidden.paid_cents: "),
     "a subscription of no periods": (_hidden("subscriptions", periods=None), "hidden.periods: "),
     "attempts that are a text": (_hidden("webhook_logs", attempts=["x"]), "hidden.attempts.0: "),

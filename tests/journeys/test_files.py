@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from secrets import token_urlsafe
 from socket import SO_RCVBUF, SOL_SOCKET, socket
@@ -332,6 +332,42 @@ def test_an_import_that_delivers_tells_of_what_is_new_under_ids_of_its_own(
         assert drain(side.control)["complete"]
     ids = [request.headers["webhook-id"] for request in receiver.requests]
     assert 2 == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("made", "brought", "error"),
+    [
+        ("http://localhost:3000", "https://named.example", "blocked"),
+        ("https://named.example", "http://localhost:3000", None),
+    ],
+)
+def test_whoever_imports_a_file_decides_whether_its_webhooks_reach_private_addresses(
+    serve: Serve, receiver: Receiver, sandbox_name: str, made: str, brought: str, error: str | None
+) -> None:
+    """A file does not say by whom an address was chosen, nor do its steps and snapshots."""
+    live = serve(cors_origins=("https://named.example",))
+    with closing(Side(live, sandbox_name)) as here, closing(Side(live, f"{sandbox_name}-2")) as there:
+        body = {"url": receiver.url, "events": CREATED}
+        ident = created(here.api.post("/v2/webhooks", json=body, headers={"Origin": made}))["webhook"]["id"]
+        created(here.control.post("/snapshots", json={"name": "before"}))
+        assert 200 == here.api.put(f"/v2/webhooks/{ident}", json={"name": "later"}).status_code
+        there.control.headers["Origin"] = brought
+        imported(there.control, exported(here.control, history=True))
+        errors = [error_of_an_event(there, ident)]
+        assert 200 == there.control.post("/rewind", json={"to_step": 1}).status_code
+        errors.append(error_of_an_event(there, ident))
+        assert 200 == there.control.post("/snapshots/before/restore").status_code
+        errors.append(error_of_an_event(there, ident))
+    assert ([error] * 3, 0 if error else 3) == (errors, len(receiver.requests))
+
+
+def error_of_an_event(side: Side, webhook: str) -> str | None:
+    """The error of a delivery of an event to a webhook that is due at once."""
+    created(side.api.post("/v2/customers", json=customer_body()))
+    assert 200 == side.control.post("/webhooks/drain", json={"held": True}).status_code
+    (log, *_) = side.api.get("/v2/webhooks/logs", params={"webhookId": webhook}).json()["logs"]
+    found: str | None = side.api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"][-1]["error"]
+    return found
 
 
 def test_a_running_clock_runs_on_from_the_instant_of_the_file(serve: Serve, here: Side, sandbox_name: str) -> None:

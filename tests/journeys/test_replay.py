@@ -163,10 +163,10 @@ def test_it_begins_after_a_request_whose_body_was_left_out(
     api: httpx2.Client, control: httpx2.Client, make_customer: Maker, credentials: dict[str, str], file: Path
 ) -> None:
     """One that changed something: nobody can send it again. One that was refused is left aside alone."""
-    large = {"metadata": {f"k{n}": "é" * 500 for n in range(40)} | {"key": credentials["private_key"]}}
-    make_customer(**large)
+    hiding = {"metadata": {"key": credentials["private_key"].replace("_", "%5F")}}
+    make_customer(**hiding)
     make_customer()
-    assert 422 == api.post("/v2/customers", json=large).status_code
+    assert 422 == api.post("/v2/customers", json=hiding).status_code
     assert 200 == api.get("/v2/customers").status_code
     (about,) = [body for kind, body in lines(recorded(control, file).read_bytes()) if kind == "recording"]
     assert (2, 2) == (about["recorded"], about["left_out"])

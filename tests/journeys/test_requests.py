@@ -271,8 +271,8 @@ def test_curl_sends_the_request_again_as_pasted(world: World, tmp_path: Any) -> 
 @pytest.mark.check
 def test_what_was_not_kept_whole_has_no_curl(world: World, serve: Serve) -> None:
     assert world.kept(world.api.get("/v2/plans?" + "x" * 2_000))["curl"] is None
-    large = {"metadata": {f"k{n}": "é" * 500 for n in range(40)} | {"key": world.credentials["private_key"]}}
-    left_out = world.kept(world.api.post("/v2/customers", json=customer_body() | large))
+    hiding = {"metadata": {"key": world.credentials["private_key"].replace("_", "%5F")}}
+    left_out = world.kept(world.api.post("/v2/customers", json=customer_body() | hiding))
     assert (201, "[redacted]", None) == (left_out["status"], left_out["request"]["body"], left_out["curl"])
     bare = World(serve(seed=31, journal=0))
     answer = new_customer(bare)

@@ -226,11 +226,11 @@ def followed(process: Process) -> socket.socket | None:
 
 
 def test_readers_that_leave_are_gone_at_the_holder(pair: Pair) -> None:
-    """It has 16 places for them."""
+    """It has eight places for those of one sandbox."""
     for _ in range(3):
         readers: list[socket.socket] = []
         deadline = time.monotonic() + 5
-        while len(readers) < 16:
+        while len(readers) < 8:
             reader = followed(pair.other)
             if reader is not None:
                 readers.append(reader)
@@ -299,6 +299,21 @@ def test_callers_are_counted_by_their_own_addresses(pair: Pair) -> None:
             connection.sendall(b"GET /s/team/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
             left.append(str(answer_on(connection).header("ratelimit")).partition(";t=")[0])
     assert ['"default";r=99999', '"default";r=99999', '"default";r=99998'] == left
+
+
+def test_the_holder_sees_the_client_of_the_proxy(pair: Pair) -> None:
+    """With whatever a proxy sends as its address."""
+    body = {"name": "Rede", "scopes": ["plans:read"], "allowed_ips": ["203.0.113.0/24"]}
+    made = pair.door(pair.holder).send("POST", "/api-keys", body).json()["api_key"]["private_key"]
+    for client, status in (
+        ("203.0.113.5", 200),
+        ("198.51.100.1", 403),
+        ("203.0.113.5, 198.51.100.1", 403),
+        ("a b", 403),
+    ):
+        for door in pair.doors:
+            answer = door.ask("GET", "/v2/plans?limit=1", token=made, headers=[("X-Forwarded-For", client)])
+            assert status == answer.status, (client, answer.body)
 
 
 def test_health_is_the_server_s_own(pair: Pair) -> None:

@@ -60,11 +60,13 @@ class _Threaded(uvicorn.Server):
 
 
 @contextmanager
-def serving(app: Callable[..., Any], limits: Limits, listener: socket.socket | None = None) -> Iterator[int]:
+def serving(
+    app: Callable[..., Any], limits: Limits, listener: socket.socket | None = None, proxies: str | None = None
+) -> Iterator[int]:
     """Serve any application as the product is served, until the block ends; answers the port."""
     with listener or socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
-        server = _Threaded(uvicorn_config(app, limits))
+        server = _Threaded(uvicorn_config(app, limits, proxies))
         thread = threading.Thread(target=server.run, args=([listening],), name=f"server-{port}", daemon=True)
         thread.start()
         deadline = time.monotonic() + _PATIENCE
@@ -86,7 +88,8 @@ def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
         settings = with_port(settings, listener)
         with remembering():
             app = create_app(settings)
-        with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
+        limits = limits or Limits(connections=settings.max_connections)
+        with serving(app, limits, listener, settings.forwarded_allow_ips) as port:
             yield Live(app, settings, port)
     if not settings.overlays:
         _free.append(port)

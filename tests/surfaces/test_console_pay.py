@@ -11,6 +11,8 @@ import pytest
 
 from stub_server.console import pay_pages
 from stub_server.console.pay_pages import outward
+from stub_server.kernel import guesses
+from stub_server.kernel.guesses import Guesses
 from stub_server.request_log import RequestLog
 
 from ..conftest import Serve
@@ -25,7 +27,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\U0001f984" + "x" * 80
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test is refused for what another one guessed."""
-    monkeypatch.setattr(pay_pages, "_wrong_ids", pay_pages.WrongIds())
+    monkeypatch.setattr(pay_pages, "_wrong_ids", Guesses())
 
 
 @pytest.fixture
@@ -148,14 +150,14 @@ def test_ten_wrong_ids_are_enough(payer: Console, make_order: Maker, monkeypatch
     assert 429 == refused.status
     assert 1 <= int(refused.response.headers["retry-after"]) <= 60
     later = monotonic() + 61
-    monkeypatch.setattr(pay_pages, "monotonic", lambda: later)
+    monkeypatch.setattr(guesses, "monotonic", lambda: later)
     assert 200 == payer.open(f"/pay/{order['id']}").status
     assert 404 == payer.open("/pay/x").status
 
 
 def test_what_is_counted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pay_pages, "_MOST_ADDRESSES", 3)
-    wrong = pay_pages.WrongIds()
+    monkeypatch.setattr(guesses, "MOST_ADDRESSES", 3)
+    wrong = Guesses()
     for _ in range(10):
         wrong.count("0")
     assert wrong.wait_of("0")

@@ -202,7 +202,25 @@ def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: Se
     assert door.ask("GET", "/_sandbox/clock", headers=[good]).status == 200
     for headers in ([], [("X-Sandbox-Admin-Key", "")], [("X-Sandbox-Admin-Key", "a-long-admin-kex")]):
         refused(door.ask("GET", "/_sandbox/clock", headers=headers), 403, "admin_key_required")
-    foreign = "https://console.example"
-    assert preflight(door, "/_sandbox/clock", foreign).status == 204
-    assert readable(door.ask("GET", "/_sandbox/clock", headers=[good, ("Origin", foreign)]), foreign)
     assert door.ask("GET", "/_sandbox/health").status == 200
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("origin", ["https://console.example", "https://other.example"])
+@pytest.mark.parametrize("admin_key", [None, "a-long-admin-key"])
+def test_a_page_of_another_machine_uses_the_control_surface_only_if_it_is_named(
+    serve: Serve, admin_key: str | None, origin: str
+) -> None:
+    """With a key or without: a page that somebody opens may hold the key of whoever opens it. `*` names nobody."""
+    door = Door(serve(admin_key=admin_key, cors_origins=("*", "https://Console.example/")).port, "", "x")
+    is_named = origin == "https://console.example"
+    asked = preflight(door, "/_sandbox/clock", origin)
+    assert (204 if is_named else 403, origin if is_named else None) == (
+        asked.status,
+        asked.header("access-control-allow-origin"),
+    )
+    key: list[Header] = [] if admin_key is None else [("X-Sandbox-Admin-Key", admin_key)]
+    answer = door.ask("GET", "/_sandbox/clock", headers=[*key, ("Origin", origin)])
+    assert is_named == readable(answer, origin)
+    assert is_named or answer.header("access-control-allow-origin") is None
+    assert (200 if is_named or key else 403) == answer.status

@@ -40,7 +40,7 @@ def test_the_scrape_asks_for_the_metrics_of_each_server() -> None:
     (job,) = yaml.safe_load(block)["scrape_configs"]
     assert "/metrics" in {operation.path for operation in document("sandbox.yaml").operations.values()}
     assert "/_sandbox/metrics" == job["metrics_path"]
-    assert {"credentials"} == set(job["authorization"])  # sent as a bearer, unless told otherwise
+    assert {"credentials_file"} == set(job["authorization"])  # sent as a bearer, unless told otherwise
     (targets,) = job["static_configs"]
     assert upstreams() == targets["targets"]
 

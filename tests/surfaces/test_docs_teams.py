@@ -27,7 +27,8 @@ PAGE = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
 CHROOT = shutil.which("chroot", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or ""
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0 and bool(CHROOT)
 LARGEST = 143_000_000  # bytes; what this machine's own Python adds or lacks is in the remainder to 150 MB
-KEY = {"X-Sandbox-Admin-Key": "change-me"}
+ADMIN = "5f2a0c1e9b7d"  # in place of what the page has drawn
+KEY = {"X-Sandbox-Admin-Key": ADMIN}
 
 
 def shown(section: str) -> list[list[str]]:
@@ -65,13 +66,17 @@ def started(command: Sequence[str], port: str, env: Mapping[str, str], folder: P
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
 def test_a_server_for_a_team_is_shut_but_to_its_admin_key(tmp_path: Path) -> None:
-    serve, make_world = shown("One server for a team")
+    draw, serve, make_world = shown("One server for a team")
+    assert "STUB_ADMIN_KEY=$(openssl" in " ".join(draw)
     port = free_port()
     command = [sys.executable, "-m", "stub_server", *(("4600" == word and port) or word for word in serve[1:])]
-    with started(command, port, plain_env(), tmp_path) as client:
+    with started(command, port, plain_env() | {"STUB_ADMIN_KEY": ADMIN}, tmp_path) as client:
         address = "http://sandbox.example.com:4600"
         made = subprocess.run(
-            [word.replace(address, str(client.base_url).rstrip("/")) for word in make_world],
+            [
+                word.replace(address, str(client.base_url).rstrip("/")).replace("$STUB_ADMIN_KEY", ADMIN)
+                for word in make_world
+            ],
             capture_output=True,
             text=True,
             timeout=60,

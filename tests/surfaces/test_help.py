@@ -50,7 +50,8 @@ TAKES = {
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
     " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident --salvage"
-    " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --max-connections --rate-limit"
+    " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --max-connections"
+    " --max-streams --forwarded-allow-ips --rate-limit"
     " --admin-key --jwt-secret --log --ready-file --stop-after-idle --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",

@@ -1,6 +1,7 @@
 """`stub-server init`: what it writes, that it overwrites nothing, and that what it writes works."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,13 +83,16 @@ def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_c
     file = TEMPLATES / "compose" / "compose.sandbox.yaml"
     fits("vendor.compose-spec", file)
     (service,) = yaml.safe_load(file.read_text(encoding="utf-8"))["services"].values()
-    settings = service["environment"] | {"STUB_ADMIN_KEY": "change-me"}
-    assert "${STUB_ADMIN_KEY:-change-me}" == service["environment"]["STUB_ADMIN_KEY"]
+    settings = service["environment"] | {"STUB_ADMIN_KEY": "5f2a0c1e9b7d"}
+    asked = service["environment"]["STUB_ADMIN_KEY"]
+    assert asked.startswith("${STUB_ADMIN_KEY:?"), "the file brings no key of its own"
+    assert "openssl rand" in asked, "it says how to make one"
+    assert "STUB_ALLOW_PRIVATE_WEBHOOKS" not in settings
     assert settings.keys() <= {f"STUB_{option.name}".upper() for option in serve.params}
     with Process("--host", "0.0.0.0", env=settings) as server:  # noqa: S104 - as the image does
         found = [
             httpx2.get(f"{server.url}/_sandbox/sandboxes", headers={"X-Sandbox-Admin-Key": key}, verify=NO_TLS)
-            for key in ("another", "change-me")
+            for key in ("another", settings["STUB_ADMIN_KEY"])
         ]
     assert [403, 200] == [answer.status_code for answer in found]
 
@@ -98,6 +102,20 @@ def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_c
 def test_a_workflow_keeps_its_schema(tool: str) -> None:
     (file,) = (TEMPLATES / tool / ".github" / "workflows").iterdir()
     fits("vendor.github-workflows", file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [*TEMPLATES.glob("*/.github/workflows/*"), ROOT / "docs" / "verify-workflow.yml"],
+    ids=lambda file: file.name,
+)
+def test_a_workflow_names_actions_by_their_commits_and_may_only_read(file: Path) -> None:
+    """Whoever owns an action can move a tag of it."""
+    text = file.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (.+)", text)
+    assert used
+    assert [] == [action for action in used if re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action) is None]
+    assert "read" == yaml.safe_load(text)["permissions"]["contents"]
 
 
 def test_the_page_on_ci_shows_the_workflow() -> None:

@@ -121,8 +121,8 @@ def test_a_page_of_this_server_and_a_named_one_with_a_credential_see_records(ser
     [
         ("GET", "/v2/plans", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
         ("OPTIONS", "/v2/plans", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
-        ("GET", "/_sandbox/clock", f"origin {FOREIGN} was refused, --admin-key KEY allows it"),
-        ("OPTIONS", "/_sandbox/clock", f"origin {FOREIGN} was refused, --admin-key KEY allows it"),
+        ("GET", "/_sandbox/clock", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
+        ("OPTIONS", "/_sandbox/clock", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
         ("GET", "/openapi.json", None),
         ("GET", "/_sandbox/health", None),
     ],

@@ -86,7 +86,11 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
     sandboxes = call.server.sandboxes
     try:
         entry, replaced, left_out = await sandboxes.import_(
-            call.sandbox.name, call.upload, deliver=query["deliver"], drop_unfit=query["drop_unfit"]
+            call.sandbox.name,
+            call.upload,
+            deliver=query["deliver"],
+            drop_unfit=query["drop_unfit"],
+            abroad=call.head.is_foreign,
         )
     except BadFile as error:
         details, message = [_detail(error, reason) for reason in error.reasons], str(error)[:_MOST_SHOWN]

@@ -20,22 +20,27 @@ from ...engine.step import Step
 from ...journal.entries import row
 from ...kernel.clock import iso
 from ...kernel.problem import Limited, NotFound, Unavailable
+from ...kernel.text import counted
 from ...sandboxes.entry import Entry
 
 PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive
-MOST_READERS = 16
+OF_ONE = 8  # the part of a server's readers that one sandbox may have: an eighth
 _AT_ONCE = 100  # requests, steps and events of one look, of each
 _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 
 async def follow_sandbox(call: Call) -> Reply:
     """The stream ends with the sandbox or the server."""
-    server = call.server
-    if len(server.followers) >= MOST_READERS:
-        message = f"{MOST_READERS} readers are already connected to this server, which is the maximum. Close one first."
-        raise Limited(message, headers={"Retry-After": "5"})
-    entry = call.entry
+    server, entry = call.server, call.entry
+    most = server.settings.max_streams
+    own = sum(place.incarnation == entry.incarnation for place in server.followers)
+    for count, limit, what in ((own, max(1, most // OF_ONE), "sandbox"), (len(server.followers), most, "server")):
+        if count >= limit:
+            message = (
+                f"This {what} already has {counted(limit, 'reader')}, the maximum (--max-streams). Close one first."
+            )
+            raise Limited(message, headers={"Retry-After": "5"})
     given = call.headers.get(b"last-event-id")
     place = Place(entry) if given is None else Place.of(entry, given.decode("latin-1"))
     return Streamed(_follow(server, call.sandbox.name, place), b"text/event-stream")

@@ -1,0 +1,164 @@
+"""A server behind a proxy, which says in X-Forwarded-For who its client is: only one that is named is believed."""
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli import main
+from stub_server.console import pay_pages
+from stub_server.http.forwarding import Hops
+from stub_server.kernel.guesses import Guesses
+from stub_server.serving import trusted
+
+from ..conftest import Serve
+from ..support.live import NO_TLS, Live
+from ..support.processes import Process
+from ..support.refusal import refused
+from ..support.wire import Door, Header
+from .conftest import door_to
+
+pytestmark = pytest.mark.check
+CLIENT: Header = ("X-Forwarded-For", "203.0.113.5")
+NAMED, OTHER = "10.0.0.5, 127.0.0.0/8", "10.0.0.5"
+
+
+def limited_key(door: Door) -> str:
+    """A key that may be used from the client's network alone."""
+    body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.0/24"]}
+    key: str = door.send("POST", "/api-keys", body).json()["api_key"]["private_key"]
+    return key
+
+
+@pytest.mark.parametrize(("proxies", "status"), [(NAMED, 200), (OTHER, 403), (None, 403)])
+def test_allowed_ips_see_the_client_of_a_named_proxy(serve: Serve, proxies: str | None, status: int) -> None:
+    door = door_to(serve(forwarded_allow_ips=proxies))
+    answer = door.ask("GET", "/v2/orders?limit=1", token=limited_key(door), headers=[CLIENT])
+    assert status == answer.status, answer.body
+    if status == 403:
+        assert "127.0.0.1" in refused(answer, 403, "ip_not_allowed")["message"]
+
+
+def test_a_client_adds_nothing_to_what_the_proxy_says(serve: Serve) -> None:
+    """A proxy appends the address that it sees: what stands before may be anything."""
+    door = door_to(serve(forwarded_allow_ips=NAMED))
+    key = limited_key(door)
+    for sent in ("203.0.113.5, 198.51.100.1", "203.0.113.5, 198.51.100.1, 10.0.0.5", "203.0.113.5, a b"):
+        answer = door.ask("GET", "/v2/orders?limit=1", token=key, headers=[("X-Forwarded-For", sent)])
+        refused(answer, 403, "ip_not_allowed")
+
+
+@pytest.mark.parametrize(("proxies", "left"), [(NAMED, [2, 2, 1]), (OTHER, [2, 1, 0])])
+def test_the_rate_limit_counts_the_clients_of_a_named_proxy(serve: Serve, proxies: str, left: list[int]) -> None:
+    url = serve(forwarded_allow_ips=proxies, rate_limit=(3, 60), seed=77).url
+    found = []
+    for client in ("203.0.113.5", "203.0.113.6", "203.0.113.5"):
+        headers = {"X-Forwarded-For": client, "X-Forwarded-Proto": "https"}
+        answer = httpx2.get(f"{url}/v2/nowhere", headers=headers, verify=NO_TLS)
+        found.append(int(answer.headers["RateLimit"].partition(";r=")[2].partition(";")[0]))
+    assert left == found
+
+
+@pytest.mark.parametrize(("proxies", "status"), [(NAMED, 200), (OTHER, 429)])
+def test_wrong_pay_links_of_one_client_close_no_page_to_others(
+    serve: Serve, proxies: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pay_pages, "_wrong_ids", Guesses())
+    live = serve(forwarded_allow_ips=proxies, seed=78)
+    sample = httpx2.get(f"{live.url}/_sandbox/credentials", verify=NO_TLS).json()["sample"]
+
+    def opened(ident: str, client: str) -> int:
+        headers = {"X-Forwarded-For": client}
+        return httpx2.get(f"{live.url}/pay/{ident}", headers=headers, verify=NO_TLS, timeout=30).status_code
+
+    guesser = f"198.51.100.{len(proxies)}"
+    assert [404] * 10 == [opened(f"wrong-{number}", guesser) for number in range(10)]
+    assert (429, status) == (opened(sample["orderId"], guesser), opened(sample["orderId"], "203.0.113.5"))
+
+
+def test_an_address_of_a_proxy_is_known_on_a_socket_of_both_families() -> None:
+    """There an IPv4 address is written as IPv6."""
+    assert ["10.0.0.5/32", "10.1.0.0/16", "fd00::/8", "::ffff:10.0.0.5/128", "::ffff:10.1.0.0/112"] == trusted(
+        "10.0.0.5, 10.1.0.0/16,fd00::/8"
+    )
+
+
+@pytest.mark.parametrize("host", ["203.0.113.5", "a b c", "\xff", ""])
+def test_the_client_of_a_proxy_is_told_to_the_server_that_has_the_sandbox(host: str) -> None:
+    hops = Hops(b"secret")
+    scope = {"method": "GET", "raw_path": b"/", "query_string": b"", "headers": [(b"host", b"x")], "client": (host, 7)}
+    scope["headers"].append(hops.header(scope))  # type: ignore[attr-defined]
+    assert (host, 7) == hops.take(scope)
+
+
+def test_the_start_says_once_that_a_proxy_is_not_named() -> None:
+    flags = ("--base-url", "https://sandbox.team.example", "--admin-key", "a-long-admin-key")
+    said = "--base-url https://sandbox.team.example without --forwarded-allow-ips"
+    with Process(*flags) as server:
+        assert 1 == server.banner.count(said)
+    with Process(*flags, env={"STUB_FORWARDED_ALLOW_IPS": "10.0.0.5"}) as server:
+        assert said not in server.banner
+
+
+@pytest.mark.parametrize("value", ["*", "proxy", "10.0.0.5/8", "10.0.0.5,,"])
+def test_what_is_no_address_is_refused(value: str) -> None:
+    done = CliRunner().invoke(main, ["serve", "--forwarded-allow-ips", value])
+    assert (2, True) == (done.exit_code, "is no address or network, such as 10.0.0.5" in done.output)
+
+
+# -- wrong keys
+
+
+@pytest.fixture
+def team(serve: Serve) -> Live:
+    """A team's server, behind a proxy that says who calls."""
+    return serve(forwarded_allow_ips="127.0.0.1", admin_key="a-long-admin-key", seed=79)
+
+
+def status(live: Live, client: str, path: str = "/_sandbox/clock", **headers: str) -> int:
+    """How a request of somebody is answered."""
+    sent = {"X-Forwarded-For": client} | {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = httpx2.get(live.url + path, headers=sent, verify=NO_TLS, timeout=30)
+    if answer.status_code == 429:
+        assert "rate_limited" == answer.json()["code"]
+        assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    return answer.status_code
+
+
+@pytest.mark.parametrize(
+    ("header", "path", "first"),
+    [
+        ("X_Sandbox_Admin_Key", "/_sandbox/clock", 403),
+        ("X_Sandbox_Admin_Key", "/_sandbox/health", 200),
+        ("X_Sandbox_Control_Key", "/_sandbox/clock", 403),
+        ("Authorization", "/_sandbox/metrics", 403),
+    ],
+)
+def test_ten_wrong_keys_of_an_address_are_enough_for_a_minute(
+    team: Live, header: str, path: str, first: int, request: pytest.FixtureRequest
+) -> None:
+    """Wherever one could be tried; right ones work, and others are not held up."""
+    client = f"client of {request.node.name}"
+    wrong = {header: "Bearer wrong" if header == "Authorization" else "wrong"}
+    assert [first] * 10 + [429] == [status(team, client, path, **wrong) for _ in range(11)]
+    assert (200, first) == (
+        status(team, client, X_Sandbox_Admin_Key="a-long-admin-key"),
+        status(team, f"another {client}", path, **wrong),
+    )
+
+
+def test_on_this_machine_wrong_keys_are_not_counted(serve: Serve) -> None:
+    """They follow from the seed, and tests send wrong ones."""
+    live = serve(seed=80)
+    assert [403] * 12 == [status(live, "x", X_Sandbox_Control_Key="wrong") for _ in range(12)]
+
+
+@pytest.mark.parametrize(
+    "flags", [("--admin-key", "a-long-admin-key"), ("--allow-host", "x.example"), ("--base-url", "https://x.example")]
+)
+def test_the_banner_of_a_public_server_has_no_key(flags: tuple[str, ...]) -> None:
+    with Process(*flags) as public, Process() as plain:
+        assert "sk_sandbox_…" in public.banner
+        assert [] == [word for word in public.banner.split() if len(word.partition("sk_sandbox_")[2]) > 5]
+        assert "a-long-admin-key" not in public.banner
+        assert f"Bearer {plain.banner.partition('Bearer ')[2][:51]}" in plain.banner
+        assert "Bearer sk_sandbox_" in plain.banner
