@@ -24,16 +24,13 @@ def show(app: Application, settings: Settings) -> None:
     clock = f"clock frozen at {iso(state.now)}" if state.frozen else "clock running"
     if not state.frozen and state.offset:
         clock += f", at {iso(sandbox.clock.now)}"
-    by_command = ""
-    if settings.secret is None and settings.loopback:
-        seed = "" if settings.seed == Settings().seed else f" --seed {settings.seed}"
-        by_command = f"{command()} token{seed}, or "
     facts = [
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("data", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
         ("API key", key),
-        ("token", f"{by_command}{url}{CONTROL}/credentials"),
+        ("token", f"{command()} token, or {url}{CONTROL}/credentials"),
+        ("server", _kind(settings)),
         ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
     ]
     if url != LOCAL:
@@ -46,6 +43,15 @@ def show(app: Application, settings: Settings) -> None:
     for warning in (*warnings(settings), *_surprises(settings, sandbox, app.sandboxes.has_kept_default)):
         click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
     click.echo(f"\ncurl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'\n")
+
+
+def _kind(settings: Settings) -> str:
+    """Whether the server is public or plain, and why."""
+    if settings.is_public:
+        return f"public, because of {settings.public_because}: keys and tokens are secret"
+    return "plain, for this machine alone: keys and tokens follow from " + (
+        "the seed" if settings.secret is None else "--jwt-secret"
+    )
 
 
 def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:

@@ -176,7 +176,8 @@ def build(settings: Settings) -> Application:
 def run(app: Application, settings: Settings, listener: socket.socket, ready_file: ReadyFile | None = None) -> None:
     """Print the banner and serve until a signal comes, or nobody uses the server."""
     server = _Server(app, settings, ready_file)
-    log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
+    url = "" if settings.is_public else settings.url
+    log = None if settings.log == "quiet" else RequestLog(settings.log, url=url).start()
     if log is not None:
         app.server.listeners.append(log)
     # uvicorn shuts down in order and then raises the signal again: a stop on request is not a failure.

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .kernel.text import is_local
+from .kernel.text import host_name, is_local
 
 _SHAPING = (
     "host", "seed", "scenario", "now", "lenient_auth", "ignore_unknown", "reject_unknown_query", "check_digits",
-    "autopay", "webhook_schedule", "history", "rate_limit",
+    "autopay", "webhook_schedule", "history", "rate_limit", "allow_hosts",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings. `now` is ms and freezes the clock; on loopback the seed gives the `secret` if there is none.
+    """All settings. `now` is ms and freezes the clock; the seed of a plain server gives the `secret` if there is none.
 
     `rate_limit` is (requests of a caller, seconds). `store` is a directory or the address of a PostgreSQL database,
     and `resident` the maximum of its sandboxes in memory. The default sandbox begins with the file `restore`. With
@@ -88,7 +88,7 @@ class Settings:
         if not self.loopback:
             return f"--base-url {self.base_url}"
         for name in self.allow_hosts:
-            if not is_local(name):
+            if not is_local(host_name(name)):
                 return f"--allow-host {name}"
         return "--admin-key" if self.admin_key else ""
 
@@ -100,7 +100,7 @@ class Settings:
     @property
     def created_by(self) -> str:
         """What creates a sandbox with a new name, beginning with "by"."""
-        if self.loopback:
+        if not self.is_public:
             return "by the first request to it that succeeds"
         return f"by POST {self.url}/_sandbox/sandboxes"
 
@@ -111,14 +111,14 @@ class Settings:
             "base_url": self.url,
             **{name: getattr(self, name) for name in _SHAPING},
             "has_admin_key": bool(self.admin_key),
-            "has_secret": self.secret is not None or not self.loopback,
+            "has_secret": self.secret is not None or self.is_public,
             "has_overlays": bool(self.overlays),
         }
 
     def signing_secret(self, random_bytes: bytes) -> bytes:
-        """The secret of tokens and keys: from `secret`, else from the seed on loopback, else from `random_bytes`."""
+        """The secret of tokens and keys: from `secret`, else `random_bytes` on a public server, else the seed."""
         if self.secret is not None:
             return sha256(self.secret).digest()
-        if self.loopback:
-            return sha256(f"membership-sandbox/{self.seed}".encode()).digest()
-        return sha256(random_bytes).digest()
+        if self.is_public:
+            return sha256(random_bytes).digest()
+        return sha256(f"membership-sandbox/{self.seed}".encode()).digest()

@@ -230,7 +230,7 @@ def adopted(secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bo
         if table == "api_keys":
             is_seeded = record.id in sandbox.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.name)
+                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.identity)
                 public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks" and anew:

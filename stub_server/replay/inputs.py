@@ -1,7 +1,7 @@
 """What a replay supplies from outside: the machine's time, request ids, credentials, and the receivers of webhooks."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from random import Random
 
@@ -69,8 +69,9 @@ class RequestIds(Random):
 class Callers:
     """Credentials for the callers of a recording, which names callers and contains no credentials."""
 
-    def __init__(self, tokens: Tokens, secret: bytes, name: str) -> None:
-        self._tokens, self._secret, self._name = tokens, secret, name
+    def __init__(self, tokens: Tokens, secrets: Mapping[str, bytes], secret: bytes) -> None:
+        """`secrets` are those of seeded keys by the identity of their sandbox; `secret` is that of all others."""
+        self._tokens, self._secrets, self._secret = tokens, secrets, secret
         self._made: dict[str, str] = {}
 
     def credentials(self, sandbox: Sandbox, request: Trace) -> Iterator[str]:
@@ -79,7 +80,9 @@ class Callers:
         if caller is None:
             yield from _STRANGERS
         elif caller.claims is not None:
-            yield "Bearer " + self._tokens.signed(caller.claims)
+            if request.status == 401:  # it may have been of an earlier generation
+                yield "Bearer " + self._tokens.signed(caller.claims | {"generation": "earlier"})
+            yield "Bearer " + self._tokens.signed(caller.claims | {"generation": sandbox.generation})
         elif caller.key_id is None:
             yield "Bearer anybody"  # a lenient server takes any
         elif caller.kind == "public_key":
@@ -87,7 +90,8 @@ class Callers:
             yield "Bearer " + next((key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24)
         else:
             ident = caller.key_id
-            yield "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, self._name)[1])
+            secret = self._secrets.get(sandbox.identity, self._secret)
+            yield "Bearer " + (self._made.get(ident) or pair_of(secret, sandbox.seed, ident, sandbox.identity)[1])
 
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from stub_server.http.access import Hosts, host_name
+from stub_server.http.access import Hosts
+from stub_server.kernel.text import host_name
 
 from ..conftest import Serve
 from ..support.live import Live
