@@ -1,7 +1,7 @@
 """What a replay supplies from outside: the machine's time, request ids, credentials, and the receivers of webhooks."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from random import Random
 
@@ -69,9 +69,8 @@ class RequestIds(Random):
 class Callers:
     """Credentials for the callers of a recording, which names callers and contains no credentials."""
 
-    def __init__(self, tokens: Tokens, secrets: Mapping[str, bytes], secret: bytes) -> None:
-        """`secrets` are those of seeded keys by the identity of their sandbox; `secret` is that of all others."""
-        self._tokens, self._secrets, self._secret = tokens, secrets, secret
+    def __init__(self, tokens: Tokens, secret: bytes) -> None:
+        self._tokens, self._secret = tokens, secret
         self._made: dict[str, str] = {}
 
     def credentials(self, sandbox: Sandbox, request: Trace) -> Iterator[str]:
@@ -80,9 +79,7 @@ class Callers:
         if caller is None:
             yield from _STRANGERS
         elif caller.claims is not None:
-            if request.status == 401:  # it may have been of an earlier generation
-                yield "Bearer " + self._tokens.signed(caller.claims | {"generation": "earlier"})
-            yield "Bearer " + self._tokens.signed(caller.claims | {"generation": sandbox.generation})
+            yield "Bearer " + self._tokens.signed(caller.claims)
         elif caller.key_id is None:
             yield "Bearer anybody"  # a lenient server takes any
         elif caller.kind == "public_key":
@@ -90,8 +87,7 @@ class Callers:
             yield "Bearer " + next((key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24)
         else:
             ident = caller.key_id
-            secret = self._secrets.get(sandbox.identity, self._secret)
-            yield "Bearer " + (self._made.get(ident) or pair_of(secret, sandbox.seed, ident, sandbox.identity)[1])
+            yield "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, sandbox.identity)[1])
 
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""

@@ -130,8 +130,7 @@ class Session:
         settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
         server = replace(self._app.server, courier=self._deliveries, settings=settings, waits=False)
         self._app.serve(server)
-        earlier = self._reader.state.sandbox.identity  # of the keys until the sandbox is rotated
-        self._callers = Callers(server.tokens, {earlier: _SECRET}, factory.secret)
+        self._callers = Callers(server.tokens, _SECRET)
         self._difference = partial(
             difference, other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
         )
