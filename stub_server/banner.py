@@ -27,16 +27,13 @@ def show(app: Application, settings: Settings) -> None:
     clock = f"clock frozen at {iso(state.now)}" if state.frozen else "clock running"
     if not state.frozen and state.offset:
         clock += f", at {iso(sandbox.clock.now)}"
-    by_command = ""
-    if settings.secret is None and settings.loopback:
-        seed = "" if settings.seed == Settings().seed else f" --seed {settings.seed}"
-        by_command = f"{command()} token{seed}, or "
     facts = [
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("data", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
         ("API key", f"{PRIVATE}…" if settings.is_public else key),
-        ("token", f"{by_command}{url}{CONTROL}/credentials"),
+        ("token", f"{command()} token, or {url}{CONTROL}/credentials"),
+        ("server", _kind(settings)),
         ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
     ]
     if url != LOCAL:
@@ -58,6 +55,15 @@ def _first_call(settings: Settings, key: str) -> str:
     if settings.admin_key:
         return f"'{settings.url}{CONTROL}/credentials' -H \"X-Sandbox-Admin-Key: $STUB_ADMIN_KEY\""
     return f"'{settings.url}{CONTROL}/health'"
+
+
+def _kind(settings: Settings) -> str:
+    """Whether the server is public or plain, and why."""
+    if settings.is_public:
+        return f"public, because of {settings.public_because}: keys and tokens are secret"
+    return "plain, for this machine alone: keys and tokens follow from " + (
+        "the seed" if settings.secret is None else "--jwt-secret"
+    )
 
 
 def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:

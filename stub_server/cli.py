@@ -84,7 +84,7 @@ def _rate(text: str) -> tuple[int, int]:
 
 def _host(text: str) -> str:
     """A name or address as in a Host header."""
-    from .http.access import host_name
+    from .kernel.text import host_name
 
     if host_name(text) is None:
         raise click.BadParameter(f"{text!r} is not a host such as sandbox.example.com.")
@@ -199,7 +199,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option(
     "--jwt-secret",
     metavar="TEXT",
-    help="Secret that signs tokens. Default: made from the seed on loopback, else random.",
+    help="Secret of tokens and keys. Default: that of the store or random on a public server, else made from the seed.",
 )
 @_one_of("--log", "requests quiet json", "A line per request on standard error, none, or JSON.")
 @click.option("--ready-file", type=UserPath(dir_okay=False), metavar="FILE",
@@ -263,7 +263,7 @@ def _is_about(message: str, flag: str, value: Any) -> bool:
 
 
 for each in (
-    serve, offline_verbs.check, offline_verbs.assumptions, offline_verbs.token, receiver_verbs.certify,
+    serve, offline_verbs.check, offline_verbs.assumptions, sandbox_verbs.token, receiver_verbs.certify,
     request_verbs.explain, fault_verbs.faults, request_verbs.requests, receiver_verbs.listen, verify.proxy,
     sandbox_verbs.sandboxes, sandbox_verbs.worlds, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
     offline_verbs.init, sandbox_verbs.export, sandbox_verbs.import_, sandbox_verbs.record, replay_verb.replay,

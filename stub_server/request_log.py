@@ -26,7 +26,10 @@ class RequestLog:
     """Takes requests from the event loop without blocking it, and writes them to a stream."""
 
     def __init__(self, form: str, stream: TextIO | None = None, url: str = "") -> None:
-        """`form` is `requests` for people or `json` for programs. `url` is the server's address."""
+        """`form` is `requests` for people or `json` for programs.
+
+        `url` is the server's address, with which pay pages are shown; empty where they are secret.
+        """
         self._url = url
         self._json, self._stream = form == "json", stream or sys.stderr
         self._coloured = not self._json and self._stream.isatty()
@@ -111,8 +114,8 @@ class RequestLog:
         return orjson.dumps(members).decode()
 
     def _to_pay(self, trace: Trace) -> str | None:
-        """The page on which a new order is paid; None for other requests, and if no body is stored."""
-        if trace.operation not in _CREATING or trace.status != 201 or not trace.answer:
+        """The page on which a new order is paid; None where it is secret, or no body is stored, and for others."""
+        if not self._url or trace.operation not in _CREATING or trace.status != 201 or not trace.answer:
             return None
         try:
             order = orjson.loads(trace.answer)

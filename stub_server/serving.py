@@ -241,7 +241,8 @@ def build(settings: Settings) -> Application:
 def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]) -> None:
     """Print the banner and serve until a signal comes, or nobody uses the server. Raises UnusableInput."""
     server = _Server(app, settings)
-    log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
+    url = "" if settings.is_public else settings.url
+    log = None if settings.log == "quiet" else RequestLog(settings.log, url=url).start()
     if log is not None:
         app.server.listeners.append(log)
     try:

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .kernel.text import is_local
+from .kernel.text import host_name, is_local
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOOPBACK = "127.0.0.1"
 _SHAPING = (
     "host", "seed", "scenario", "now", "lenient_auth", "ignore_unknown", "reject_unknown_query", "check_digits",
-    "autopay", "webhook_schedule", "history", "rate_limit",
+    "autopay", "webhook_schedule", "history", "rate_limit", "allow_hosts",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings. `now` is ms and freezes the clock; on loopback the seed gives the `secret` if there is none.
+    """All settings. `now` is ms and freezes the clock; the seed of a plain server gives the `secret` if there is none.
 
     With `also_ipv6` the server listens on `::1` beside its `host`.
     `rate_limit` is (requests of a caller, seconds), `forwarded_allow_ips` has the proxies that are believed. `store` is
@@ -93,7 +93,7 @@ class Settings:
         if not self.loopback:
             return f"--base-url {self.base_url}"
         for name in self.allow_hosts:
-            if not is_local(name):
+            if not is_local(host_name(name)):
                 return f"--allow-host {name}"
         return "--admin-key" if self.admin_key else ""
 
@@ -105,7 +105,7 @@ class Settings:
     @property
     def created_by(self) -> str:
         """What creates a sandbox with a new name, beginning with "by"."""
-        if self.loopback:
+        if not self.is_public:
             return "by the first request to it that succeeds"
         return f"by POST {self.url}/_sandbox/sandboxes"
 
@@ -116,14 +116,14 @@ class Settings:
             "base_url": self.url,
             **{name: getattr(self, name) for name in _SHAPING},
             "has_admin_key": bool(self.admin_key),
-            "has_secret": self.secret is not None or not self.loopback,
+            "has_secret": self.secret is not None or self.is_public,
             "has_overlays": bool(self.overlays),
         }
 
     def signing_secret(self, random_bytes: bytes) -> bytes:
-        """The secret of tokens and keys: from `secret`, else from the seed on loopback, else from `random_bytes`."""
+        """The secret of tokens and keys: from `secret`, else `random_bytes` on a public server, else the seed."""
         if self.secret is not None:
             return sha256(self.secret).digest()
-        if self.loopback:
-            return sha256(f"membership-sandbox/{self.seed}".encode()).digest()
-        return sha256(random_bytes).digest()
+        if self.is_public:
+            return sha256(random_bytes).digest()
+        return sha256(f"membership-sandbox/{self.seed}".encode()).digest()

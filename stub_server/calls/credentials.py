@@ -68,20 +68,21 @@ class Tokens:
         return OctKey.import_key(self._secret)
 
     def issue(
-        self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
+        self, sandbox: Sandbox, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
     ) -> tuple[str, int]:
         """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
         now = wall_ms() // 1000
         granted = " ".join(sorted(set(scopes)))
         claims = {
             "iss": ISSUER,
-            "sandbox": sandbox,
+            "sandbox": sandbox.name,
+            **({"generation": sandbox.generation} if sandbox.generation else {}),
             "sub": user_id,
             "merchant_id": merchant_id,
             "scope": granted,
             "iat": now,
             "exp": now + expires_in,
-            "jti": named_uuid("jti", sandbox, merchant_id, user_id, granted, str(now), str(expires_in)),
+            "jti": named_uuid("jti", sandbox.identity, merchant_id, user_id, granted, str(now), str(expires_in)),
         }
         return self.signed(claims), now + expires_in
 
@@ -197,6 +198,9 @@ def _token_caller(call: Call, authorization: bytes) -> Caller:
         raise bad_credentials(
             "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
         )
+    if caller.claims.get("generation", "") != call.sandbox.generation:
+        message = "This token has ended: the sandbox was rotated, or deleted and created again."
+        raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
     return caller
 
 
@@ -235,7 +239,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
 
 def _check_address(call: Call, caller: Caller) -> None:
     claimed = call.headers.get(b"x-sandbox-client-ip")
-    if not call.server.settings.loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
+    if call.server.settings.is_public and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
         claimed = None
     text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
     try:
@@ -247,7 +251,7 @@ def _check_address(call: Call, caller: Caller) -> None:
         shown = plain or "an unknown address"
         raise Forbidden(
             f"This API key may not be used from {shown} (allowed_ips). To try another address, send it as "
-            f"X-Sandbox-Client-IP{'' if call.server.settings.loopback else ' with the admin key'}.",
+            f"X-Sandbox-Client-IP{' with the admin key' if call.server.settings.is_public else ''}.",
             code="ip_not_allowed",
             details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
         )

@@ -126,4 +126,4 @@ class Server:
     def ready_token(self, sandbox: Sandbox) -> str:
         """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""
         merchant = sandbox.store.merchant
-        return self.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+        return self.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]

@@ -15,6 +15,7 @@ from ..kernel.problem import Conflict, NotFound
 from ..kernel.record import Body, Record
 from ..persistence.sql import Kept
 from ..sandboxes.entry import Entry, records_of
+from ..store.memory import Store
 from .call import Call
 
 MOST_SHOWN = 200  # changes of a step, and events
@@ -35,9 +36,19 @@ def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
     }
 
 
-def pay_url(url: str, sandbox: str, order: str) -> str:
-    """The address of the page on which a payer pays an order; `url` is that of the server."""
-    return f"{url}{'' if sandbox == DEFAULT else f'/s/{sandbox}'}/pay/{order}"
+def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
+    """The address of the page on which a payer pays an order; `url` is that of the server.
+
+    On a public server it contains a `key`.
+    """
+    query = "" if key is None else f"?k={key}"
+    return f"{url}{'' if sandbox == DEFAULT else f'/s/{sandbox}'}/pay/{order}{query}"
+
+
+def shown_key(store: Store, record: Record, ready: str | None) -> Body:
+    """An API key of a merchant; `ready` is the public half of the one that the credentials show."""
+    public = loads(store.shown(store.api_keys, record))
+    return {"merchant_id": store.merchant.id, "is_ready": public["public_key"] == ready, "api_key": public}
 
 
 def checked_beginning(call: Call, asked: Body) -> tuple[str | None, int | None]:

@@ -1,4 +1,4 @@
-"""The verbs that need no server: `token`, `init`, `check` and `assumptions`; exit codes 0 fine, 1 faults, 2 usage."""
+"""The verbs that need no server: `init`, `check` and `assumptions`; exit codes 0 fine, 1 faults, 2 usage."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import Number, Unusable, UserPath, json_option, of_overlays, sandbox_name, verb
+from .options import Unusable, UserPath, json_option, of_overlays, verb
 
 if TYPE_CHECKING:
     from ..contract.document import Document
     from ..kernel.record import Body
 
-_EVERYTHING = "*"
 _NARROWEST, _WIDEST = 60, 100  # characters of a line of the report
 _LABEL = 26
 TOOLS: Mapping[str, Sequence[str]] = {
@@ -31,43 +30,6 @@ TOOLS: Mapping[str, Sequence[str]] = {
     "vitest": ["typescript", "vitest"],
 }
 """By tool the folders of `fixtures/init/` whose files are written."""
-
-
-@verb(short_help="Print a token of the merchant.")
-@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The server's seed.")
-@click.option("--jwt-secret", metavar="TEXT", help="The server's secret, if it was started with one.")
-@click.option("--sandbox", type=sandbox_name, metavar="TEXT", default="default",
-              help="The sandbox that the token is for.")  # fmt: skip
-@click.option("--scope", "scopes", multiple=True, default=[_EVERYTHING], help="What the token may do; repeatable.")
-@click.option("--expires-in", type=Number(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
-@of_overlays
-def token(
-    seed: int,
-    jwt_secret: str | None,
-    sandbox: str,
-    scopes: tuple[str, ...],
-    expires_in: int,
-    overlays: tuple[Path, ...],
-) -> None:
-    """Print a token of the seeded merchant, for a server on loopback or one whose --jwt-secret is given.
-
-    The scopes are those of the contract: give the overlays that the server was started with.
-    """
-    from ..calls.credentials import Tokens
-    from ..seeding.filling import MERCHANT_ID, USER_ID
-    from ..settings import Settings
-
-    if set(scopes) != {_EVERYTHING}:  # reading the contract takes a second: not for a token of all scopes
-        from ..app import data_dir
-        from ..contract import bundle
-        from ..contract.generated import Names
-
-        known = Names(bundle.contracts(data_dir("openapi"), overlays)[0]).scope_patterns
-        unknown = next((scope for scope in scopes if scope not in known), None)
-        if unknown is not None:
-            raise Unusable(f"{unknown!r} is not a scope of the contract. Its scopes are {', '.join(known)}.")
-    secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
-    click.echo(Tokens(secret).issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
 @click.command(short_help="Write files for a tool, such as pytest.")

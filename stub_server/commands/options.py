@@ -31,16 +31,6 @@ class Unusable(Refusing):
 # -- types of options
 
 
-def sandbox_name(text: str) -> str:
-    """The name of a sandbox, in any case."""
-    from ..sandboxes.entry import NAMING, folded, is_name
-
-    name = folded(text)
-    if is_name(name) is None:
-        raise click.BadParameter(f"a name has {NAMING}.")
-    return name
-
-
 class Number(click.IntRange):
     name = "integer"  # click's own name is "integer range"
 
@@ -246,6 +236,8 @@ asks_sandbox_as_admin = _asks(_SERVER, _SANDBOX, _ADMIN_KEY)
 """The same for requests that a control key is not enough for."""
 asks_server = _asks(_SERVER, _ADMIN_KEY)
 """The same for requests about the whole server."""
+asks_server_with_keys = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
+"""The same where one of the requests is about a sandbox that the verb names."""
 
 
 def output_option(ending: str) -> Callable[[F], F]:

@@ -111,11 +111,20 @@ def reset(target: Target, scenario: str | None, seed: int | None, now: str | Non
     target.show(answer, f"Reset to the scenario {answer['scenario']}, seed {answer['seed']}, at {answer['now']}.")
 
 
-@verb()
+@verb(short_help="List the newest orders of a sandbox, or show one.")
+@click.argument("order", required=False)
 @click.option("--status", metavar="STATUS", help="Only orders in this state, such as pending.")
 @asks_sandbox
-def orders(target: Target, status: str | None) -> None:
-    """List the newest orders of a sandbox."""
+def orders(target: Target, order: str | None, status: str | None) -> None:
+    """List the newest orders of a sandbox, or show the one with the id ORDER, and where a payer pays it."""
+    if order is not None:
+        if status is not None:
+            raise click.UsageError("Give ORDER or --status, not both.")
+        answer = target.control("GET", f"/orders/{quote(order, safe='')}")
+        target.show(
+            answer, f"{answer['order']['code']} is {answer['order']['status']}.\n  pay page  {answer['pay_url']}"
+        )
+        return
     answer = target.api("/v2/orders", params=given(limit=str(_SHOWN), status=status))
     rows = [
         (o["id"], o["code"], o["status"], f"{o['totalAmount']:>10.2f}", o["paymentMethod"], o["customer"]["name"])

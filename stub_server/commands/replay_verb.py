@@ -163,7 +163,15 @@ def _serve(data: bytes, until: int | None, settings: Any, port: int) -> None:
             cut_before(cut, data, until)
         cut.flush()
         serving.serve(
-            replace(settings, host="127.0.0.1", port=port, base_url=None, admin_key=None, restore=Path(cut.name))
+            replace(
+                settings,
+                host="127.0.0.1",
+                port=port,
+                base_url=None,
+                allow_hosts=(),
+                admin_key=None,
+                restore=Path(cut.name),
+            )
         )
 
 

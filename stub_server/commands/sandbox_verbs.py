@@ -1,4 +1,4 @@
-"""The verbs about whole sandboxes: list, copy, go back, export and import.
+"""The verbs about whole sandboxes: list, rotate, copy, go back, export and import; and their tokens.
 
 Exit codes: 0 done, 1 refused, 2 usage or no server.
 """
@@ -16,7 +16,7 @@ from .options import (
     Number,
     asks_sandbox,
     asks_sandbox_as_admin,
-    asks_server,
+    asks_server_with_keys,
     given,
     output_option,
     read_file,
@@ -26,12 +26,33 @@ from .options import (
 from .running_server import Target
 
 
-@verb(short_help="List the sandboxes of a server, or delete one.")
-@click.argument("name", required=False, metavar="[GLOB]")
+@verb(short_help="Print a token of the merchant.")
+@click.option("--scope", "scopes", multiple=True, default=["*"], help="What the token may do; repeatable.")
+@click.option("--expires-in", type=Number(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
+@asks_sandbox
+def token(target: Target, scopes: tuple[str, ...], expires_in: int) -> None:
+    """Print a token of the sandbox's merchant."""
+    target.may_be_new = True
+    answer = target.control("POST", "/tokens", json={"scopes": scopes, "expires_in": expires_in})
+    target.show(answer, answer["token"])
+
+
+@verb(short_help="List the sandboxes of a server, rotate or delete one.")
+@click.argument("what", nargs=-1, metavar="[GLOB | rotate NAME]")
 @click.option("--delete", is_flag=True, help="Delete the sandbox with this name.")
-@asks_server
-def sandboxes(target: Target, name: str | None, delete: bool) -> None:
-    """List the sandboxes of a running server, newest first, or delete one. GLOB filters by name."""
+@click.option("--keys", is_flag=True, help="With rotate: also delete the API keys that users made.")
+@asks_server_with_keys
+def sandboxes(target: Target, what: tuple[str, ...], delete: bool, keys: bool) -> None:
+    """List the sandboxes of a running server, newest first, or delete one. GLOB filters by name.
+
+    `rotate NAME` gives a sandbox new credentials. The earlier tokens, seeded keys, control key and pay links end.
+    """
+    if len(what) == 2 and what[0] == "rotate" and not delete:
+        _rotate(target, what[1], keys=keys)
+        return
+    if len(what) > 1 or keys:
+        raise click.UsageError("Write sandboxes, sandboxes GLOB, sandboxes NAME --delete, or sandboxes rotate NAME.")
+    name = what[0] if what else None
     if delete:
         if name is None:
             raise click.UsageError("Give the NAME of the sandbox.")
@@ -42,6 +63,19 @@ def sandboxes(target: Target, name: str | None, delete: bool) -> None:
     found = target.every("sandboxes", name=name)
     rows = [(s["name"], s["step"], s["now"], s["records"], s["scenario"], s["parent"]) for s in found["sandboxes"]]
     target.show(found, table(rows, "NAME STEP NOW RECORDS SCENARIO PARENT"))
+
+
+def _rotate(target: Target, name: str, *, keys: bool) -> None:
+    target.sandbox = name
+    answer = target.control("POST", f"/sandboxes/{quote(name, safe='')}/rotate", json={"keys": keys})
+    made, count = answer["sandbox"], answer["keys_total"]
+    text = f"{made['name']} has new credentials. Earlier tokens, seeded keys, control key and pay links have ended.\n"
+    text += f"{_how_to_call(made)}\n  control   {made['credentials']['control_key']}"
+    if count:
+        outcome = "deleted" if keys else "still valid (--keys deletes such keys)"
+        shown = "".join(f"\n  {each['api_key']['id']}  {each['api_key']['name']}" for each in answer["keys"])
+        text += f"\n{counted(count, 'API key')} that users made: {outcome}{shown}"
+    target.show(answer, text)
 
 
 worlds = copy(sandboxes)  # the name until version 0.1, for two releases more

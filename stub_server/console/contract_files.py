@@ -37,7 +37,7 @@ def _sees_records(call: Call, origins: Origins) -> bool:
     It is of a program here or of a page of this server, or has a credential that may read all. `origins` are the pages
     that may read the API.
 
-    A credential is no help to a page that may not read the API: on loopback every page could know it.
+    A credential is no help to a page that may not read the API: on a plain server every page could know it.
     """
     headers, origin, server = call.headers, call.head.origin, call.server
     host = headers.get(b"host")
@@ -45,7 +45,7 @@ def _sees_records(call: Call, origins: Origins) -> bool:
         is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")
     else:
         is_same = origin.partition(b"://")[2] == host
-    if is_same and server.settings.loopback and is_local_host(host):
+    if is_same and not server.settings.is_public and is_local_host(host):
         return True
     if not is_same and not (origin is not None and origins.may_read(origin)):
         return False

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import orjson
 from flask import Response, abort, g, render_template, request
@@ -215,6 +215,7 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
         "console/record.html",
         name=name,
         ident=ident,
+        pay_query=dict(parse_qsl(urlsplit(inspected["pay_url"]).query)) if inspected else {},
         title=_title(body, ident),
         body=body,
         state=_state(resource, body),

@@ -1,11 +1,15 @@
-"""What a payer sees: one order, a way to pay it, a receipt. The id of the order opens it, without a session.
+"""What a payer sees: one order, a way to pay it, a receipt. Its address opens it, without a session.
+
+The address has the id of the order, and on a public server the `k` that the order's control shows.
 
 `pages.py` permits these views to ask for this order alone, and nothing but to pay, expire or fail it. Payers have no
-session: a form is bound to its order. Wrong ids are counted by address.
+session: a form is bound to its order. Wrong addresses are counted by the address of who asks.
 """
 
+import hmac
 import re
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound, TooManyRequests
@@ -69,7 +73,7 @@ def move(ident: str, move: str) -> Response:
     if reply.is_refused:
         refused = Refused(reply)
         return make_response(_page(_order(ident), refused.message), refused.status)
-    return go(here(f"{PAY}{ident}"))
+    return go(_address(ident))
 
 
 @payers.get("/<ident>/<move>")
@@ -77,7 +81,7 @@ def back(ident: str, move: str) -> Response:
     """Lead from the address of a form to the page of its order."""
     if move not in MOVES:
         raise NotFound
-    return go(here(f"{PAY}{ident}"))
+    return go(_address(ident))
 
 
 @payers.route("/", defaults={"rest": ""})
@@ -96,13 +100,26 @@ def failed(error: HTTPException) -> Response:
     return response
 
 
+def _key() -> dict[str, str]:
+    """The query of the addresses of this order."""
+    return {"k": request.args.get("k", "")}
+
+
+def _address(ident: str) -> str:
+    return here(f"{PAY}{ident}", _key())
+
+
 def _order(ident: str) -> Any:
-    """The order as the control surface shows it. Raises NotFound."""
+    """The order as the control surface shows it. Raises NotFound, also for a wrong key."""
     try:
         if _ID(ident) is None:
             raise NotFound
         g.clock = g.client.get(f"{CONTROL}/clock")
-        return g.client.get(f"{CONTROL}/orders/{ident}")
+        shown = g.client.get(f"{CONTROL}/orders/{ident}")
+        expected = urlsplit(shown["pay_url"]).query
+        if expected and not hmac.compare_digest(expected.encode(), f"k={_key()['k']}".encode()):
+            raise NotFound
+        return shown
     except (NotFound, Refused) as error:
         if isinstance(error, Refused) and error.status >= 500:
             raise HTTPException(error.message, Response(error.message, error.status)) from None
@@ -125,6 +142,7 @@ def _page(shown: Any, problem: str | None = None) -> str:
         line=_grouped(payment.get("line", "")),
         back=outward(shown["success_url" if is_paid else "cancel_url"]),
         path=f"{PAY}{order['id']}",
+        key=_key(),
         token=contracts().sessions.token(_mark(order["id"])),
         in_brasilia=_in_brasilia,
     )

@@ -6,7 +6,7 @@ or a snapshot, by what the sandbox and the copy do not share; it can be undone a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from itertools import chain, islice
 from operator import eq
 from typing import Any, TypeAlias
@@ -27,6 +27,8 @@ Versions: TypeAlias = dict[int | str, list[Any]]
 """By the key of a record, or the id of an API key for its usage: the value now and then; None where there is none."""
 Changes = dict[str, tuple[Merchant, dict[str, Versions]]]
 """By the id of a merchant: itself, and by table which version each record has now and had then."""
+Keep: TypeAlias = Callable[[Sandbox, Sandbox], None]
+"""Changes an earlier state, the first argument, before a sandbox goes back to it."""
 _USAGE = ""  # in place of a table's name
 
 
@@ -153,32 +155,40 @@ def _parts(
 
 
 def rewind(
-    sandbox: Sandbox, number: int, cause: Cause, instant: int | None = None
+    sandbox: Sandbox, number: int, cause: Cause, keep: Keep, instant: int | None = None
 ) -> Generator[None, None, tuple[Step, int]]:
     """Restore the state after a step, with the clock at an instant of it; the step, and how many steps it undoes.
 
-    Steps that are recorded meanwhile are undone too. Raises Conflict.
+    `keep` gives the earlier state what does not go back. Steps that are recorded meanwhile are undone too. Raises
+    Conflict.
     """
     then = yield from state_at(sandbox, number, sandbox.name)
-    step = yield from _record(sandbox, then, cause, instant)
+    step = yield from _record(sandbox, then, cause, keep, instant)
     return step, step.number - 1 - number
 
 
-def restore(sandbox: Sandbox, snapshot: Sandbox, cause: Cause) -> Generator[None, None, Step]:
-    """Restore the state of an earlier copy of a sandbox, which is not changed. Raises Conflict."""
+def restore(sandbox: Sandbox, snapshot: Sandbox, cause: Cause, keep: Keep) -> Generator[None, None, Step]:
+    """Restore the state of an earlier copy of a sandbox, which is not changed. Raises Conflict.
+
+    `keep` gives the earlier state what does not go back.
+    """
     then = snapshot.fork(sandbox.name)
     for store in then.stores.values():
         store.unrecorded.clear()
-    return (yield from _record(sandbox, then, cause, None))
+    return (yield from _record(sandbox, then, cause, keep, None))
 
 
-def _record(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None) -> Generator[None, None, Step]:
+def _record(
+    sandbox: Sandbox, then: Sandbox, cause: Cause, keep: Keep, instant: int | None
+) -> Generator[None, None, Step]:
     """Record the step that goes from the sandbox, as it is by now, to the earlier state of a copy."""
     for _ in range(ROUNDS):
+        keep(then, sandbox)
         parts, size, number = yield from _between(sandbox, then)
         if number == sandbox.log.number:
             break
     else:
+        keep(then, sandbox)
         parts, size, _ = at_once(_between(sandbox, then))
     check_not_advancing(sandbox)
     if sandbox.is_gone:

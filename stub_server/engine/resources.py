@@ -82,6 +82,13 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
     return record
 
 
+def drop_key(draft: Draft, row: Row) -> None:
+    """An API key is deleted."""
+    before = state(row.public, draft.now)
+    draft.emit_move(draft.store.api_keys, row.record, draft.lifecycle("ApiKey").find(before, "deleted"))
+    draft.drop(draft.store.api_keys, row)
+
+
 def _expire_later(draft: Draft, public: Body) -> None:
     """A key whose end is to come gets a timer."""
     if public["expires_at"] is not None and parse_iso(public["expires_at"]) > draft.now:

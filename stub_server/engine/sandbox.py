@@ -63,7 +63,8 @@ class Sandbox:
 
     State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting and the
     positions of `ids`. Not state: journal, fault rules and `in_progress` (Idempotency-Keys whose request still runs).
-    `seeded_keys` are the ids of the API keys that came with the seed; their secrets depend on the sandbox's name.
+    `seeded_keys` are the ids of the API keys that came with the seed; their secrets depend on the sandbox's `identity`.
+    `generation` is no state either: nothing that goes back in time changes it.
     `recorded_clock` is the clock's setting after the newest step, while a running clock shows a later instant. A reset
     restores `first_settings`.
 
@@ -82,6 +83,7 @@ class Sandbox:
     clock: Clock
     ids: Ids
     log: Log
+    generation: str = ""
     timers: Timers = field(default_factory=Timers)
     stores: dict[str, Store] = field(default_factory=dict)
     home: str = ""
@@ -118,6 +120,16 @@ class Sandbox:
     def store(self) -> Store:
         """The seeded merchant's store."""
         return self.stores[self.home]
+
+    @property
+    def identity(self) -> str:
+        """What its credentials are made from: its name and its generation, without the empty one."""
+        return f"{self.name}/{self.generation}" if self.generation else self.name
+
+    def renew(self, generation: str) -> None:
+        """Begin another generation. Its seeded keys are still those of the one before."""
+        self.generation = generation
+        self.ids.identify(self.identity)
 
     @property
     def touched(self) -> bool:
@@ -303,7 +315,7 @@ class Sandbox:
     # -- copies
 
     def fork(self, name: str, *, with_stores: bool = True) -> Sandbox:
-        """An independent copy, fault rules included, that sends no deliveries until `speak`."""
+        """An independent copy of this generation, fault rules included, that sends no deliveries until `speak`."""
         twin = Sandbox(
             name=name,
             seed=self.seed,
@@ -324,6 +336,7 @@ class Sandbox:
             seeded_keys=self.seeded_keys,
             held_before=SILENT,
         )
+        twin.renew(self.generation)
         twin.faults = self.faults.copy()
         twin.settings, twin.first_settings = self.settings, self.first_settings
         return twin

@@ -74,7 +74,7 @@ class Explainer:
         mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
         document = mender.document
         merchant = _merchant(sandbox, trace, document)
-        token = server.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+        token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
         sent = _sent(trace, token)
         first = _first_attempt(sent, trace, document, keeps_bodies=sandbox.journal.keeps_bodies)
         refusal = Refusal(str(answer.get("message", "")), code=code, details=answer.get("details", ()))

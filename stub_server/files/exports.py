@@ -234,7 +234,7 @@ def adopted(
         if table == "api_keys":
             is_seeded = record.id in sandbox.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.name)
+                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.identity)
                 public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
 from ..kernel.record import Record
-from ..seeding.keys import MAIN_ID, pair_of
+from ..seeding.keys import ready_pair
 from ..store.memory import Store, Usage, Usages
 
 OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
@@ -95,8 +95,7 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
         store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
         store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
         store.usage, store.unrecorded = dict(owned.usage), dict(owned.unrecorded)
-    public_key, private_key = pair_of(secret, sandbox.seed, MAIN_ID, sandbox.name)
-    sandbox.credentials = {"public_key": public_key, "private_key": private_key}
+    sandbox.credentials = ready_pair(sandbox, secret)
     return sandbox
 
 

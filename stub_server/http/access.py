@@ -12,7 +12,6 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from ipaddress import IPv6Address
 from math import ceil
 from time import monotonic
 from typing import Any
@@ -22,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CALL, CONTROL, PERMITTED, Call
 from ..engine.deliveries import INBOX
 from ..kernel.problem import BadRequest, Forbidden, Limited, NotBuilt
-from ..kernel.text import counted, is_local
+from ..kernel.text import counted, host_name, is_local
 from ..settings import Settings
 from .answers import Headers, Pairs
 
@@ -40,7 +39,7 @@ DELIVERY = b"webhook-id"
 _FOREIGN_HOST = (
     "The Host header names another machine. Call the server by localhost or 127.0.0.1, or start it with --allow-host."
 )
-_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
+_ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
 _PREFLIGHT = b"access-control-request-method"
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
 _LONGEST_ORIGIN = 200
@@ -64,20 +63,6 @@ _COMMON = (
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 VARY = (b"vary", b"Origin")
 """On every response, with or without an Origin: a cache must not give one origin's response to another."""
-
-
-def host_name(header: str) -> str | None:
-    """The name or address in a Host header, in lower case and without the port; None for any other text."""
-    found = _HOST(header)
-    if found is None:
-        return None
-    literal, name = found.groups()
-    if literal is None:
-        return str(name).lower().removesuffix(".") or None
-    try:
-        return str(IPv6Address(literal))
-    except ValueError:
-        return None
 
 
 class Hosts:
@@ -163,7 +148,15 @@ def inbox_at(method: str, path: str) -> str | None:
 
 def opens(path: str) -> bool:
     """Whether a control key is enough for a path: not for other sandboxes, imports, or addresses of no webhook."""
+    if _rotated(path) is not None:
+        return True
     return next(filter(None, path.removeprefix(CONTROL).split("/")), "") not in _NOT_BY_CONTROL_KEY
+
+
+def _rotated(path: str) -> str | None:
+    """The sandbox that a path rotates, whose control key it takes."""
+    found = _ROTATION(path)
+    return None if found is None else found[1]
 
 
 class Origins:
@@ -266,7 +259,9 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     if control_key is not None:
         if ADMIN_KEY in headers:
             raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.", code="malformed_request")
-        own = "" if sandbox is None else server.sandboxes.control_key(sandbox)
+        named = _rotated(path) or sandbox
+        found = None if named is None else server.sandboxes.find(named)
+        own = "" if found is None else server.sandboxes.control_key(found.name)
         if not (own and hmac.compare_digest(control_key, own.encode())):
             count_wrong_key(call)
             raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")

@@ -46,6 +46,7 @@ class SandboxSelection:
         """`pages` are paths that need no credential."""
         self.app, self._hosts, self._pages = app, hosts, pages
         self._sandboxes, self._tokens, self._loopback = server.sandboxes, server.tokens, server.settings.loopback
+        self._is_public = server.settings.is_public
         self._residence = server.sandboxes.residence
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
@@ -141,7 +142,7 @@ class SandboxSelection:
             _select(call, await self._sandboxes.register(await self._sandboxes.pending_sandbox(name)), rest)
         else:
             only_reads = is_control and call.method in ("GET", "HEAD") and path != CREDENTIALS
-            suggests = self._loopback or call.server.knows_admin(headers.get(b"x-sandbox-admin-key"))
+            suggests = not self._is_public or call.server.knows_admin(headers.get(b"x-sandbox-admin-key"))
             sandbox = await self._sandboxes.pending_sandbox(name, creates=not only_reads, suggests=suggests)
             _select(call, sandbox, rest)
             if self._sandboxes.find(sandbox.name) is not sandbox:

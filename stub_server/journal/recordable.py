@@ -71,8 +71,10 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
     # In the order of their changes: the journal has them in the order in which they ended.
     ordered = sorted(every[begun:], key=lambda trace: trace.before)
     found: list[Trace] = []
+    rotations = [step.number for step in log if step.cause.operation == "rotateSandbox"]
+    oldest = max([log.oldest - 1, *rotations])  # before a rotation, callers had other credentials
     for trace in reversed(ordered):
-        if trace.before < log.oldest - 1 or (trace.after is not None and not _is_whole(trace)):
+        if trace.before < oldest or (trace.after is not None and not _is_whole(trace)):
             break
         if _is_whole(trace):
             found.append(trace)

@@ -74,15 +74,19 @@ class Ids:
     """
 
     def __init__(self, seed: int, secret: bytes, sandbox: str = "") -> None:
-        """Ids are derived from `seed`, secrets from `secret` and `sandbox`."""
+        """Ids are derived from `seed`, secrets from `secret` and the identity of the sandbox: at first its name."""
         self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self.position: Position = (0, 0)
         self.event_salt = 0
         self._name(sandbox, str(seed))
+        self.identify(sandbox)
+
+    def identify(self, identity: str) -> None:
+        """Draw secrets of another identity from now on."""
+        self.secret_key = hmac.new(self._root, identity.encode(), hashlib.sha256).digest()
 
     def _name(self, sandbox: str, root: str) -> None:
-        self.secret_key = hmac.new(self._root, sandbox.encode(), hashlib.sha256).digest()
         self.requests = Random(f"{root}/requests/{sandbox}")
 
     def salt_events(self, sandbox: str) -> None:
@@ -107,12 +111,14 @@ class Ids:
         twin = copy(self)
         twin.key, twin.position, twin.event_salt = hashlib.sha256(self.key + b"/before").digest(), (0, 0), 0
         twin._name("", twin.key.hex())
+        twin.identify("")
         return twin
 
     def copy(self, sandbox: str) -> "Ids":
         """The same ids from the same position on, with the secrets and request ids of another sandbox."""
         twin = copy(self)
         twin._name(sandbox, self.key.hex())
+        twin.identify(sandbox)
         return twin
 
 

@@ -47,6 +47,7 @@ def _compiled(pattern: str) -> Callable[[str], re.Match[str] | None]:
 
 Address = IPv4Address | IPv6Address
 
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
 _LOCAL_NAME = re.compile(r"(?:[A-Za-z0-9_-]+\.)*localhost").fullmatch
 
 
@@ -60,6 +61,20 @@ def is_local(name: str | None) -> bool:
         return unmapped(ip_address(name)).is_loopback
     except ValueError:
         return False
+
+
+def host_name(header: str) -> str | None:
+    """The name or address in a Host header, in lower case and without the port; None for any other text."""
+    found = _HOST(header)
+    if found is None:
+        return None
+    literal, name = found.groups()
+    if literal is None:
+        return str(name).lower().removesuffix(".") or None
+    try:
+        return str(IPv6Address(literal))
+    except ValueError:
+        return None
 
 
 def unmapped(address: Address) -> Address:

@@ -104,9 +104,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
 def delete_api_key(call: Call, ident: str) -> Reply:
     table = call.store.api_keys
     row = call.open_allowed(table, ident, "API key")
-    before = rules.state(row.public, call.now)
-    call.draft.emit_move(table, row.record, call.lifecycle("ApiKey").find(before, "deleted"))
-    call.draft.drop(table, row)
+    resources.drop_key(call.draft, row)
     return reply.message("API key deleted.")
 
 

@@ -136,6 +136,7 @@ class Commits:
                 None if sandbox.held_before == SILENT else sandbox.held_before,
                 entry.incarnation,
                 entry.origin_events,
+                sandbox.generation,
                 *(stored.committed if pending.is_atomic else (stored.newest, stored.chain)),
                 state.id,
                 _next_due(sandbox),

@@ -5,7 +5,7 @@ from random import Random
 
 import orjson
 
-from ..engine.sandbox import SILENT
+from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, admit
 from ..files.exports import adopted
 from ..files.fitting import Fitting
@@ -24,13 +24,13 @@ def opened(
     factory: SandboxFactory, session: Session, number: int, kept: Kept, holder: int
 ) -> tuple[Stored, Sequence[Snapshot]]:
     """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-    own, snapshots = _reader(factory, kept.contract), list[tuple[Body, Reader]]()
+    own, snapshots = _reader(factory, kept.generation, kept.contract), list[tuple[Body, Reader]]()
     base, lines = sql.state(session, kept.state)
     try:
         _read(own, lines)
         since = _read(own, sql.steps_of(session, number, kept, base))
         for snapshot in sql.snapshots(session, number, kept):
-            reader = _reader(factory, snapshot.contract)
+            reader = _reader(factory, kept.generation, snapshot.contract)
             _read(reader, sql.state(session, snapshot.state)[1])
             snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
         found = admit(own, snapshots, factory.secret, drop_unfit=factory.settings.drop_unfit, trusted=True)
@@ -70,10 +70,14 @@ def opened(
     return Stored(entry, number, base, contract, *newest, newest, since), found.snapshots
 
 
-def _reader(factory: SandboxFactory, contract: str) -> Reader:
+def _reader(factory: SandboxFactory, generation: str, contract: str) -> Reader:
     """A reader of lines of this contract: those of another than the served one are converted to it and validated."""
     fitting = None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
-    return Reader(factory.carried, adopted(factory.secret, anew=False), fitting)
+
+    def empty(name: str, scenario: str, seed: int) -> Sandbox:
+        return factory.carried(name, generation, scenario, seed)
+
+    return Reader(empty, adopted(factory.secret, anew=False), fitting)
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

@@ -36,7 +36,7 @@ create table processes (id bigint generated always as identity primary key, addr
     until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
 """
-_TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "summary": "text"}
+_TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "generation": "text", "summary": "text"}
 _FIELDS = (*Kept._fields[1:], "sum")
 _COMMIT = f"""
 with incoming as (

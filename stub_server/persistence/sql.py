@@ -17,7 +17,7 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import UnusableInput
 from ..version import __version__
 
-FORMAT = 5  # of the tables and their content; up to 4 it was a directory with files of its own
+FORMAT = 6  # of the tables and their content; up to 4 it was a directory with files of its own
 SALVAGE = (
     "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
 )
@@ -38,8 +38,8 @@ create index state_chunks_digest on state_chunks (digest);
 create table sandboxes (
     id {id}, name text unique, parent text, on_first_use {int} not null, created_at {int} not null, expires_at {int},
     contract text not null, last_used_at {int} not null, held {int}, incarnation text not null,
-    origin_events {int} not null, newest {int} not null, chain {int} not null, state {int} not null,
-    next_due {int}, summary text not null, sum {int} not null, holder {int} not null
+    origin_events {int} not null, generation text not null, newest {int} not null, chain {int} not null,
+    state {int} not null, next_due {int}, summary text not null, sum {int} not null, holder {int} not null
 );
 create table snapshots (
     id {id}, sandbox {int} not null, name text not null, description text not null, now {int} not null,
@@ -78,6 +78,7 @@ class Kept(NamedTuple):
     held: int | None
     incarnation: str
     origin_events: int
+    generation: str
     newest: int
     chain: int
     state: int
@@ -209,10 +210,10 @@ def facts(session: Session, name: str) -> dict[str, str]:
     format_ = found.get("format", "")
     if not format_.isdecimal():
         raise Damage("its format is missing")
-    if int(format_) > FORMAT:
+    if int(format_) != FORMAT:
         raise StoreError(
-            f"{name}: a newer server wrote it (format {format_}; this one, {__version__}, reads up to {FORMAT}). "
-            "Install a version that reads it."
+            f"{name}: another version wrote it (format {format_}; this one, {__version__}, reads {FORMAT}). "
+            "Install that version, or use an empty store."
         )
     if "secret" not in found:
         raise Damage("the secret of its keys and tokens is not there")
@@ -382,7 +383,7 @@ def known(session: Session, numbers: Iterable[int], holder: int) -> Known:
 
 def reserve(session: Session, step: int, holder: int) -> int:
     """A number for a sandbox that is being created: its row has no name until the sandbox is committed."""
-    nobody = (*Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, ""), 0, holder)
+    nobody = (*Kept(None, None, 0, 0, None, "", 0, None, "", 0, "", step, 0, 0, None, ""), 0, holder)
     places = ", ".join("?" * len(nobody))
     ((number,),) = session.run(f"insert into sandboxes ({_ROW}, sum, holder) values ({places}) returning id", *nobody)  # noqa: S608 - no values
     return int(number)

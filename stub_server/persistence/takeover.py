@@ -220,7 +220,7 @@ def _sandbox_of_format_4(path: Path, database: sqlite3.Connection, row: Any, tel
         snapshots += [snapshot] if snapshot else []
     kept = Kept(
         name, parent, int(mentioned), created_at, expires_at, contract, last_used_at, held, incarnation, origin_events,
-        0, 0, 0, None, "{}",
+        "", 0, 0, 0, None, "{}",
     )  # fmt: skip
     return Whole(kept, step, list(_file(path, base)), steps, snapshots)
 

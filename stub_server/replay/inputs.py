@@ -69,8 +69,8 @@ class RequestIds(Random):
 class Callers:
     """Credentials for the callers of a recording, which names callers and contains no credentials."""
 
-    def __init__(self, tokens: Tokens, secret: bytes, name: str) -> None:
-        self._tokens, self._secret, self._name = tokens, secret, name
+    def __init__(self, tokens: Tokens, secret: bytes) -> None:
+        self._tokens, self._secret = tokens, secret
         self._made: dict[str, str] = {}
 
     def credentials(self, sandbox: Sandbox, request: Trace) -> Iterator[str]:
@@ -87,7 +87,7 @@ class Callers:
             yield "Bearer " + next((key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24)
         else:
             ident = caller.key_id
-            yield "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, self._name)[1])
+            yield "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, sandbox.identity)[1])
 
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""

@@ -115,6 +115,8 @@ def _beyond(requests: Iterable[Trace], name: str) -> dict[str, str]:
                 found[request.id] = SANDBOXES  # of a sandbox made then, the recording has the beginning alone
             case "createSandbox" | "forkSandbox", 201:
                 sandboxes.add(str(answered(request, "sandbox").get("name")))
+            case "rotateSandbox", 200:  # of another sandbox: a recording begins after those of its own
+                found[request.id] = SANDBOXES
             case "deleteSandbox", 204:
                 if folded(named(request)) not in sandboxes:
                     found[request.id] = SANDBOXES

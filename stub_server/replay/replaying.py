@@ -76,6 +76,7 @@ def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: 
         raise BadFile("unfit", f"The recording has the shipped scenario {behaviour['scenario']}: leave out --scenario.")
     if scenario is not None:
         behaviour["scenario"] = scenario.absolute().as_posix()
+    behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
     key = _KEY if behaviour.pop("has_admin_key") else None
     for name in ("has_secret", "rate_limit"):
         behaviour.pop(name)
@@ -106,7 +107,12 @@ class Session:
         self._fitting = Fitting(rules, factory.shapes, digest_of(header))
         # Every API key gets the private half of `pair_of`.
         rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
-        self._reader = Reader(factory.carried, rewrite, self._fitting)
+        generation = about.get("generation", "")
+
+        def empty(name: str, scenario: str, seed: int) -> Sandbox:
+            return factory.carried(name, generation, scenario, seed)
+
+        self._reader = Reader(empty, rewrite, self._fitting)
         outside: list[Body] = []
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "outside":
@@ -124,7 +130,7 @@ class Session:
         settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
         server = replace(self._app.server, courier=self._deliveries, settings=settings, waits=False)
         self._app.serve(server)
-        self._callers = Callers(server.tokens, _SECRET, self.name)
+        self._callers = Callers(server.tokens, _SECRET)
         self._difference = partial(
             difference, other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
         )

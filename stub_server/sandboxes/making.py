@@ -50,31 +50,34 @@ class SandboxFactory:
         """An empty inbox and no snapshots, for a new sandbox."""
         return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
 
-    def empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+    def empty(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
         settings = self.settings
         clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
         log, journal = Log(settings.history, self._for_logs), Journal(settings.journal, self._for_journals)
-        return Sandbox(name, seed, scenario, self.rules, clock, ids, log, journal=journal)
+        sandbox = Sandbox(name, seed, scenario, self.rules, clock, ids, log, journal=journal)
+        sandbox.renew(generation)
+        return sandbox
 
-    def carried(self, name: str, scenario: str, seed: int) -> Sandbox:
+    def carried(self, name: str, generation: str, scenario: str, seed: int) -> Sandbox:
         """A sandbox without records for a state that was read somewhere.
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
         own = self.settings.scenario
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
-        return self.empty(name, scenario if known else own, seed, None)
+        return self.empty(name, generation, scenario if known else own, seed, None)
 
-    def read(self, name: str, file: bytes | bytearray, *, drop_unfit: bool, abroad: bool) -> Admitted:
-        """The sandbox of a file, under a name, which delivers nothing; for any thread. Raises BadFile.
+    def read(self, name: str, generation: str, file: bytes | bytearray, *, drop_unfit: bool, abroad: bool) -> Admitted:
+        """The sandbox of a file, under a name and of a generation, which delivers nothing; for any thread.
 
-        `drop_unfit` is as for `admit`, and `abroad` as for `adopted`: a file does not say who chose its addresses.
+        Raises BadFile. `drop_unfit` is as for `admit`, and `abroad` as for `adopted`: a file does not say who chose its
+        addresses.
         """
 
         def reader_of_state() -> Reader:
             fitting = Fitting(self.rules, self.shapes, digest_of(header))
-            return Reader(lambda _, scenario, seed: self.carried(name, scenario, seed), rewrite, fitting)
+            return Reader(lambda _, scenario, seed: self.carried(name, generation, scenario, seed), rewrite, fitting)
 
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(file, self.shapes.check)
@@ -108,19 +111,19 @@ class SandboxFactory:
         sandbox.held_before = SILENT
         return found
 
-    def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+    def make(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
-        sandbox = self.empty(name, scenario, seed, now)
+        sandbox = self.empty(name, generation, scenario, seed, now)
         self.seeding.fill(sandbox, self.secret)
         return self._own(sandbox)
 
-    async def begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+    async def begin(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """`make` for a request, in a thread, while others are served.
 
         Raises NotFound for a scenario that cannot be used; only the log says why, since the reason quotes the file.
         """
         try:
-            sandbox = self.empty(name, scenario, seed, now)
+            sandbox = self.empty(name, generation, scenario, seed, now)
             if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
                 await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
             return self._own(sandbox)

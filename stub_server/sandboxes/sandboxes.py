@@ -8,23 +8,27 @@ from itertools import count
 from threading import Event
 from typing import TypeVar
 
+from ..engine.draft import Draft
 from ..engine.history import state_at
+from ..engine.resources import change_key, drop_key
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.scheduler import due_jobs
-from ..engine.step import SandboxSettings
+from ..engine.scheduler import do_due, due_jobs
+from ..engine.step import Cause, SandboxSettings
 from ..files.admitting import LeftOut
 from ..files.package import read_file
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.problem import Conflict, NotFound, Refusal, gone
-from ..kernel.record import Body
+from ..kernel.record import Body, Record
 from ..kernel.text import glob, nearest
 from ..persistence import sql
 from ..persistence.persistence import Persistence, Written
 from ..persistence.sql import Kept
 from ..scenarios.scenario import known_scenarios
-from ..seeding.keys import derive_keys
+from ..seeding.keys import derive_keys, keep_newest, ready_pair, renewed
+from ..store.memory import Store
 from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
+from .generations import Generations
 from .making import SandboxFactory
 from .residence import Residence
 
@@ -48,6 +52,7 @@ class Sandboxes:
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
+        self.generations = Generations(self.settings)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
         for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
@@ -59,13 +64,18 @@ class Sandboxes:
         if self.settings.restore is not None:
             file = read_file(self.settings.restore)
             sandbox, snapshots, left_out = factory.read(
-                DEFAULT, file, drop_unfit=self.settings.drop_unfit, abroad=False
+                DEFAULT,
+                self.generations.first(DEFAULT),
+                file,
+                drop_unfit=self.settings.drop_unfit,
+                abroad=False,
             )
             if left_out is not None:
                 left_out.tell("--restore")
             self.factory.belongings()[1].check_room_instead(snapshots)
         else:
-            sandbox, snapshots = self.factory.make(DEFAULT, self.scenario, self.seed, None), []
+            generation = self.generations.first(DEFAULT)
+            sandbox, snapshots = self.factory.make(DEFAULT, generation, self.scenario, self.seed, None), []
         entry = self._entry(sandbox, None)
         if DEFAULT in self.persistence.elsewhere:
             # A stand-in: what is refused before a sandbox is chosen is journaled in it.
@@ -83,10 +93,17 @@ class Sandboxes:
         return known_scenarios(self.factory.seeding.fixtures)
 
     def control_key(self, name: str) -> str:
-        """The key that opens the controls of one sandbox, until it is deleted. Raises NotFound."""
+        """The key that opens the controls of one sandbox in its generation. Raises NotFound."""
         entry = self.entry(name)
-        named = f"control/{entry.sandbox.name}/{entry.created_at}".encode()
+        named = f"control/{entry.sandbox.identity}/{entry.created_at}".encode()
         return "sk_control_" + hmac.digest(self.factory.control_secret, named, "sha256").hex()[:48]
+
+    def pay_key(self, sandbox: Sandbox, order: str) -> str | None:
+        """What the address of an order's pay page has to contain on a public server; None on a plain one."""
+        if not self.settings.is_public:
+            return None
+        named = f"pay/{sandbox.identity}/{order}".encode()
+        return "sk_pay_" + hmac.digest(self.factory.secret, named, "sha256").hex()[:32]
 
     def find(self, name: str) -> Sandbox | None:
         """A sandbox that exists already."""
@@ -165,13 +182,16 @@ class Sandboxes:
         if current is None or (current.born, current.turn) != (entry.born, entry.born):
             return False
         self.forget(entry.sandbox.name)
+        self.generations.take_back(entry.sandbox.name, entry.sandbox.generation)
         return True
 
     def forget(self, name: str) -> None:
         """Delete a sandbox, if it is there and not the default one; the next use of its name creates another."""
         if name != DEFAULT and name in self._entries:
             self.persistence.delete_soon(name)
-            self._leave(self._entries.pop(name))
+            entry = self._entries.pop(name)
+            self.generations.delete(name, entry.sandbox.generation)
+            self._leave(entry)
 
     def unload(self, sandbox: Sandbox) -> None:
         """Remove a sandbox from memory; the store keeps it."""
@@ -209,13 +229,14 @@ class Sandboxes:
         name = folded(name)
         if is_name(name) is None:
             raise NotFound(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
-        if not (self.settings.loopback and creates):
+        is_public = self.settings.is_public
+        if is_public or not creates:
             similar = nearest(name, [*self._entries]) if suggests else None
             hint = f" Did you mean {similar}?" if similar else ""
-            call = f"GET /s/{name}/_sandbox/credentials" if self.settings.loopback else "POST /_sandbox/sandboxes"
+            call = "POST /_sandbox/sandboxes" if is_public else f"GET /s/{name}/_sandbox/credentials"
             raise NotFound(f"There is no sandbox {name}.{hint} {call} creates it.", code="sandbox_not_found")
         try:
-            return await self.factory.begin(name, self.scenario, self.seed, None)
+            return await self.factory.begin(name, self.generations.first(name), self.scenario, self.seed, None)
         except NotFound as error:
             raise _none(name, error) from None
 
@@ -245,7 +266,8 @@ class Sandboxes:
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
-        sandbox = await self.factory.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        seed = self.seed if seed is None else seed
+        sandbox = await self.factory.begin(name, self.generations.first(name), scenario or self.scenario, seed, now)
         _begin_with(sandbox, sandbox.settings, settings)
         return await self._admit(sandbox, None, ttl)
 
@@ -264,6 +286,7 @@ class Sandboxes:
         else:
             sandbox = await self.worker.in_line(state_at(origin, step, name))
         await self.persistence.confirm(origin, undone_at)
+        sandbox.renew(self.generations.first(name))
         derive_keys(sandbox, self.factory.secret)
         if deliver:
             sandbox.speak()
@@ -323,7 +346,8 @@ class Sandboxes:
         that differ from the ones that it began with. Raises NotFound.
         """
         old = self.entry(name).sandbox
-        sandbox = await self.factory.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        seed = old.seed if seed is None else seed
+        sandbox = await self.factory.begin(name, old.generation, scenario or old.scenario, seed, now)
         _begin_with(sandbox, old.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
@@ -344,9 +368,10 @@ class Sandboxes:
 
         Raises NotFound, and BadFile for a file that cannot be used.
         """
-        name = self.entry(name).sandbox.name
+        present = self.entry(name).sandbox
+        name, generation = present.name, present.generation
         sandbox, snapshots, left_out = await self.worker.beside(
-            lambda: self.factory.read(name, file, drop_unfit=drop_unfit, abroad=abroad)
+            lambda: self.factory.read(name, generation, file, drop_unfit=drop_unfit, abroad=abroad)
         )
         if deliver:
             sandbox.speak()
@@ -356,9 +381,10 @@ class Sandboxes:
         return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced, left_out
 
     async def put_in_place(self, sandbox: Sandbox) -> None:
-        """Replace the sandbox of its name, which is created where there is none."""
+        """Replace the sandbox of its name, which is created where there is none, and its generation."""
         if self.find(sandbox.name) is None:
             await self.create(sandbox.name, None, None, None, None)
+        self.entry(sandbox.name).sandbox.renew(sandbox.generation)
         await self._replace(sandbox.name, sandbox)
 
     async def _replace(
@@ -367,6 +393,8 @@ class Sandboxes:
         """Replace the sandbox of a name, with the snapshots of the new one. Raises NotFound, BadFile."""
         async with self.persistence.written(sandbox, brought) as written:
             before = await self._present(name)
+            if before.sandbox.generation != sandbox.generation:  # it was rotated meanwhile
+                raise gone()
             before.snapshots.check_room_instead(brought)
             inbox, snapshots = self.factory.belongings()
             entry = replace(before, sandbox=sandbox, parent=None, inbox=inbox, snapshots=snapshots)
@@ -380,6 +408,45 @@ class Sandboxes:
             self.put(entry)
             entry.snapshots.keep(*brought)
             return entry
+
+    async def rotate(self, name: str, cause: Cause, *, keys: bool) -> tuple[Entry, list[tuple[Store, Record]]]:
+        """Begin another generation of a sandbox; its tokens, seeded keys, control key and pay links end.
+
+        Returns it, and the API keys that its users made; with `keys` these are deleted. Raises NotFound, Unavailable.
+        """
+        await do_due((await self._present(name)).sandbox, self.worker)
+        async with self.persistence.changing:
+            entry = await self._present(name)
+            sandbox = entry.sandbox
+            earlier, number, ready = sandbox.generation, sandbox.log.number, sandbox.credentials
+            sandbox.renew(self.generations.after(sandbox.name, earlier))
+            try:
+                made = self._renew_keys(sandbox, cause, deletes_others=keys)
+                self.keyring.forget(sandbox.name)
+                self.add_keys(sandbox.name, list(keys_of(sandbox)))
+                await self.persistence.store_row(sandbox)
+            except Refusal:
+                if sandbox.log.number <= number:  # the step was not recorded, or is undone
+                    sandbox.renew(earlier)
+                    sandbox.credentials = ready
+                raise
+            return entry, made
+
+    def _renew_keys(self, sandbox: Sandbox, cause: Cause, *, deletes_others: bool) -> list[tuple[Store, Record]]:
+        """Give the seeded keys secrets of the new generation. Returns the other keys, which may be deleted."""
+        others = []
+        for store in sandbox.stores.values():
+            draft = Draft(sandbox, store, cause)
+            for row in store.api_keys.all_rows():
+                if row.id in sandbox.seeded_keys:
+                    change_key(draft, row, *renewed(sandbox, row, self.factory.secret))
+                    continue
+                others.append((store, row.record))
+                if deletes_others:
+                    drop_key(draft, row)
+            draft.record()
+        sandbox.credentials = ready_pair(sandbox, self.factory.secret)
+        return others
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
@@ -405,6 +472,10 @@ class Sandboxes:
         if sandbox.on_due is not None:
             sandbox.on_due(sandbox)
         return entry, done
+
+    def keep_newest(self, then: Sandbox, now: Sandbox) -> None:
+        """Give an earlier state of a sandbox what does not go back: its seeded keys have the secrets of today."""
+        keep_newest(then, now, self.factory.secret)
 
     async def catch_up(self, closing: Event) -> None:
         """Do what fell due while no server ran, each job at its own instant, until this one is `closing`.

@@ -1,18 +1,20 @@
 """Seeded API keys. Sandboxes are copied, but a key identifies its sandbox: each has halves of its own."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.ids import derived_text, named_uuid
-from ..kernel.record import Row
+from ..kernel.record import Body, Row
+from ..store.memory import Store
 
 MAIN_ID = named_uuid("api_key", "main")
 
 
-def pair_of(secret: bytes, seed: int, ident: str, sandbox: str = DEFAULT) -> tuple[str, str]:
-    """Public and private half of a seeded key, by its id; they differ by sandbox."""
-    names = (str(seed), "api_key", ident) if sandbox == DEFAULT else (str(seed), "api_key", ident, sandbox)
+def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tuple[str, str]:
+    """Public and private half of a seeded key, by its id; they differ by the identity of the sandbox."""
+    names = (str(seed), "api_key", ident) if identity == DEFAULT else (str(seed), "api_key", ident, identity)
     return (
         api_keys.PUBLIC + derived_text(secret, api_keys.PUBLIC_LENGTH, *names, "public"),
         api_keys.PRIVATE + derived_text(secret, api_keys.PRIVATE_LENGTH, *names, "private"),
@@ -25,18 +27,54 @@ def mark_seeded(sandbox: Sandbox) -> None:
 
 
 def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
-    """Give the seeded keys of a copied sandbox secrets of its own. Those of the default sandbox stay as they are."""
-    if sandbox.name == DEFAULT:
+    """Give the seeded keys of a new sandbox secrets of its own. A default sandbox has them in its first generation."""
+    if sandbox.identity == DEFAULT:
         return
+    for store, row in _seeded(sandbox):
+        _replace(store, row, *renewed(sandbox, row, secret))
+    sandbox.credentials = ready_pair(sandbox, secret)
+
+
+def ready_pair(sandbox: Sandbox, secret: bytes) -> dict[str, str]:
+    """The halves of the key that the credentials of a sandbox show."""
+    public_key, private_key = pair_of(secret, sandbox.seed, MAIN_ID, sandbox.identity)
+    return {"public_key": public_key, "private_key": private_key}
+
+
+def keep_newest(then: Sandbox, now: Sandbox, secret: bytes) -> None:
+    """Give the seeded keys of an earlier state of a sandbox the secrets that they have now."""
+    then.renew(now.generation)
+    present = {row.id: row for _, row in _seeded(now)}
+    for store, row in _seeded(then):
+        today = present.get(row.id)
+        if today is None:  # it was deleted since
+            _replace(store, row, *renewed(then, row, secret))
+        else:
+            _replace(store, row, *_with(row, today.public["public_key"], today.hidden["digest"]))
+
+
+def renewed(sandbox: Sandbox, row: Row, secret: bytes) -> tuple[Body, Body]:
+    """Both parts of a seeded key, with the secrets of its sandbox's generation."""
+    public_key, private_key = pair_of(secret, sandbox.seed, row.id, sandbox.identity)
+    return _with(row, public_key, api_keys.digest(private_key))
+
+
+def _with(row: Row, public_key: str, digest: str) -> tuple[Body, Body]:
+    return row.public | {"public_key": public_key}, row.hidden | {"digest": digest}
+
+
+def _replace(store: Store, row: Row, public: Body, hidden: Body) -> None:
+    """Put another version in the place of one, without a step."""
+    if row.equals(public, hidden):
+        return
+    table = store.api_keys
+    record = replace(table.prepare(row.id, public, hidden, row, row.record.created), version=row.record.version)
+    store.replace(table.name, row, Row(record, public, hidden))
+
+
+def _seeded(sandbox: Sandbox) -> Iterator[tuple[Store, Row]]:
     for store in sandbox.stores.values():
-        table = store.api_keys
-        for ident in sandbox.seeded_keys & table.keys.keys():
-            row = table.open(ident)
+        for ident in sandbox.seeded_keys & store.api_keys.keys.keys():
+            row = store.api_keys.open(ident)
             assert row is not None
-            public_key, private_key = pair_of(secret, sandbox.seed, ident, sandbox.name)
-            if row.public["public_key"] == sandbox.credentials.get("public_key"):
-                sandbox.credentials = {"public_key": public_key, "private_key": private_key}
-            public = row.public | {"public_key": public_key}
-            hidden = row.hidden | {"digest": api_keys.digest(private_key)}
-            record = replace(table.prepare(ident, public, hidden, row, row.record.created), version=row.record.version)
-            store.replace(table.name, row, Row(record, public, hidden))
+            yield store, row

@@ -19,7 +19,6 @@ from ..http.routing import Application
 from ..settings import Settings
 from .exchange import Answer, Headers, Request, bearer
 
-_KEY = "of the twins"
 _PEER = ("127.0.0.1", 50_000)
 
 
@@ -41,7 +40,7 @@ class Twin:
     def __init__(self, seed: int, overlays: tuple[Path, ...] = ()) -> None:
         """Raises ContractError."""
         self._app: Application = create_app(
-            Settings(seed=seed, overlays=overlays, admin_key=_KEY, journal=1, base_url=None)
+            Settings(seed=seed, overlays=overlays, journal=1)  # plain: its credentials follow from the seed
         )
         self._app.serve(silent(self._app.server))
         self._numbers = count(1)
@@ -65,7 +64,7 @@ class Twin:
             await self._control("DELETE", f"/_sandbox/sandboxes/{name}")
 
     async def _control(self, method: str, path: str, body: Any = None) -> Any:
-        headers: Headers = (("x-sandbox-admin-key", _KEY), ("content-type", JSON))
+        headers: Headers = (("content-type", JSON),)
         answer = await self.send(Request(method, path, "", headers, b"" if body is None else orjson.dumps(body)))
         assert answer.status < 300, answer
         return answer.json()

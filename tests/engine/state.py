@@ -203,7 +203,7 @@ def answers(inside: Inside, world: Sandbox) -> Facts:
 def token_of(inside: Inside, world: Sandbox, merchant_id: str) -> str:
     """A token of a merchant with every scope."""
     user = world.store_of(merchant_id).merchant.user_id
-    return inside.app.server.tokens.issue(world.name, merchant_id, user, ["*"], 3600)[0]
+    return inside.app.server.tokens.issue(world, merchant_id, user, ["*"], 3600)[0]
 
 
 def _said(inside: Inside, path: str, token: str | None) -> tuple[int, bytes]:

@@ -37,7 +37,7 @@ EXAMPLES = 12
 def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
     """The world of these lines, and their steps."""
     factory = inside.app.sandboxes.factory
-    reader = Reader(lambda _, scenario, seed: factory.empty(NAME, scenario, seed, None))
+    reader = Reader(lambda _, scenario, seed: factory.empty(NAME, "", scenario, seed, None))
     for line in lines:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
@@ -91,7 +91,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     assert {} == stale(read_back)
     file = BytesIO()
     write_sandbox(file, capture(world), kept, (), secrets=True)
-    admitted, *_ = inside.app.sandboxes.factory.read(NAME, file.getvalue(), drop_unfit=False, abroad=False)
+    admitted, *_ = inside.app.sandboxes.factory.read(NAME, "", file.getvalue(), drop_unfit=False, abroad=False)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))
     assert admitted.clock.now == world.recorded_clock.now

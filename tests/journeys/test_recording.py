@@ -158,12 +158,14 @@ def test_a_caller_is_kept_by_kind_key_and_claims(world: World) -> None:
 def test_who_sent_an_expired_token_or_that_of_another_world_is_known(world: World, live: Live) -> None:
     """The credential is refused, and its claims tell why."""
     tokens = live.app.server.tokens
-    merchant = live.app.sandboxes.entry(world.name).sandbox.store.merchant
-    old, _ = tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], -5)
-    other, _ = tokens.issue("default", merchant.id, merchant.user_id, ["*"], 600)
-    for token, sandbox in ((old, world.name), (other, "default")):
+    sandboxes = live.app.sandboxes
+    sandbox = sandboxes.entry(world.name).sandbox
+    merchant = sandbox.store.merchant
+    old, _ = tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], -5)
+    other, _ = tokens.issue(sandboxes.default, merchant.id, merchant.user_id, ["*"], 600)
+    for token, named in ((old, world.name), (other, "default")):
         _, trace = world.kept("GET", "/v2/customers", key=None, headers={"Authorization": f"Bearer {token}"})
-        assert (401, sandbox, merchant.id) == (trace.status, trace.caller.claims["sandbox"], trace.caller.merchant_id)
+        assert (401, named, merchant.id) == (trace.status, trace.caller.claims["sandbox"], trace.caller.merchant_id)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from stub_server.faults.fault_rules import LONGEST_DELAY
 from stub_server.kernel.clock import LATEST_START
 
 from ..support.files import changed, exported, lines, sealed
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created, order_body
 from ..support.receiver import Receiver
 from ..support.recordings import PATIENCE, Replayed, Session, recorded
@@ -424,3 +424,35 @@ def test_where_nothing_came_after_going_back_nothing_is_recorded(serve: Callable
         assert 200 == control.post("/snapshots/clean/restore").status_code
         answer = control.get("/export", params={"requests": "true"})
     assert (409, "step_not_kept") == (answer.status_code, answer.json()["code"])
+
+
+@pytest.mark.parametrize("admin_key", [None, "a-long-admin-key"])
+def test_a_recording_begins_after_a_rotation(serve: Callable[..., Live], file: Path, admin_key: str | None) -> None:
+    """Old credentials are refused in it and new ones are not, also after what goes back beyond the rotation."""
+    server = serve(admin_key=admin_key)
+    admin = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+    with httpx2.Client(base_url=server.url, headers=admin, timeout=PATIENCE, verify=NO_TLS) as client:
+        before = client.get("/_sandbox/credentials").json()
+        client.get("/_sandbox/steps")
+
+        def ask(credential: str) -> int:
+            bearer = {"Authorization": f"Bearer {credential}"}
+            return client.get("/v2/customers?limit=1", headers=bearer).status_code
+
+        assert [200, 200] == [ask(before[name]) for name in ("jwt", "private_key")]
+        after = client.post("/_sandbox/sandboxes/default/rotate").json()["sandbox"]["credentials"]
+        for path, body in (("/_sandbox/steps", None), ("/_sandbox/rewind", {"to_step": 0})):
+            assert [401, 401, 200, 200] == [
+                ask(each[name]) for each in (before, after) for name in ("jwt", "private_key")
+            ]
+            bearer = {"Authorization": f"Bearer {after['jwt']}"}
+            assert 200 == client.get("/api-keys", headers=bearer).status_code
+            assert 200 == client.request("POST" if body else "GET", path, json=body).status_code
+        address = client.get(f"/_sandbox/orders/{after['sample']['orderId']}").json()["pay_url"]
+        assert (admin_key is not None) == ("?k=" in address)
+        exported_file = client.get("/_sandbox/export?requests=true")
+        assert 200 == exported_file.status_code, exported_file.text
+        file.write_bytes(exported_file.content)
+    replayed = Replayed(file)
+    assert (0, True) == (replayed.code, replayed.told["ok"]), replayed.told["diff"]
+    assert 11 == replayed.told["same"] == replayed.told["requests"]

@@ -186,7 +186,7 @@ def test_there_is_no_order_where_there_is_no_sandbox(live: Live, make_order: Mak
 
 
 def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
-    """The id opens the page of its order, in whichever sandbox, and nothing of the control surface."""
+    """Its address opens the page of an order, in whichever sandbox, and nothing of the control surface."""
     guarded = serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
     headers = {"X-Sandbox-Admin-Key": ADMIN}
     for prefix in ("", "/s/alice"):
@@ -199,9 +199,10 @@ def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
             order = make_order(api)
         inspected = f"{guarded.url}{prefix}/_sandbox/orders/{order['id']}"
         shown = httpx2.get(inspected, headers=headers, verify=NO_TLS).json()
-        assert shown["pay_url"].endswith(f":{guarded.port}{prefix}/pay/{order['id']}")
+        address = shown["pay_url"]
+        assert f":{guarded.port}{prefix}/pay/{order['id']}?k=" in address
         with closing(Console(guarded.url + prefix)) as payer:
-            assert "Thank you." in paid(payer, order).text
+            assert "Thank you." in payer.send(payer.open(address.removeprefix(payer.base)), "I have paid").text
             for path in ("/_sandbox/clock", f"/_sandbox/orders/{order['id']}", "/console/requests"):
                 assert 403 == payer.http.get(guarded.url + prefix + path).status_code, path
     assert 404 == httpx2.get(f"{guarded.url}/s/nobody/pay/{order['id']}", verify=NO_TLS).status_code
@@ -216,8 +217,10 @@ def test_it_is_open_where_the_control_surface_is_closed() -> None:
             with httpx2.Client(base_url=server.url, headers=token, verify=NO_TLS) as api:
                 order = make_order(api)
             named = {} if host is None else {"Host": host}
-            answer = httpx2.get(f"{server.url}/pay/{order['id']}", headers=named, verify=NO_TLS)
-            assert 200 == answer.status_code
+            address = f"{server.url}/pay/{order['id']}"
+            key = server.app.server.sandboxes.pay_key(sandbox, order["id"])
+            assert 200 == httpx2.get(f"{address}?k={key}", headers=named, verify=NO_TLS).status_code
+            assert 404 == httpx2.get(address, headers=named, verify=NO_TLS).status_code
             refused = httpx2.get(f"{server.url}/_sandbox/orders/{order['id']}", headers=named, verify=NO_TLS)
             assert 403 == refused.status_code
 

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from stub_server.calls.credentials import Tokens
+from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import wall_from
 
 from ..support import forge
@@ -283,15 +284,19 @@ def test_an_ipv4_network_written_as_ipv6_is_that_network(door: Door, allowed: st
         assert door.ask("GET", "/v2/orders?limit=1", headers=headers, token=made["private_key"]).status == status
 
 
-def test_tokens_that_differ_in_anything_have_names_of_their_own() -> None:
+def test_tokens_that_differ_in_anything_have_names_of_their_own(live: Live) -> None:
     """A receiver may know by `jti` which tokens it has seen. Equal ones of one second are one token."""
     tokens, merchant, user = Tokens(b"0" * 32), str(uuid4()), str(uuid4())
-    asked: list[tuple[str, str, str, list[str], int]] = [
-        ("default", merchant, user, ["orders:read"], 60),
-        ("default", merchant, user, ["orders:read"], 61),
-        ("default", merchant, user, ["orders:*"], 60),
-        ("default", merchant, str(uuid4()), ["orders:read"], 60),
-        ("other", merchant, user, ["orders:read"], 60),
+    default = live.app.sandboxes.default
+    other, later = default.fork("other"), default.fork("default")
+    later.renew("0123456789abcdef")
+    asked: list[tuple[Sandbox, str, str, list[str], int]] = [
+        (default, merchant, user, ["orders:read"], 60),
+        (default, merchant, user, ["orders:read"], 61),
+        (default, merchant, user, ["orders:*"], 60),
+        (default, merchant, str(uuid4()), ["orders:read"], 60),
+        (other, merchant, user, ["orders:read"], 60),
+        (later, merchant, user, ["orders:read"], 60),
     ]
     with wall_from(lambda: 1_000_500):
         made = [tokens.issue(*arguments)[0] for arguments in asked]

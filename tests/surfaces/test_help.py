@@ -34,7 +34,7 @@ TAKES = {
     "import": f"FILE --deliver --drop-unfit --sandbox {SERVER}",
     "init": "TOOL [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
-    "orders": f"--status {SANDBOX}",
+    "orders": f"[ORDER] --status {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
     "proxy": "URL --port --overlay --report --write-overlay --fail",
     "record": f"--output --no-secrets {SANDBOX}",
@@ -54,12 +54,12 @@ TAKES = {
     " --max-streams --forwarded-allow-ips --rate-limit"
     " --admin-key --jwt-secret --log --ready-file --stop-after-idle --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
-    "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",
+    "token": f"--scope --expires-in {SANDBOX}",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
     " --cacert --report --baseline --har --record-har --write-overlay --yes",
     "wait": f"--timeout {SERVER}",
-    "sandboxes": f"[GLOB] --delete {SERVER}",
-    "worlds": f"[GLOB] --delete {SERVER}",
+    "sandboxes": f"--delete --keys --control-key {SERVER}",
+    "worlds": f"--delete --keys --control-key {SERVER}",
 }
 
 

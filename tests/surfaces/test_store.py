@@ -342,10 +342,10 @@ def test_another_program_that_writes_holds_up_changes_and_no_reads(tmp_path: Pat
         created(made.result())
 
 
-def test_a_directory_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_a_directory_of_another_version_is_refused(tmp_path: Path) -> None:
     left(tmp_path)
     changed(tmp_path, f"update settings set value = '99', sum = {sum_of('format', '99')} where name = 'format'")  # noqa: S608
-    assert says(refusal(tmp_path), "newer server")
+    assert says(refusal(tmp_path), "another version wrote it (format 99;")
 
 
 @pytest.mark.parametrize("name", [DATABASE, "worlds"])

@@ -277,6 +277,12 @@ def test_names_are_suggested_to_the_admin_alone(serve: Serve) -> None:
     assert (403, False) == (hidden.status_code, "alice" in hidden.text)
 
 
+def client_of_the_next(live: Live, name: str) -> Door:
+    """Somebody with a token of the sandbox that the next request to a name makes."""
+    generation = live.app.sandboxes.generations.first(name)
+    return Door(live.port, f"/s/{name}", forge.signed(live.settings, sandbox=name, generation=generation))
+
+
 def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
     """Its journal begins with it; of many at once each finds the same one."""
     token = forge.signed(live.settings, sandbox="well-typed")
@@ -285,6 +291,7 @@ def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
     asked = client.ask("GET", "/_sandbox/requests").json()["requests"]
     assert ["/v2/orders"] == [each["path"] for each in asked]
     live.app.sandboxes.forget("well-typed")
+    client = client_of_the_next(live, "well-typed")
     body = {"name": "Um", "email": "um@example.com", "document": "P4SS0NE"}
     with ThreadPoolExecutor(8) as pool:
         answers = list(
@@ -296,6 +303,7 @@ def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
     assert 8 == len({answer.header("x-request-id") for answer in answers})
     assert 8 == client.ask("GET", "/v2/customers?name=Um&limit=1").json()["pagination"]["total"]
     live.app.sandboxes.forget("well-typed")
+    client = client_of_the_next(live, "well-typed")
     past = client.ask("GET", "/v2/customers?limit=1", headers=[("X-Sandbox-As-Of", "0")])
     assert 200 == past.status
     assert live.app.sandboxes.find("well-typed") is not None
@@ -310,7 +318,8 @@ def test_a_caller_whom_the_control_surface_refuses_makes_no_world(serve: Serve) 
     assert 403 == httpx2.post(f"{path}/advance", json={"seconds": 1}, verify=NO_TLS).status_code
     assert live.app.sandboxes.find("mistyped") is None
     admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
-    assert 200 == httpx2.post(f"{path}/advance", json={"seconds": 1}, headers=admin, verify=NO_TLS).status_code
+    unmade = httpx2.post(f"{path}/advance", json={"seconds": 1}, headers=admin, verify=NO_TLS)
+    assert (404, "sandbox_not_found") == (unmade.status_code, unmade.json()["code"])
 
 
 def test_worlds_do_not_see_each_other(live: Live) -> None:

@@ -3,28 +3,25 @@
 from operator import itemgetter
 from pathlib import PurePath
 
-import orjson
-
 from ...audit.laws import checking
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.metrics import MEDIA, exposition
 from ...calls.reply import Reply
-from ...calls.views import checked_beginning, credentials_of
+from ...calls.views import checked_beginning, credentials_of, shown_key
 from ...contract.assumptions import assumptions_of
 from ...delivery.advancing import counts
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Unavailable
 from ...kernel.record import Body
-from ...store.memory import Store
 
 MOST_MERCHANTS = 100
 
 
 def get_health(call: Call) -> Reply:
-    """Off loopback, only callers with the admin key see the seed and the scenario's path."""
+    """On a public server, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = call.server, call.sandbox
-    trusted = server.settings.loopback or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
+    trusted = not server.settings.is_public or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
     return reply.value(
         {
             "status": "ok",
@@ -63,12 +60,9 @@ def list_keys(call: Call, query: Body) -> Reply:
     ready = call.sandbox.credentials.get("public_key")
     found = [(key, store) for store in call.sandbox.stores.values() for key in store.api_keys.order]
     found.sort(key=itemgetter(0), reverse=True)
-
-    def shown(key: int, store: Store) -> Body:
-        public = orjson.loads(store.shown(store.api_keys, store.api_keys.rows[key]))
-        return {"merchant_id": store.merchant.id, "is_ready": public["public_key"] == ready, "api_key": public}
-
-    return reply.listed_here("keys", found, query, lambda each: shown(*each))
+    return reply.listed_here(
+        "keys", found, query, lambda each: shown_key(each[1], each[1].api_keys.rows[each[0]], ready)
+    )
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:
@@ -82,7 +76,7 @@ def issue_token(call: Call, body: Body | None) -> Reply:
     call.draft.open_store()
     scopes = sorted(asked.get("scopes", ["*"]))
     seconds = asked.get("expires_in", 3600)
-    token, expires = call.server.tokens.issue(call.sandbox.name, merchant_id, store.merchant.user_id, scopes, seconds)
+    token, expires = call.server.tokens.issue(call.sandbox, merchant_id, store.merchant.user_id, scopes, seconds)
     body = {
         "token": token,
         "token_type": "Bearer",

@@ -38,6 +38,7 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
     about = {
         "behaviour": dict(call.server.settings.behaviour),
         "held": sandbox.held_before,
+        "generation": sandbox.generation,
         "left_out": left_out,
         "recorded": len(traces),
     }

@@ -44,7 +44,9 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     else:
         instant = parse_iso(body["to"])
         number = step_at(sandbox, instant, "to")
-    entry, (step, undone) = await call.server.sandboxes.go_back(sandbox, rewind(sandbox, number, call.cause, instant))
+    sandboxes = call.server.sandboxes
+    work = rewind(sandbox, number, call.cause, sandboxes.keep_newest, instant)
+    entry, (step, undone) = await sandboxes.go_back(sandbox, work)
     call.note(step)
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 

@@ -19,7 +19,9 @@ def inspect_order(call: Call, ident: str) -> Reply:
     row = _open(call, ident)
     project = call.store.projects.peek(row.hidden["projectId"])
     shop = "" if project is None else project["name"]
-    return _shown(call, row, shop=shop, pay_url=pay_url(call.server.settings.url, call.sandbox.name, row.public["id"]))
+    order, sandbox, server = row.public["id"], call.sandbox, call.server
+    address = pay_url(server.settings.url, sandbox.name, order, server.sandboxes.pay_key(sandbox, order))
+    return _shown(call, row, shop=shop, pay_url=address)
 
 
 def pay_order(call: Call, ident: str, body: Body | None) -> Reply:

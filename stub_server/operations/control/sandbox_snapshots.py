@@ -44,8 +44,9 @@ async def delete_snapshot(call: Call, name: str) -> Reply:
 async def restore_snapshot(call: Call, name: str) -> Reply:
     copy = call.entry.snapshots.get(name).sandbox
     check_not_advancing(call.sandbox)
-    work = restore(call.sandbox, copy, call.cause)
-    entry, step = await call.server.sandboxes.go_back(call.sandbox, work)
+    sandboxes = call.server.sandboxes
+    work = restore(call.sandbox, copy, call.cause, sandboxes.keep_newest)
+    entry, step = await sandboxes.go_back(call.sandbox, work)
     call.note(step)
     return reply.value({"sandbox": shown(call, entry)})
 

@@ -31,7 +31,7 @@ _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 
 async def follow_sandbox(call: Call) -> Reply:
-    """The stream ends with the sandbox or the server."""
+    """The stream ends with the sandbox, its generation or the server."""
     server, entry = call.server, call.entry
     most = server.settings.max_streams
     own = sum(place.incarnation == entry.incarnation for place in server.followers)
@@ -122,7 +122,7 @@ class Place:
 
 
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
-    loop = asyncio.get_running_loop()
+    loop, generation = asyncio.get_running_loop(), server.sandboxes.entry(name).sandbox.generation
     clocks = frozenset(o.id for o in server.control.operations.values() if o.tag == "Sandbox clock")
     server.followers.add(place)
     try:
@@ -133,7 +133,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 entry = server.sandboxes.entry(name)
             except NotFound:
                 return
-            if entry.incarnation != place.incarnation:
+            if entry.incarnation != place.incarnation or entry.sandbox.generation != generation:
                 return
             if not entry.sandbox.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)

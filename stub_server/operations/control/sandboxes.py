@@ -5,7 +5,7 @@ from functools import partial
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...calls.views import checked_beginning, shown, summary_of
+from ...calls.views import MOST_SHOWN, checked_beginning, shown, shown_key, summary_of
 from ...kernel.record import Body
 from ...sandboxes.entry import Entry
 
@@ -39,6 +39,19 @@ async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
         name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"), deliver=asked.get("deliver", False)
     )
     return _made(call, entry)
+
+
+async def rotate_sandbox(call: Call, name: str, body: Body | None) -> Reply:
+    deletes = (body or {}).get("keys", False)
+    entry, made = await call.server.sandboxes.rotate(name, call.cause, keys=deletes)
+    return reply.value(
+        {
+            "sandbox": shown(call, entry),
+            "keys": [shown_key(store, record, None) for store, record in made[: -MOST_SHOWN - 1 : -1]],
+            "keys_total": len(made),
+            "keys_deleted": deletes,
+        }
+    )
 
 
 def _made(call: Call, entry: Entry) -> Reply:

@@ -1,0 +1,392 @@
+"""Credentials of a sandbox: whom they let in on a public and a plain server, and when they end."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, redirect_stdout
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from stub_server import banner
+from stub_server.cli import main
+from stub_server.kernel import guesses
+from stub_server.seeding.filling import MERCHANT_ID
+from stub_server.seeding.keys import MAIN_ID, pair_of
+from stub_server.settings import Settings
+
+from ..support import forge
+from ..support.console import Console
+from ..support.live import FROZEN, NO_TLS, Live, running
+from ..support.make import Json, created, make_order
+from ..support.processes import Process
+
+ADMIN = "a-long-admin-key"
+ADMIN_HEADERS = {"X-Sandbox-Admin-Key": ADMIN}
+GUARDED = replace(FROZEN, admin_key=ADMIN)
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Live]:
+    """A server on loopback with an admin key."""
+    with running(GUARDED) as server:
+        yield server
+
+
+@pytest.fixture
+def plain() -> Iterator[Live]:
+    with running(FROZEN) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test is refused for what another one guessed."""
+    monkeypatch.setattr(guesses, "MOST", 1_000)
+
+
+class Side:
+    """Requests to one sandbox of a server, and what it knows of it."""
+
+    def __init__(self, url: str, name: str, headers: Mapping[str, str] = ADMIN_HEADERS) -> None:
+        self.url, self.name, self.headers = f"{url}/s/{name}", name, dict(headers)
+
+    def api(self, credential: str, path: str = "/v2/customers?limit=1") -> int:
+        """The status that a credential gets."""
+        bearer = {"Authorization": f"Bearer {credential}"}
+        return httpx2.get(self.url + path, headers=bearer, verify=NO_TLS, timeout=30).status_code
+
+    def control(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
+        sent = self.headers if headers is None else dict(headers)
+        return httpx2.request(method, f"{self.url}/_sandbox{path}", headers=sent, verify=NO_TLS, timeout=30, **more)
+
+    def credentials(self) -> Json:
+        answer = self.control("GET", "/credentials")
+        assert 200 == answer.status_code, answer.text
+        found: Json = answer.json()
+        return found
+
+    def opens(self, control_key: str) -> bool:
+        return self.control("GET", "/clock", {"X-Sandbox-Control-Key": control_key}).status_code == 200
+
+    def order(self) -> Json:
+        bearer = {"Authorization": f"Bearer {self.credentials()['jwt']}"}
+        with httpx2.Client(base_url=self.url, headers=bearer, verify=NO_TLS, timeout=30) as api:
+            return make_order(api)
+
+    def pay_url(self, order: Json) -> str:
+        return str(self.control("GET", f"/orders/{order['id']}").json()["pay_url"])
+
+    def rotate(self, headers: Mapping[str, str] | None = None, **body: Any) -> Json:
+        answer = self.control("POST", f"/sandboxes/{self.name}/rotate", headers, json=body)
+        assert 200 == answer.status_code, answer.text
+        found: Json = answer.json()
+        return found
+
+
+def side(server: Live, name: str) -> Side:
+    """A new sandbox of a server."""
+    body = {"name": name}
+    created(httpx2.post(f"{server.url}/_sandbox/sandboxes", json=body, headers=ADMIN_HEADERS, verify=NO_TLS))
+    return Side(server.url, name)
+
+
+def page(address: str) -> int:
+    return httpx2.get(address, verify=NO_TLS, timeout=30).status_code
+
+
+# -- public and plain
+
+
+@pytest.mark.parametrize(
+    "because",
+    [
+        {"admin_key": ADMIN},
+        {"allow_hosts": ("shop.example:8080",)},
+        {"base_url": "https://shop.example"},
+        {"host": "0.0.0.0"},  # noqa: S104 - the test's server listens on loopback all the same
+    ],
+)
+def test_credentials_of_the_seed_open_no_public_server(because: Json) -> None:
+    with running(replace(FROZEN, **because)) as server:
+        door = Side(server.url, "default")
+        secret = Settings().signing_secret(b"")
+        assert 401 == door.api(forge.signed(Settings(), sandbox="default", merchant_id=MERCHANT_ID))
+        assert 401 == door.api(pair_of(secret, 42, MAIN_ID)[1])
+        assert 404 == httpx2.get(f"{server.url}/s/mentioned/v2/customers", verify=NO_TLS).status_code
+        assert "seed" not in httpx2.get(f"{server.url}/_sandbox/health", verify=NO_TLS).json()
+        assert "public, because of --" in told_at_start(server)
+
+
+def test_a_host_of_this_machine_makes_no_server_public() -> None:
+    for name in ("localhost:8080", "127.0.0.1:1", "[::1]:80", "sandbox.localhost"):
+        assert not Settings(allow_hosts=(name,)).is_public, name
+    for name in ("localhost.example", "127.0.0.1.example:80", "[::2]"):
+        assert f"--allow-host {name}" == Settings(allow_hosts=(name,)).public_because
+
+
+def told_at_start(server: Live) -> str:
+    with redirect_stdout(StringIO()) as out:
+        banner.show(server.app, server.settings)
+    return " ".join(out.getvalue().split())
+
+
+def test_a_plain_server_repeats_what_it_gives(plain: Live) -> None:
+    """Also what it gives to the next sandbox of a name, and after a rotation."""
+
+    def given(server: Live) -> list[str]:
+        door = Side(server.url, "again", {})
+        found = [door.credentials()["private_key"], door.rotate()["sandbox"]["credentials"]["private_key"]]
+        door.control("DELETE", "/sandboxes/again")
+        found.append(door.credentials()["private_key"])
+        return found
+
+    first = given(plain)
+    assert 3 == len(set(first))
+    with running(FROZEN) as other:
+        assert first == given(other)
+    assert pair_of(Settings().signing_secret(b""), 42, MAIN_ID, "again")[1] == first[0]
+    assert "server plain, for this machine alone: keys and tokens follow from the seed" in told_at_start(plain)
+
+
+def test_a_refused_first_request_changes_nothing_of_what_is_given(plain: Live) -> None:
+    token = forge.signed(Settings(), sandbox="refused", merchant_id=MERCHANT_ID)
+    bearer = {"Authorization": f"Bearer {token}"}
+    none = {"projectId": MERCHANT_ID, "planId": MERCHANT_ID}
+    for _ in range(2):
+        answer = httpx2.post(f"{plain.url}/v2/orders", json=none, headers=bearer, verify=NO_TLS)
+        assert answer.status_code in (404, 409, 422), answer.text
+    assert 200 == Side(plain.url, "refused", {}).api(token)
+
+
+# -- deleted and rotated
+
+
+@contextmanager
+def ended(door: Side, order: Json) -> Iterator[None]:
+    """What a sandbox gave before is worth nothing afterwards, and what it gives then is."""
+    before, address = door.credentials(), door.pay_url(order)
+    made = api_key(door, before["jwt"])
+    assert [200, 200, 200] == [door.api(before[name]) for name in ("jwt", "private_key")] + [door.api(made)]
+    assert door.opens(before["control_key"])
+    assert 200 == page(address)
+    yield
+    after = door.credentials()
+    assert [401, 401] == [door.api(before[name]) for name in ("jwt", "private_key")]
+    assert 401 == door.api(before["public_key"], "/api-keys/info")
+    assert not door.opens(before["control_key"])
+    assert 404 == page(address)
+    assert [200, 200] == [door.api(after[name]) for name in ("jwt", "private_key")]
+    assert 200 == door.api(after["public_key"], "/api-keys/info")
+    assert door.opens(after["control_key"])
+
+
+def api_key(door: Side, token: str, name: str = "Minha") -> str:
+    """The private half of a key that a user makes."""
+    bearer = {"Authorization": f"Bearer {token}"}
+    body = {"name": name, "scopes": ["customers:read"]}
+    answer = httpx2.post(f"{door.url}/api-keys", json=body, headers=bearer, verify=NO_TLS)
+    return str(created(answer)["api_key"]["private_key"])
+
+
+def test_the_next_sandbox_of_a_name_knows_no_credential_of_the_last(guarded: Live) -> None:
+    """Not even a key that its users make in the same way."""
+    door = side(guarded, "remade")
+    with ended(door, door.order()):
+        old = api_key(door, door.credentials()["jwt"])
+        assert 204 == door.control("DELETE", "/sandboxes/remade").status_code
+        side(guarded, "remade")
+        for _ in range(2):
+            assert old != api_key(door, door.credentials()["jwt"])
+        assert 401 == door.api(old)
+
+
+def test_a_rotation_ends_what_was_given_at_once(guarded: Live) -> None:
+    door = side(guarded, "rotated")
+    order = door.order()
+    with ended(door, order):
+        told = door.rotate()
+        assert door.credentials() == told["sandbox"]["credentials"] | {"jwt": door.credentials()["jwt"]}
+    assert 200 == page(door.pay_url(order))
+    assert (1, False, ["Minha"]) == (
+        told["keys_total"],
+        told["keys_deleted"],
+        [k["api_key"]["name"] for k in told["keys"]],
+    )
+    assert 200 == door.control("GET", "/invariants").status_code
+    steps = door.control("GET", "/steps", params={"table": "api_keys"}).json()["steps"]
+    assert "rotateSandbox" == steps[0]["cause"]["operation"]
+
+
+def test_keys_of_users_end_where_that_is_asked_for(guarded: Live) -> None:
+    door = side(guarded, "all-keys")
+    mine = api_key(door, door.credentials()["jwt"])
+    door.rotate()
+    assert 200 == door.api(mine)
+    told = door.rotate(keys=True)
+    assert (1, True) == (told["keys_total"], told["keys_deleted"])
+    assert 401 == door.api(mine)
+    assert 0 == door.rotate(keys=True)["keys_total"]
+
+
+def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Live) -> None:
+    door, other = side(guarded, "own-rotation"), side(guarded, "not-mine")
+    key = {"X-Sandbox-Control-Key": door.credentials()["control_key"]}
+    for name in ("not-mine", "default", "no-such-one"):
+        for url in (door.url, f"{guarded.url}/s/{name}", guarded.url):
+            path = f"{url}/_sandbox/sandboxes/{name}/rotate"
+            refused = httpx2.post(path, headers=key, verify=NO_TLS)
+            assert (403, "admin_key_required") == (refused.status_code, refused.json()["code"]), path
+    assert 200 == other.api(other.credentials()["jwt"])
+    direct = httpx2.post(f"{guarded.url}/_sandbox/sandboxes/own-rotation/rotate", headers=key, verify=NO_TLS)
+    assert 200 == direct.status_code, direct.text
+    assert 403 == door.control("POST", "/sandboxes/own-rotation/rotate", key).status_code
+
+
+def test_the_command_rotates_with_a_control_key(guarded: Live) -> None:
+    door = side(guarded, "by-command")
+    before = door.credentials()
+    api_key(door, before["jwt"])
+    asked = ["--server", guarded.url, "--control-key", before["control_key"]]
+    done = CliRunner().invoke(main, ["sandboxes", "rotate", "by-command", *asked])
+    assert 0 == done.exit_code, done.output
+    after = door.credentials()
+    assert {after["private_key"], after["control_key"]} <= set(done.output.split())
+    assert "1 API key that users made: still valid" in done.output
+    assert 401 == door.api(before["jwt"])
+    for wrong in (["rotate"], ["rotate", "a", "b"], ["a", "--keys"], ["rotate", "a", "--delete"]):
+        assert CliRunner().invoke(main, ["sandboxes", *wrong, *asked]).exit_code in (1, 2), wrong
+
+
+def test_nothing_that_goes_back_brings_a_generation_back(guarded: Live) -> None:
+    """A reset, a rewind, a snapshot, a file and an earlier state all know the newest credentials alone."""
+    door = side(guarded, "back")
+    order = door.order()
+    door.control("POST", "/snapshots", json={"name": "before"})
+    step = door.credentials() and door.control("GET", "/sandboxes/back").json()["sandbox"]["step"]
+    file = door.control("GET", "/export", params={"history": True}).content
+    with ended(door, order):
+        newest = door.rotate()["sandbox"]["credentials"]
+        media = {"Content-Type": "application/vnd.stub.sandbox+gzip", **ADMIN_HEADERS}
+        for method, path, more in (
+            ("POST", "/rewind", {"json": {"to_step": step}}),
+            ("POST", "/snapshots/before/restore", {}),
+            ("POST", "/import", {"content": file, "headers": media}),
+            ("POST", "/rewind", {"json": {"to_step": 0}}),
+            ("POST", "/reset", {}),
+        ):
+            answer = door.control(method, path, **more)
+            assert 200 == answer.status_code, (path, answer.text)
+            assert [200, 200] == [door.api(newest[name]) for name in ("jwt", "private_key")], path
+            assert door.opens(newest["control_key"]), path
+            assert newest["public_key"] == door.credentials()["public_key"], path
+            assert 200 == door.control("GET", "/invariants").status_code, path
+        door.order()
+
+
+def test_a_seeded_key_that_was_deleted_comes_back_with_new_halves(guarded: Live) -> None:
+    door = side(guarded, "deleted-key")
+    before = door.credentials()
+    bearer = {"Authorization": f"Bearer {before['jwt']}"}
+    assert 200 == httpx2.delete(f"{door.url}/api-keys/{MAIN_ID}", headers=bearer, verify=NO_TLS).status_code
+    door.rotate()
+    door.control("POST", "/rewind", json={"to_step": 0})
+    assert [401, 200] == [door.api(each["private_key"]) for each in (before, door.credentials())]
+
+
+def test_a_fork_has_a_generation_of_its_own(guarded: Live) -> None:
+    door = side(guarded, "parent")
+    for _ in range(2):
+        fork = created(door.control("POST", "/sandboxes/parent/fork", json={"name": "child"}))["sandbox"]["credentials"]
+        child = Side(guarded.url, "child")
+        assert 200 == child.api(fork["jwt"])
+        assert 401 == child.api(door.credentials()["private_key"])
+        assert 204 == door.control("DELETE", "/sandboxes/child").status_code
+    again = created(door.control("POST", "/sandboxes/parent/fork", json={"name": "child"}))["sandbox"]["credentials"]
+    assert 401 == Side(guarded.url, "child").api(fork["private_key"])
+    assert again["control_key"] != fork["control_key"]
+
+
+def test_a_stream_ends_with_its_generation(guarded: Live) -> None:
+    door = side(guarded, "streamed")
+    with httpx2.stream(
+        "GET", f"{door.url}/_sandbox/stream", headers=ADMIN_HEADERS, verify=NO_TLS, timeout=20
+    ) as stream:
+        lines = stream.iter_lines()
+        assert "retry" in next(lines)
+        door.rotate()
+        assert all(line == "" or line.split(":")[0] in ("event", "id", "data") for line in lines)  # and it ends
+
+
+def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
+    """So does the generation of a sandbox that was never rotated."""
+    flags = ("--admin-key", ADMIN, "--store", str(tmp_path / "store"), "--scenario", "empty")
+    with Process(*flags) as server:
+        doors = [side(server, name) for name in ("kept", "rotated")]  # type: ignore[arg-type]
+        doors[1].control("POST", "/snapshots", json={"name": "before"})
+        before = [door.credentials() for door in doors]
+        rotated = doors[1].rotate()["sandbox"]["credentials"]
+        server.stop()
+    with Process(*flags) as server:
+        kept, door = (Side(server.url, name) for name in ("kept", "rotated"))
+        assert [200, 200] == [kept.api(before[0][name]) for name in ("jwt", "private_key")]
+        for _ in range(2):
+            assert [401, 401] == [door.api(before[1][name]) for name in ("jwt", "private_key")]
+            assert [200, 200] == [door.api(rotated[name]) for name in ("jwt", "private_key")]
+            assert [False, True] == [door.opens(each["control_key"]) for each in (before[1], rotated)]
+            assert 200 == door.control("POST", "/snapshots/before/restore").status_code
+
+
+# -- pay links
+
+
+def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Live) -> None:
+    """An id that somebody may know from the seed, or from another sandbox, opens and pays nothing."""
+    door, other = side(guarded, "shop"), side(guarded, "rival")
+    order = door.order()
+    address, theirs = door.pay_url(order), other.pay_url(other.order())
+    bare, _, key = address.partition("?k=")
+    assert (39, "sk_pay_") == (len(key), key[:7])
+    wrong = key[:-1] + ("0" if key[-1] != "0" else "1")
+    for query in ("", "?k=", f"?k={wrong}", f"?k={key}x", f"?k={theirs.partition('?k=')[2]}", "?k=%C3%A9"):
+        assert 404 == page(bare + query), query
+    with closing(Console(guarded.url, "shop")) as payer:
+        path = address.removeprefix(payer.base)
+        shown = payer.open(path)
+        assert 200 == shown.status
+        stripped = payer.http.post(
+            f"{bare}/pay", data=shown.form("I have paid").values, headers={"Origin": payer.origin}
+        )
+        assert 404 == stripped.status_code
+        assert "pending" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
+        done = payer.send(shown, "I have paid")
+        assert ("Thank you." in done.text, address) == (True, done.url)
+    assert "paid" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
+
+
+def test_the_key_of_a_pay_page_is_in_no_journal(guarded: Live) -> None:
+    door = side(guarded, "unseen")
+    address = door.pay_url(door.order())
+    key = address.partition("?k=")[2]
+    httpx2.get(address, verify=NO_TLS)
+    httpx2.post(f"{door.url}/v2/orders?k={key}", verify=NO_TLS)
+    for path in ("/requests?control=true&limit=100", "/requests.har?control=true"):
+        found = door.control("GET", path)
+        assert 200 == found.status_code
+        assert key not in found.text
+
+
+def test_the_console_and_the_command_show_the_pay_page(guarded: Live) -> None:
+    door = side(guarded, "shown")
+    order = door.order()
+    address = door.pay_url(order)
+    asked = ["--server", guarded.url, "--sandbox", "shown", "--admin-key", ADMIN]
+    assert address in CliRunner().invoke(main, ["orders", order["id"], *asked]).output
+    with closing(Console(guarded.url, "shown")) as browser:
+        question = browser.open(f"/console/data/orders/{order['id']}")
+        found = browser.send(question, "Open", key=door.credentials()["control_key"])
+        link = next(each for each in found.links if "/pay/" in each)
+        assert (200, address) == (browser.follow(found, link).status, browser.follow(found, link).url)
