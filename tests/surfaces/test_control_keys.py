@@ -89,7 +89,6 @@ def key(team: Team) -> str:
 
 ORDER = "00000000-0000-4000-8000-000000000000"
 OPENED = [
-    ("GET", "", None, 200),
     ("GET", "/credentials", None, 200),
     ("GET", "/clock", None, 200),
     ("POST", "/clock/advance", {"seconds": 1}, 200),
