@@ -142,7 +142,7 @@ def main() -> int:
                 continue
         bad = bad or bool(found)
         print(f"{name}: {len(found) or 'no'} findings.", *found, sep="\n  ", flush=True)
-    clients = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/clients"], check=False)
+    clients = subprocess.run([sys.executable, "-m", "pytest", "-q", "--night", "tests/clients"], check=False)
     return int(bad or clients.returncode != 0)
 
 

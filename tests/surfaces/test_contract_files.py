@@ -68,13 +68,15 @@ def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "/s/surfaces", "/s/Surfaces"])
 def test_the_file_speaks_of_the_sandbox_that_is_asked(live: Live, door: Door, prefix: str) -> None:
-    """A client made from it reaches the sandbox, and the control surface's the server itself."""
+    """A client made from it, or from a file that it was saved in, reaches the sandbox; a stranger's too."""
     plain = Door(live.port, prefix, door.token)
-    api, control = prefix.lower() or "/", f"{live.url}{prefix.lower()}/_sandbox"
+    api, control = f"{live.url}{prefix.lower()}", f"{live.url}{prefix.lower()}/_sandbox"
+    elsewhere: list[Header] = [("Origin", "https://elsewhere.example")]
     for path in FILES:
-        answer = plain.ask("GET", path)
-        found = answer.json() if path.endswith("json") else parsed(answer.body)
-        assert [{"url": control if "_sandbox" in path else api}] == found["servers"]
+        for headers in ([], elsewhere) if "_sandbox" not in path else ([],):
+            answer = plain.ask("GET", path, headers=headers)
+            found = answer.json() if path.endswith("json") else parsed(answer.body)
+            assert [{"url": control if "_sandbox" in path else api}] == found["servers"]
     # Without a prefix the header and the credential choose, and the address is the server's.
     told = plain.ask("GET", "/api-keys/info").json()["info"]
     assert f"{live.url}{prefix.lower()}/openapi.json" == told["documentation_url"]

@@ -105,6 +105,20 @@ def test_any_page_reads_the_contract_of_a_local_server_with_fixed_examples(door:
     assert origin == door.ask("OPTIONS", path, headers=asked, token=None).header("access-control-allow-origin")
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:5173", "localhost:3000", "[::1]:8080"])
+def test_a_page_of_another_local_port_sees_the_records_of_a_local_server(door: Door, host: str) -> None:
+    """An application under development asks for ids that exist."""
+    answer = door.ask("GET", "/openapi.json", headers=[("Origin", f"http://{host}")], token=None)
+    assert not is_fixed(answer)
+    assert f"http://{host}" == answer.header("access-control-allow-origin")
+
+
+def test_a_local_page_sees_no_record_of_a_public_server_without_a_credential(public: Live) -> None:
+    """It is a page of the caller's machine, which is not this one."""
+    local: list[Header] = [("Origin", "http://127.0.0.1:5173")]
+    assert is_fixed(Door(public.port, "", "").ask("GET", "/openapi.json", headers=local))
+
+
 def test_a_page_of_this_server_and_a_named_one_with_a_credential_see_records(serve: Serve) -> None:
     door = door_to(serve(cors_origins=(FOREIGN,)))
     same: list[Header] = [("Origin", f"http://127.0.0.1:{door.port}")]
