@@ -18,7 +18,7 @@ from ..calls.credentials import sees_everything
 from ..contract.source import Json
 from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host, is_local_origin
 from ..kernel.problem import Refusal
-from .examples import replacements, stand_ins, with_path_examples
+from .examples import replacements, stand_ins, with_examples_of_parameters
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
@@ -139,7 +139,7 @@ class File:
         changes = {example.encode() + b"/s/": _OTHERS for example in self.named.get("baseUrl", ())}
         for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
             body = body.replace(old, new)
-        data = with_path_examples(orjson.loads(body))
+        data = with_examples_of_parameters(orjson.loads(body))
         for server, written in zip(data.get("servers", ()), self.data.get("servers", ()), strict=True):
             path = self._path_of(written["url"])
             if path is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.console.examples import with_path_examples
+from stub_server.console.examples import with_examples_of_parameters
 from stub_server.request_log import RequestLog
 
 from ..conftest import Serve
@@ -49,7 +49,7 @@ def is_fixed(answer: Answer) -> bool:
 
 @cache
 def _is_fixed(body: bytes) -> bool:
-    found, fixed = parsed(body), with_path_examples(document().raw)
+    found, fixed = parsed(body), with_examples_of_parameters(document().raw)
     found.pop("servers")
     return bool(found == {key: value for key, value in fixed.items() if key not in ("servers", "x-example-records")})
 
