@@ -60,7 +60,7 @@ def served(form: str, live: Live, limited: Live) -> Iterator[tuple[Document, boo
             body = {"seed": 7} if form == "other seed" else {"scenario": "empty"}
             assert 200 == door.send("POST", "/_sandbox/reset", body).status
         if form == "frozen":
-            assert 200 == door.send("POST", "/_sandbox/clock/freeze", {}).status
+            assert 200 == door.send("PATCH", "/_sandbox/clock", {"frozen": True}).status
         if form == "advanced":
             assert 200 == door.send("POST", "/_sandbox/clock/advance", {"days": 150}).status
         headers = {"foreign": FOREIGN, "local page": LOCAL}.get(form, [])
