@@ -1,5 +1,6 @@
 """The composition root: makes the ASGI application from the settings. Begin with the list in `layers`."""
 
+import copy
 import logging
 import secrets
 import sys
@@ -74,6 +75,8 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     # Connexion logs every operation that it adds.
     logging.getLogger("connexion").setLevel(logging.WARNING)
     document, control, shipped = loaded or contracts(settings.overlays)
+    if settings.rate_limit is not None:
+        document = _with_rate_limit(document, control)
     store = None if settings.store is None else _opened(settings.store, settings)
     try:
         return _served(settings, document, control, shipped, store)
@@ -101,6 +104,15 @@ def contracts(overlays: Sequence[Path]) -> Contracts:
             if (handler := handlers.function(operation)) is not None:
                 check_fit(operation, handler)
     return document, control, shipped
+
+
+def _with_rate_limit(document: Document, control: Document) -> Document:
+    """The contract of a server with `--rate-limit`: every operation may answer 429, as exports of the other one do."""
+    raw = copy.deepcopy(document.raw)
+    raw["components"]["responses"]["RateLimited"] = control.raw["components"]["responses"]["RateLimited"]
+    for operation in Document(raw).operations.values():
+        operation.raw["responses"]["429"] = {"$ref": "#/components/responses/RateLimited"}
+    return Document(raw)
 
 
 def _served(

@@ -16,9 +16,9 @@ import yaml
 from ..calls.call import CONTROL, Answer, Call
 from ..calls.credentials import sees_everything
 from ..contract.source import Json
-from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
+from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host, is_local_origin
 from ..kernel.problem import Refusal
-from .examples import replacements, stand_ins, with_path_examples
+from .examples import replacements, stand_ins, with_examples_of_parameters
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
@@ -34,8 +34,8 @@ Fill: TypeAlias = Callable[..., Awaitable[None]]
 def _sees_records(call: Call, origins: Origins) -> bool:
     """Whether a request gets a sandbox's own records in the contract's examples; others get those of the contract.
 
-    It is of a program here or of a page of this server, or has a credential that may read all. `origins` are the pages
-    that may read the API.
+    It is of a program or a page of this machine, or has a credential that may read all. `origins` are the pages that
+    may read the API.
 
     A credential is no help to a page that may not read the API: on a plain server every page could know it.
     """
@@ -44,7 +44,7 @@ def _sees_records(call: Call, origins: Origins) -> bool:
     if origin is None:
         is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")
     else:
-        is_same = origin.partition(b"://")[2] == host
+        is_same = origin.partition(b"://")[2] == host or is_local_origin(origin)
     if is_same and not server.settings.is_public and is_local_host(host):
         return True
     if not is_same and not (origin is not None and origins.may_read(origin)):
@@ -96,7 +96,7 @@ class Shelf:
 class File:
     """One file: the contract as JSON or YAML.
 
-    `named` are the values of examples by kind of record; `absolute` shows the server's URL with its host.
+    `named` are the values of examples by kind of record. `is_control` is that of the control surface.
     """
 
     data: Json
@@ -105,7 +105,7 @@ class File:
     origins: Origins
     shelf: Shelf
     fill: Fill
-    absolute: bool
+    is_control: bool
 
     @cached_property
     def _whole(self) -> bytes:
@@ -127,7 +127,7 @@ class File:
         """The file with the records of a sandbox, or with the examples of the contract."""
         data = self._contract(call, stand_ins(call.sandbox, call.server.settings.url + call.prefix) if is_live else {})
         if is_live:
-            await self.fill(call, data, is_control=self.absolute)
+            await self.fill(call, data, is_control=self.is_control)
         if self.media == b"application/json":
             return orjson.dumps(data)
         text: bytes = await call.server.sandboxes.worker.in_slices(_as_yaml(data))
@@ -139,12 +139,18 @@ class File:
         changes = {example.encode() + b"/s/": _OTHERS for example in self.named.get("baseUrl", ())}
         for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
             body = body.replace(old, new)
-        data = with_path_examples(orjson.loads(body))
-        here = (call.server.settings.url if self.absolute else "") + call.prefix
-        for server in data.get("servers", ()):
-            if server["url"][:1] == "/":  # an overlay may name servers elsewhere
-                server["url"] = (here + server["url"].rstrip("/")) or "/"
+        data = with_examples_of_parameters(orjson.loads(body))
+        for server, written in zip(data.get("servers", ()), self.data.get("servers", ()), strict=True):
+            path = self._path_of(written["url"])
+            if path is not None:
+                server["url"] = call.server.settings.url + call.prefix + path.rstrip("/")
         return data
+
+    def _path_of(self, url: str) -> str | None:
+        """The path of a server that the contract names, below the address of this one; None for one elsewhere."""
+        for example in self.named.get("baseUrl", ()):
+            url = url.removeprefix(example)
+        return url if url[:1] in ("", "/") else None
 
 
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:
@@ -181,6 +187,5 @@ def contract_pages(api: Json, control: Json, base: str, origins: Origins, fill: 
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            # Clients generated from the control contract take the host from it; users of the API choose the host.
-            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf, fill, absolute=raw is control)
+            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf, fill, is_control=raw is control)
     return pages

@@ -1,8 +1,9 @@
-"""The examples of the served contract: ids of the sandbox's records in them, and one at each path parameter."""
+"""The examples of the served contract: ids of the sandbox's records in them, and those of parameters."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from ..contract.document import Document
 from ..contract.source import METHODS, Json
 from ..engine.sandbox import Sandbox
 from ..kernel.record import Body
@@ -18,7 +19,9 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
     plan = _kept(store.plans, sample.get("planId"))
     project = _shown(store.plans, plan).get("projectId") or _kept(store.projects, sample.get("projectId"))
     subscription = _newest(store.subscriptions, "planId", plan)
-    webhook = _newest(store.webhooks, "is_active", True)
+    webhook = _other(
+        store.webhooks, None, lambda each: each["is_active"] and each["last_delivery_status"] == "delivered"
+    )
     public_key = sandbox.credentials.get("public_key")
     sets = sandbox.rules.lifecycles["Order"].sets
     busy = {*sets["kept"], *sets["payable"]}
@@ -95,46 +98,58 @@ def _other(table: Table, ident: str | None, fits: Callable[[Body], bool] = bool)
     return next((other for other in others if fits(_shown(table, other))), others[0] if others else None)
 
 
+def _is_delivered_to(webhook: Body) -> bool:
+    return bool(webhook["is_active"] and webhook["last_delivery_status"] == "delivered")
+
+
 def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bool:
     """Whether orders in a `busy` state or running subscriptions keep a plan or a project from being deleted."""
     orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in busy)
     return bool(orders or store.running(name, ident))
 
 
-# -- of path parameters
+# -- of parameters
 
 
-def with_path_examples(document: dict[str, Json]) -> dict[str, Json]:
-    """The document with path parameters that have an example for each example of the request or the answer.
+def with_examples_of_parameters(document: dict[str, Json]) -> dict[str, Json]:
+    """The document with an example of each id in a path for each example of the request or the answer.
 
     Tools that send examples pair those of one name. The parameter's file holds one `example`, whatever the operation,
-    so shared parameters are written out.
+    so shared parameters are written out. So is `limit` of a list whose example shows a page of another size.
     """
     shared = document["components"].get("parameters", {})
-    written_out = {name for name, parameter in shared.items() if _has_one_example(parameter)}
-    if not written_out:
+    if not any(_has_one_example(parameter) for parameter in shared.values()):
         return document
+    whole = Document(document)
     paths = {
-        path: {key: _with_examples(value, shared) if key in METHODS else value for key, value in item.items()}
+        path: {key: _with_examples(value, whole) if key in METHODS else value for key, value in item.items()}
         for path, item in document["paths"].items()
     }
-    others = {name: parameter for name, parameter in shared.items() if name not in written_out}
+    operations = (item[key] for item in paths.values() for key in item.keys() & METHODS)
+    named = {str(each.get("$ref")).rpartition("/")[2] for raw in operations for each in raw.get("parameters", ())}
+    others = {name: parameter for name, parameter in shared.items() if name in named}
     return {**document, "paths": paths, "components": {**document["components"], "parameters": others}}
 
 
-def _with_examples(operation: dict[str, Any], shared: dict[str, Json]) -> dict[str, Any]:
+def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, Any]:
     if "parameters" not in operation:
         return operation
     answers = [answer for status, answer in operation["responses"].items() if str(status).startswith("2")]
-    names = _examples(operation.get("requestBody", {})) or [name for answer in answers for name in _examples(answer)]
+    shown = {name: example for answer in answers for name, example in _examples(document.resolve(answer)).items()}
+    names = list(_examples(operation.get("requestBody", {})) or shown)
+    sizes = {name: _size(document.resolve(example)) for name, example in shown.items()}
     parameters = []
     for parameter in operation["parameters"]:
-        whole = shared.get(str(parameter.get("$ref", "")).rpartition("/")[2], parameter)
+        whole = document.resolve(parameter)
         if _has_one_example(whole):
             parameter = whole
             if names:
                 parameter = {key: value for key, value in whole.items() if key != "example"}
                 parameter["examples"] = {name: {"value": whole["example"]} for name in names}
+        elif whole["name"] == "limit":
+            usual = whole["schema"].get("default")
+            sent = {name: {"value": size} for name, size in sizes.items() if size not in (None, usual)}
+            parameter = whole | {"examples": sent} if sent else parameter
         parameters.append(parameter)
     return {**operation, "parameters": parameters}
 
@@ -143,5 +158,14 @@ def _has_one_example(parameter: dict[str, Json]) -> bool:
     return parameter.get("in") == "path" and "example" in parameter
 
 
-def _examples(message: dict[str, Json]) -> list[str]:
-    return [name for media in message.get("content", {}).values() for name in media.get("examples", {})]
+def _examples(message: dict[str, Json]) -> dict[str, Json]:
+    found = (media.get("examples", {}) for media in message.get("content", {}).values())
+    return {name: example for examples in found for name, example in examples.items()}
+
+
+def _size(example: Json) -> int | None:
+    """The most that a page may have, of an example that shows one."""
+    value = example.get("value")
+    body = value.get("data", value) if isinstance(value, dict) else None
+    pagination = body.get("pagination") if isinstance(body, dict) else None
+    return None if pagination is None else pagination["limit"]

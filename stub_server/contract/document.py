@@ -189,7 +189,10 @@ class Document:
         body = self.resolve(raw.get("requestBody"))
         given = enumerate(raw.get("parameters", ()))
         parameters = tuple(self._parameter(node, ["paths", path, method, "parameters", n]) for n, node in given)
-        responses = [self._response(code, r, where) for code, r in raw["responses"].items()]
+        named = raw["responses"].items()
+        if "x-names-from" in self.raw:  # an inbox answers what was set, whatever it is
+            named = [(code, response) for code, response in named if code != "default"]
+        responses = [self._response(code, response, where) for code, response in named]
         return Operation(
             id=raw["operationId"],
             method=method.upper(),

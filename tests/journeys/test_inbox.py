@@ -67,7 +67,7 @@ def test_a_delivery_arrives_with_its_headers_and_is_verified(
 def test_the_control_contract_describes_what_a_sender_does(control: httpx2.Client, address: str) -> None:
     item = control.get("/openapi.json").json()["paths"]["/inbox/{inboxName}"]
     answers = item["post"]["responses"]
-    assert {"200", "403", "404", "413"} == answers.keys()
+    assert {"200", "403", "404", "413", "default"} == answers.keys()
     (example,) = answers["200"]["content"]["application/json"]["examples"].values()
     assert example["value"] == posted(address, b'{"type": "webhook.test"}').json()
     allowed = httpx2.options(address, verify=NO_TLS).headers["Allow"]

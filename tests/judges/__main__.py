@@ -23,8 +23,6 @@ from ..contract.pack import PACK
 from .prism import proxied
 from .tools import HERE, Missing, installed, java
 
-# Specmatic's reader wants a string where a link has the body of a request; OpenAPI 3.0 lets it be any value.
-_EXPECTED = re.compile(r"links\.\w+\.requestBody is not of type `string`")
 # Redocly's drift reads schemas as those of OpenAPI 3.1, where this member is a number; in 3.0 it is true or false.
 _NEWER = re.compile(r"exclusiveMinimum must be number$")
 Finding = Iterator[str]
@@ -111,13 +109,13 @@ def examples(bin_: Path, folder: Path, url: str) -> Finding:
     )
     text = ran.stdout + ran.stderr
     count = re.search(r"Tests run: (\d+), Successes: (\d+)", text)
+    if count is not None:
+        print(count[0])
     if count is None or count[1] != count[2] or int(count[1]) < 61:
         yield count[0] if count else text[-3000:]
     yield from re.findall(r"^Scenario: .* has FAILED", text, re.MULTILINE)
     issues = re.search(r"read successfully but with some issues\n\n(.*?)\n\n", text, re.DOTALL)
-    for line in issues[1].splitlines() if issues else ():
-        if not _EXPECTED.search(line):
-            yield line.strip()
+    yield from (line.strip() for line in issues[1].splitlines()) if issues else ()
 
 
 JUDGES: dict[str, Callable[[Path, Path, str], Finding]] = {
@@ -142,7 +140,7 @@ def main() -> int:
                 continue
         bad = bad or bool(found)
         print(f"{name}: {len(found) or 'no'} findings.", *found, sep="\n  ", flush=True)
-    clients = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/clients"], check=False)
+    clients = subprocess.run([sys.executable, "-m", "pytest", "-q", "--night", "tests/clients"], check=False)
     return int(bad or clients.returncode != 0)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from stub_server.console.examples import with_path_examples
+from stub_server.console.examples import with_examples_of_parameters
 from stub_server.contract.document import Operation
 
 from .contract import document
@@ -116,7 +116,7 @@ def serves_the_contract(origin: str, module: str) -> bool:
 
 @cache
 def _promised_paths() -> object:
-    served = with_path_examples(document().raw)  # examples stand with each path that is served
+    served = with_examples_of_parameters(document().raw)  # examples stand with each path that is served
     return _without_examples(json.loads(json.dumps(served["paths"])))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stub_server.console.examples import with_path_examples
+from stub_server.console.examples import with_examples_of_parameters
 
 from ..support.contract import document
 from ..support.live import Live
@@ -57,7 +57,7 @@ def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
     answer = door.ask("GET", path, token=None, headers=headers)
     assert answer.status == 200
     assert answer.header("content-type") == ("application/json" if path.endswith("json") else "application/yaml")
-    raw = with_path_examples(document("sandbox.yaml" if "_sandbox" in path else "openapi.yaml").raw)
+    raw = with_examples_of_parameters(document("sandbox.yaml" if "_sandbox" in path else "openapi.yaml").raw)
     expected = {key: value for key, value in raw.items() if key not in ("servers", "x-example-records")}
     found = answer.json() if path.endswith("json") else parsed(answer.body)
     found.pop("servers")
@@ -68,13 +68,15 @@ def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "/s/surfaces", "/s/Surfaces"])
 def test_the_file_speaks_of_the_sandbox_that_is_asked(live: Live, door: Door, prefix: str) -> None:
-    """A client made from it reaches the sandbox, and the control surface's the server itself."""
+    """A client made from it, or from a file that it was saved in, reaches the sandbox; a stranger's too."""
     plain = Door(live.port, prefix, door.token)
-    api, control = prefix.lower() or "/", f"{live.url}{prefix.lower()}/_sandbox"
+    api, control = f"{live.url}{prefix.lower()}", f"{live.url}{prefix.lower()}/_sandbox"
+    elsewhere: list[Header] = [("Origin", "https://elsewhere.example")]
     for path in FILES:
-        answer = plain.ask("GET", path)
-        found = answer.json() if path.endswith("json") else parsed(answer.body)
-        assert [{"url": control if "_sandbox" in path else api}] == found["servers"]
+        for headers in ([], elsewhere) if "_sandbox" not in path else ([],):
+            answer = plain.ask("GET", path, headers=headers)
+            found = answer.json() if path.endswith("json") else parsed(answer.body)
+            assert [{"url": control if "_sandbox" in path else api}] == found["servers"]
     # Without a prefix the header and the credential choose, and the address is the server's.
     told = plain.ask("GET", "/api-keys/info").json()["info"]
     assert f"{live.url}{prefix.lower()}/openapi.json" == told["documentation_url"]
@@ -153,7 +155,7 @@ def test_a_record_that_is_gone_is_named_no_more(live: Live) -> None:
     """And the file is another one then: its ETag too."""
     door = door_to(live, "examples-gone")
     before = door.ask("GET", "/openapi.json")
-    (webhook,) = path_ids(before.json(), document().operations["sendTestWebhook"])
+    webhook, *_ = path_ids(before.json(), document().operations["sendTestWebhook"])
     assert door.ask("DELETE", f"/v2/webhooks/{webhook}").status == 200
     after = door.ask("GET", "/openapi.json", headers=[("If-None-Match", before.header("etag") or "")])
     assert 200 == after.status

@@ -1,8 +1,10 @@
 """The examples of the served contract, ids in paths included, can be sent as they stand."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -143,13 +145,15 @@ def state(request: pytest.FixtureRequest, fresh: Door) -> Door:
 
 
 @pytest.mark.check
-def test_every_record_in_an_example_is_one_of_the_sandbox_whole(state: Door) -> None:
-    """Id and content; only what is secret is not the record's."""
+def test_every_record_that_an_example_reads_is_one_of_the_sandbox_whole(state: Door) -> None:
+    """Id and content, in answers of what reads and in payloads of events; only what is secret is not the record's."""
     contract = state.ask("GET", "/openapi.json").json()
-    examples = [example["value"] for operation in OPERATIONS for _, example in shown(contract, operation)]
+    reading = [operation for operation in OPERATIONS if operation.method == "GET"]
+    examples = [example["value"] for operation in reading for _, example in shown(contract, operation)]
     examples += [
         event["post"]["requestBody"]["content"]["application/json"]["example"]
-        for event in contract["x-webhooks"].values()
+        for name, event in contract["x-webhooks"].items()
+        if has_any(state, name)
     ]
     examples += [example["value"] for example in contract["components"]["examples"].values()]
     seen = 0
@@ -158,12 +162,27 @@ def test_every_record_in_an_example_is_one_of_the_sandbox_whole(state: Door) -> 
     for found in (found for found in every if "scopes" in found or "public_key" not in found):
         same = stored(state, found["id"])
         of_the_record = found.keys() - {"private_key", "signing_key", "usage_count", "last_used_at"}
-        assert any(all(one.get(key) == found[key] for key in of_the_record) for one in same), (found, same)
+        differing = [[key for key in of_the_record if one.get(key) != found[key]] for one in same]
+        assert [] in differing, (found, differing)
         seen += 1
-    assert seen > 60
+    assert seen > 40
+
+
+def has_any(door: Door, event: str) -> bool:
+    """Whether the sandbox has a record in the state that an event is named for; true for one that is named otherwise.
+
+    The payload is the contract's where it has none.
+    """
+    resource, _, state = event.partition(".")
+    answer = door.ask("GET", f"/v2/{resource}s?status={state}")
+    if answer.status != 200:
+        return True
+    body = answer.json()
+    return bool((body if "pagination" in body else body["data"])["pagination"]["total"])
 
 
 def test_what_an_example_reads_is_what_the_sandbox_answers(state: Door) -> None:
+    """To the parameters of the same name."""
     contract = state.ask("GET", "/openapi.json").json()
     for operation in (operation for operation in OPERATIONS if operation.method == "GET"):
         ids = path_examples(contract, operation)
@@ -171,38 +190,45 @@ def test_what_an_example_reads_is_what_the_sandbox_answers(state: Door) -> None:
             path = operation.path
             for parameter, value in ids.get(name, {}).items():
                 path = path.replace(f"{{{parameter}}}", value)
-            pagination = example["value"].get("pagination") or example["value"].get("data", {}).get("pagination")
-            answers = [state.ask("GET", path + query) for query in queries(pagination)]
-            assert example["value"] in [answer.json() for answer in answers], operation.id
+            answer = state.ask("GET", f"{path}?{urlencode(query(contract, operation, name))}").json()
+            assert example["value"] == answer, operation.id
 
 
-def queries(pagination: Any) -> list[str]:
-    """What may have been asked for."""
-    if pagination is None:
-        return [""]
-    limit = f"?limit={pagination['limit']}"
-    return [limit, *(f"{limit}&status={status}" for status in ("active", "delivered"))]
+def query(contract: Any, operation: Operation, name: str) -> dict[str, Any]:
+    """The query of an example."""
+    given = (each for each in raw(contract, operation).get("parameters", ()) if each.get("in") == "query")
+    return {each["name"]: each["examples"][name]["value"] for each in given if name in each.get("examples", {})}
 
 
-def test_each_request_succeeds_alone_with_the_message_that_is_shown(state: Door) -> None:
+def test_each_request_sent_alone_is_answered_as_the_example_of_its_name_shows(state: Door) -> None:
     contract = state.ask("GET", "/openapi.json").json()
     wrong, count = [], 0
     for operation in OPERATIONS:
-        messages = {name: example["value"].get("message") for name, example in shown(contract, operation)}
+        answers = {name: example["value"] for name, example in shown(contract, operation)}
         if operation.id == "getMerchantByPublicKey":  # a fork has another public key
             continue
-        names = list(bodies(contract, raw(contract, operation).get("requestBody", {})) or messages)
+        names = list(bodies(contract, raw(contract, operation).get("requestBody", {})) or answers)
         for (path, body), name in zip(requests(contract, operation), names, strict=True):
             control = state.send("POST", "/_sandbox/sandboxes/live-examples/fork", {"name": "alone"})
             assert 201 == control.status, control.body
             alone = Door(state.port, "/s/alone", control.json()["sandbox"]["credentials"]["jwt"])
-            answer = alone.ask(operation.method, path, body)
-            if answer.status >= 300 or answer.json().get("message") != messages[name]:
-                wrong.append((operation.id, name, messages[name], answer.status, answer.body))
+            asked = urlencode(query(contract, operation, name))
+            answer = alone.ask(operation.method, f"{path}?{asked}" if asked else path, body)
+            if answer.status >= 300 or steady(answer.json()) != steady(answers[name]):
+                wrong.append((operation.id, name, answer.status, differences(answer.json(), answers[name])))
             assert 204 == state.ask("DELETE", "/_sandbox/sandboxes/alone").status
             count += 1
     assert [] == wrong
     assert count > len(OPERATIONS)
+
+
+def steady(value: Any) -> Any:
+    """The same in another sandbox and a moment later: ids, instants, codes and keys have digits."""
+    if isinstance(value, dict):
+        return {key: steady(item) for key, item in value.items() if "key" not in key}
+    if isinstance(value, list):
+        return [steady(item) for item in value]
+    return "…" if isinstance(value, str) and re.search(r"\d", value) else value
 
 
 def test_strangers_are_shown_the_messages_of_the_server_too(live: Live) -> None:
@@ -218,3 +244,11 @@ def test_strangers_are_shown_the_messages_of_the_server_too(live: Live) -> None:
         for contract in (own, fixed)
     ]
     assert told[0] == told[1]
+
+
+def differences(one: Any, other: Any, place: str = "$") -> list[str]:
+    """Where two answers differ in more than what `steady` leaves out."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        names = [*one, *(name for name in other if name not in one)]
+        return [found for name in names for found in differences(one.get(name), other.get(name), f"{place}.{name}")]
+    return [] if steady(one) == steady(other) else [f"{place}: {one!r} and {other!r}"[:300]]

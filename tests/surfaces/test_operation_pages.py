@@ -25,13 +25,8 @@ API, CONTROL = document(), document("sandbox.yaml")
 EVERY = [("api", name) for name in API.operations] + [("control", name) for name in CONTROL.operations]
 ENDLESS = {"followSandbox"}
 STATEFUL = {
-    "disputeOrder": [409],  # the example is not paid
-    "expireSubscription": [409],  # no payment is overdue
     "payPixCode": [404],  # the example's code is of no order
-    "refundOrder": [409],  # the example is not paid
-    "renewSubscription": [409],  # it waits for no payment
     "resolveDispute": [409],  # the example is not disputed
-    "resumeSubscription": [409],  # it is not to be canceled
     "verifyRequests": [409],  # such requests were not made
 }
 LINK = re.compile(r'(?:href|src)="([^"]+)"')

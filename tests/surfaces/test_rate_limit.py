@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
+from stub_server.contract.document import Document
 from stub_server.http import access
 from stub_server.http.access import MOST_CALLERS, RateLimit
 from stub_server.kernel.problem import Limited
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
+from ..support.shared import Shared
 
 POLICY = '"default";q=3;w=60'
 
@@ -62,6 +64,16 @@ def test_every_answer_says_what_is_left_until_none_is(caller: httpx2.Client, tim
     assert '"default";r=0;t=40' == left(over)
     time.now += 39.5
     assert '"default";r=2;t=60' == left(caller.get("/v2/plans"))
+
+
+def test_the_contract_of_a_limited_server_lists_429_where_it_can_come(server: Live, shared: Shared) -> None:
+    """Generated clients and contract tests then know it. The control surface has no limit."""
+    for url, is_limited in ((server.url, True), (shared.live.url, False)):
+        contract = Document(httpx2.get(f"{url}/openapi.json", verify=NO_TLS).json())
+        assert {is_limited} == {429 in operation.responses for operation in contract.operations.values()}
+    control = Document(httpx2.get(f"{server.url}/_sandbox/openapi.json", verify=NO_TLS).json())
+    limited = {name for name, operation in control.operations.items() if 429 in operation.responses}
+    assert {"exportSandbox", "followSandbox"} == limited
 
 
 def test_callers_do_not_take_from_each_other(caller: httpx2.Client) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.console.examples import with_path_examples
+from stub_server.console.examples import with_examples_of_parameters
 from stub_server.request_log import RequestLog
 
 from ..conftest import Serve
@@ -49,7 +49,7 @@ def is_fixed(answer: Answer) -> bool:
 
 @cache
 def _is_fixed(body: bytes) -> bool:
-    found, fixed = parsed(body), with_path_examples(document().raw)
+    found, fixed = parsed(body), with_examples_of_parameters(document().raw)
     found.pop("servers")
     return bool(found == {key: value for key, value in fixed.items() if key not in ("servers", "x-example-records")})
 
@@ -103,6 +103,20 @@ def test_any_page_reads_the_contract_of_a_local_server_with_fixed_examples(door:
         assert (origin, True) == (answer.header("access-control-allow-origin"), is_fixed(answer))
     asked: list[Header] = [("Origin", origin), ("Access-Control-Request-Method", "GET")]
     assert origin == door.ask("OPTIONS", path, headers=asked, token=None).header("access-control-allow-origin")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:5173", "localhost:3000", "[::1]:8080"])
+def test_a_page_of_another_local_port_sees_the_records_of_a_local_server(door: Door, host: str) -> None:
+    """An application under development asks for ids that exist."""
+    answer = door.ask("GET", "/openapi.json", headers=[("Origin", f"http://{host}")], token=None)
+    assert not is_fixed(answer)
+    assert f"http://{host}" == answer.header("access-control-allow-origin")
+
+
+def test_a_local_page_sees_no_record_of_a_public_server_without_a_credential(public: Live) -> None:
+    """It is a page of the caller's machine, which is not this one."""
+    local: list[Header] = [("Origin", "http://127.0.0.1:5173")]
+    assert is_fixed(Door(public.port, "", "").ask("GET", "/openapi.json", headers=local))
 
 
 def test_a_page_of_this_server_and_a_named_one_with_a_credential_see_records(serve: Serve) -> None:
