@@ -57,6 +57,7 @@ lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/stub-server check
+	@$(BIN)/python -m tests.size --total
 
 bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the floor
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

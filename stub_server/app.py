@@ -126,7 +126,8 @@ def _served(
     tokens = Tokens(secret)
     rules = _rules(settings, document, shipped, schemas)
     local = settings.loopback or settings.allow_private_webhooks
-    courier = Courier(Sender(local=local), abroad=Sender(local=False))
+    cacert = settings.webhook_cacert
+    courier = Courier(Sender(local=local, cacert=cacert), abroad=Sender(local=False, cacert=cacert))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     factory = SandboxFactory(rules, seeding, settings, secret, random, courier.worker)
     try:

@@ -82,6 +82,18 @@ def _rate(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def _authorities(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+    """A file that has certificates."""
+    import ssl
+
+    try:
+        if file is not None:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except OSError:
+        raise click.BadParameter(f"{file} has no certificate in PEM.") from None
+    return file
+
+
 def _host(text: str) -> str:
     """A name or address as in a Host header."""
     from .kernel.text import host_name
@@ -124,7 +136,7 @@ def main() -> None:
 
     Exit codes: 0 done, or a server stopped by SIGTERM, SIGHUP, Ctrl-C or --stop-after-idle; 1 the server refused the
     request, or the command found something; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify
-    reached too little; 130 interrupted by Ctrl-C; 141 nobody reads the output any more.
+    reached too little, or certify left a rule unknown; 130 interrupted by Ctrl-C; 141 nobody reads the output any more.
     """
 
 
@@ -187,6 +199,8 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 )
 @click.option("--forwarded-allow-ips", type=_proxies, metavar="IP,…",
               help="Proxies whose X-Forwarded-For is believed: addresses and networks.")  # fmt: skip
+@click.option("--webhook-cacert", type=EXISTING, callback=_authorities,
+              help="Certificate authorities (PEM) that receivers of webhooks may also have.")  # fmt: skip
 @click.option("--max-connections", type=Number(1), default=512,
               help="Maximum number of connections. At the limit, the one idle longest is closed.")  # fmt: skip
 @click.option("--max-streams", type=Number(1, 10_000), default=64,

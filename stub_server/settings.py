@@ -43,6 +43,7 @@ class Settings:
     autopay: int | None = None
     webhook_schedule: str = "standard"
     allow_private_webhooks: bool = False
+    webhook_cacert: Path | None = None
     history: int = 10_000
     journal: int = 2_000
     store: Path | str | None = None

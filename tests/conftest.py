@@ -33,6 +33,7 @@ from .support.watched import Watched, watching
 LONG = (
     "contract/test_schemathesis.py",
     "contract/test_control_schemathesis.py",
+    "reference_run/test_reference_run.py",
     "kit/test_installed.py",
     "unit/test_memory.py",
     "surfaces/test_console_seen.py",

@@ -1,10 +1,10 @@
-"""The receiver while it is judged: what is sent to it, what it answers, and its calls to the API meanwhile."""
+"""The receiver while it is judged: what is sent to it, what it answers, and what it does meanwhile."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,16 +14,25 @@ from ..engine.sandbox import Sandbox
 from ..events.sender import Delivery, Failed, Sender
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.record import Body
+from .effects import Effects, Work
 from .sample_events import Samples
 
 ANSWER_TIME = 4.0  # seconds that a receiver has
-_FIRST_CALL = 1.0  # seconds in which a receiver that answers first must have begun its work
-_QUIET = 0.25  # seconds without a call after which a receiver counts as done; more for one that answers first
+_FIRST_WORK = 1.0  # seconds in which a receiver that answers first must have begun its work
+_PAUSE = 0.02  # seconds between two looks
+_QUIET = 0.25  # seconds without work after which a receiver counts as done; more for one that answers first
 _LONGEST_WAIT = 3.0
 _HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
 _CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
 _HARMLESS = ("GET", "HEAD", "OPTIONS")
 _REPLAYED = b"idempotent-replayed: "
+
+
+class Mark(NamedTuple):
+    """A moment: the newest request of the sandbox, and the number or text that shows effects."""
+
+    newest: Trace | None
+    effects: str | None
 
 
 class Session:
@@ -32,14 +41,21 @@ class Session:
     `target` is a delivery without event and body: the receiver's address, the merchant's own headers, the keys.
     """
 
-    def __init__(self, sandbox: Sandbox, target: Delivery, sender: Sender, samples: Samples) -> None:
-        self.samples = samples
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        target: Delivery,
+        sender: Sender,
+        samples: Samples,
+        effects: Effects | None = None,
+    ) -> None:
+        self.samples, self.effects = samples, effects
         self._sandbox, self.target, self._sender = sandbox, target, sender
         self._quiet = _QUIET
         self.first = samples.next()
         self.answered = self.unanswered = 0
         self.slowest = 0  # ms
-        self.effects = 0  # calls that one delivery causes, as the first one has shown
+        self.usual = Work()  # what one delivery causes, as the first one has shown
         self.knows_duplicates: bool | None = True  # None where it could not be seen
 
     async def send(self, sample: Body, *, ago: int = 0, **other: Any) -> AttemptOutcome:
@@ -89,39 +105,51 @@ class Session:
     def _delivery(self, sample: Body, **other: Any) -> Delivery:
         return replace(self.target, event_id=sample["id"], **{"body": orjson.dumps(sample)} | other)
 
-    # -- calls to the API
+    # -- what it does
 
-    def mark(self) -> Trace | None:
-        """The newest request of the sandbox."""
+    async def mark(self) -> Mark:
+        """How things stand before something is sent."""
         journal = self._sandbox.journal
-        return journal[-1] if journal else None
+        newest = journal[-1] if journal else None
+        return Mark(newest, None if self.effects is None else await self.effects.ask())
 
-    async def calls_since(self, mark: Trace | None) -> int:
-        """How many calls have changed something, or tried to, once the receiver makes no more."""
+    async def work_since(self, mark: Mark) -> Work:
+        """What the receiver has done, once it does no more."""
         loop = asyncio.get_running_loop()
         begun = changed = loop.time()
-        seen = self._calls(mark)
+        seen = await self._work(mark)
         while loop.time() - changed < self._quiet and loop.time() - begun < _LONGEST_WAIT:
-            await asyncio.sleep(0.02)
-            now = self._calls(mark)
+            await asyncio.sleep(_PAUSE)
+            now = await self._work(mark)
             if now != seen:
                 seen, changed = now, loop.time()
         return seen
 
-    async def learn(self, mark: Trace | None) -> None:
+    async def learn(self, mark: Mark) -> None:
         """What one delivery causes, and how long after the answer: receivers may answer first and work then."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        while not self._calls(mark) and loop.time() - begun < _FIRST_CALL:
-            await asyncio.sleep(0.02)
-        self._quiet = max(_QUIET, 3 * (loop.time() - begun)) if self._calls(mark) else _QUIET
-        self.effects = await self.calls_since(mark)
+        seen = await self._work(mark)
+        while not self.shows(seen) and loop.time() - begun < _FIRST_WORK:
+            await asyncio.sleep(_PAUSE)
+            seen = await self._work(mark)
+        if self.shows(seen):
+            self._quiet = max(_QUIET, 3 * (loop.time() - begun))
+        self.usual = await self.work_since(mark)
 
-    def _calls(self, mark: Trace | None) -> int:
+    def shows(self, work: Work) -> bool:
+        """Whether work was done, by the effects if they are asked, else by the calls."""
+        return work.calls > 0 if self.effects is None else work.has_changed
+
+    async def _work(self, mark: Mark) -> Work:
+        after = None if self.effects is None else await self.effects.ask()
+        return Work(self._calls(mark.newest), mark.effects, after)
+
+    def _calls(self, newest: Trace | None) -> int:
         """Calls that do something: no reads, and none that an Idempotency-Key answered with an earlier reply.
 
         An update to what a record is already counts: the receiver has done its work again.
         """
-        since = takewhile(lambda trace: trace is not mark, reversed(self._sandbox.journal))
+        since = takewhile(lambda trace: trace is not newest, reversed(self._sandbox.journal))
         tried = [trace for trace in since if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")]
         return sum(_REPLAYED not in trace.sent for trace in tried)

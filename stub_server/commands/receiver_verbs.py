@@ -1,4 +1,7 @@
-"""The verbs `certify` and `listen`, for receivers of webhooks; exit codes 0 fine, 1 findings, 2 usage or no server."""
+"""The verbs `certify` and `listen`, for receivers of webhooks.
+
+Exit codes: 0 fine, 1 findings, 2 usage or no server, 3 not everything could be judged.
+"""
 
 import asyncio
 import sys
@@ -26,27 +29,52 @@ Outcome = tuple[int | None, str | None, int | None]
 @click.argument("url", type=url_with_query)
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
+@click.option("--effects", type=url_with_query, metavar="URL",
+              help="Address that answers a number, or text, which every processed delivery changes.")  # fmt: skip
+@click.option("--effects-command", "program", metavar="COMMAND",
+              help="Program of this machine that prints it, for a server on this machine.")  # fmt: skip
 @asks_sandbox
-def certify(target: Target, url: str, signing_key: str | None, event_type: str | None) -> None:
-    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule.
+def certify(
+    target: Target,
+    url: str,
+    signing_key: str | None,
+    event_type: str | None,
+    effects: str | None,
+    program: str | None,
+) -> None:
+    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule stays unknown.
 
     The server sends difficult deliveries to the receiver, and watches the calls that the receiver makes to the API of
     the sandbox. These calls change the sandbox, and nobody else should use it meanwhile: choose a separate sandbox
-    with --sandbox.
+    with --sandbox. If the receiver makes no such calls, --effects shows whether a repeated delivery is processed twice.
     """
-    body = given(event_type=event_type)
+    if effects is not None and program is not None:
+        raise click.UsageError("Give --effects or --effects-command, not both.")
     target.may_be_new = signing_key is not None  # then the receiver needs no webhook
     try:
-        if signing_key is not None:
-            body |= {"url": url, "signing_key": signing_key}
-            path = "/certify"
+        if program is None:
+            report = _certificate(target, url, given(event_type=event_type, signing_key=signing_key, effects=effects))
         else:
-            path = f"/webhooks/{_webhook_at(target, url)}/certify"
-        report = target.control("POST", path, json=body)["certificate"]
+            from .effects_command import answering
+
+            with answering(program, target.server) as address:
+                body = given(event_type=event_type, signing_key=signing_key, effects=address)
+                report = _certificate(target, url, body)
     except Refused as error:
         raise Unusable(error.message) from None  # the receiver breaks no rule
     target.show(report, _certificate_text(report))
-    sys.exit(0 if report["passed"] else 1)
+    sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
+
+
+def _certificate(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The report on a receiver, by the webhook of that address unless a key is given. Raises Away, Refused."""
+    path = "/certify"
+    if "signing_key" in body:
+        body |= {"url": url}
+    else:
+        path = f"/webhooks/{_webhook_at(target, url)}/certify"
+    report: dict[str, Any] = target.control("POST", path, json=body)["certificate"]
+    return report
 
 
 def _webhook_at(target: Target, url: str) -> str:
@@ -78,8 +106,9 @@ def _certificate_text(report: dict[str, Any]) -> str:
         rules = "1 rule is" if summary["unknown"] == 1 else f"{summary['unknown']} rules are"
         lines += [
             "",
-            f"{rules} unknown: the receiver made no call to the sandbox, so repeated work could not be seen. "
-            "Have it act on the sandbox's API while it is certified.",
+            f"{rules} unknown, so the receiver has not passed. To make them known, give --effects URL or "
+            "--effects-command COMMAND: a number that each processed delivery changes, such as a count of orders. Or "
+            "have the receiver change something through the sandbox's API while it is certified.",
         ]
     return "\n".join(map(printable, lines))
 

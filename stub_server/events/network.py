@@ -6,10 +6,11 @@ Only `sender.py` imports this module, when something is sent: importing httpcore
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterable
-from contextlib import aclosing
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack, aclosing
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, TypeAlias
 
@@ -99,6 +100,10 @@ async def resolve(host: str, port: int) -> list[str]:
     return await BackgroundWorker().beside(look_up)
 
 
+class Stale(Exception):
+    """A connection that was kept ended before the first byte of an answer: its receiver had closed it meanwhile."""
+
+
 class _Stream(httpcore2.AsyncNetworkStream):
     """A connection of httpcore's that reads a limited amount for one answer, and sends head and body together.
 
@@ -107,18 +112,29 @@ class _Stream(httpcore2.AsyncNetworkStream):
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream, self._reads, self._head = stream, 0, b""
+        self._requests = 0
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Wait for bytes; none at the end. Raises httpcore2.ReadError."""
+        """Wait for bytes; none at the end. Raises httpcore2.ReadError, Stale."""
         self._reads += 1
         if self._reads > MOST_READS:
             raise httpcore2.ReadError("the answer does not end")
-        return await self._stream.read(min(max_bytes, PIECE))
+        may_be_stale = self._requests > 1 and self._reads == 1
+        try:
+            received = await self._stream.read(min(max_bytes, PIECE))
+        except httpcore2.ReadError as error:
+            if may_be_stale:
+                raise Stale from error
+            raise
+        if not received and may_be_stale:
+            raise Stale
+        return received
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send bytes; a head waits for what follows it. Raises httpcore2.WriteError."""
         self._reads = 0
         if buffer.endswith(b"\r\n\r\n"):
+            self._requests += 1
             self._head += buffer
         else:
             buffer, self._head = self._head + buffer, b""
@@ -175,10 +191,10 @@ class Guard(httpcore2.AsyncNetworkBackend):
 # -- the exchange
 
 
-def new_pool(*, local: bool, is_secure: bool) -> Pool:
-    """A pool without connections; `local` allows this machine and private networks."""
+def new_pool(*, local: bool, is_secure: bool, cacert: Path | None) -> Pool:
+    """A pool without connections; `local` allows this machine and private networks. Raises Failed."""
     return Pool(
-        ssl_context=authorities() if is_secure else None,  # reading them takes a while
+        ssl_context=authorities(cacert) if is_secure else None,  # reading them takes a while
         max_connections=None,
         max_keepalive_connections=KEPT,
         keepalive_expiry=IDLE_SECONDS,
@@ -187,29 +203,45 @@ def new_pool(*, local: bool, is_secure: bool) -> Pool:
 
 
 @cache
-def authorities() -> ssl.SSLContext:
-    """The certificate authorities that this machine trusts, read once."""
-    return httpx2.create_ssl_context(trust_env=False)
+def authorities(cacert: Path | None) -> ssl.SSLContext:
+    """The certificate authorities of this machine, or of SSL_CERT_FILE, and those in a file. They are read once.
+
+    Raises Failed where they cannot be read.
+    """
+    try:
+        context = httpx2.create_ssl_context()
+        if cacert is not None:
+            context.load_verify_locations(cacert)
+    except OSError as error:
+        raise Failed("tls") from error
+    return context
 
 
-async def post(
+async def exchange(
     connections: Pool,
+    new: Callable[[], Pool],
     delivery: Delivery,
     headers: list[tuple[str, str]],
     timeout: float,
     limits: set[asyncio.Timeout],
 ) -> tuple[int, dict[str, str], str]:
-    """Post once and wait for the answer: its status, and what is kept of headers and body. Raises Failed.
+    """Send once and wait for the answer: its status, and what is kept of headers and body. Raises Failed.
 
     While it waits, its time limit is in `limits`.
     Where only the head of the answer comes in time, the head is the answer.
+    A receiver may close a kept connection while it is used again. Then the delivery is sent once more, through a
+    new pool and so a new connection. That is safe: deliveries are made at least once, and receivers know their ids.
     """
     response, received = None, b""
     try:
-        async with asyncio.timeout(timeout) as limit:
+        async with AsyncExitStack() as opened, asyncio.timeout(timeout) as limit:
             limits.add(limit)
             try:
-                response = await connections.handle_async_request(_request(delivery, headers))
+                try:
+                    response = await connections.handle_async_request(_request(delivery, headers))
+                except Stale:
+                    connections = await opened.enter_async_context(new())
+                    response = await connections.handle_async_request(_request(delivery, headers))
                 async with aclosing(response):
                     async for part in response.aiter_stream():
                         received += part[: KEPT_BYTES - len(received)]
@@ -238,7 +270,7 @@ def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Re
     sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
     fields = [(name.encode(), value.encode()) for name, value in sent]
     body = delivery.body if delivery.pieces is None else delivery.pieces()
-    return httpcore2.Request("POST", target, headers=fields, content=body)
+    return httpcore2.Request(delivery.method, target, headers=fields, content=body)
 
 
 def _kind(error: BaseException) -> str:

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import partial
+from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -35,6 +37,7 @@ class Delivery:
     headers: tuple[tuple[str, str], ...]
     keys: tuple[str, ...] = field(repr=False)
     pieces: Callable[[], AsyncIterator[bytes]] | None = None
+    method: str = "POST"
 
 
 Responder: TypeAlias = Callable[[Delivery, float, Limits], Awaitable[AttemptOutcome]]
@@ -49,12 +52,13 @@ async def unanswered(delivery: Delivery, timeout: float, limits: Limits) -> Atte
 class Sender:
     """How deliveries leave this server. `local` allows this machine and private networks.
 
+    `cacert` is a file of certificate authorities that are trusted besides the usual ones.
     Connections are kept for the next delivery between `open` and `aclose`, on the event loop that called `open`.
     `results` counts the attempts by error, `delivered` for those without. With `answer` nothing leaves the server.
     """
 
-    def __init__(self, *, local: bool, answer: Responder | None = None) -> None:
-        self.local, self._answer = local, answer
+    def __init__(self, *, local: bool, cacert: Path | None = None, answer: Responder | None = None) -> None:
+        self.local, self.cacert, self._answer = local, cacert, answer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._kept: dict[bool, Pool] = {}  # by whether they are for https
         self.results: Counter[str] = Counter()
@@ -79,12 +83,6 @@ class Sender:
         """
         if self._answer is not None:
             return await self._answer(delivery, timeout, limits)
-        from .network import new_pool, post  # not needed by a server that sends nothing
-
-        is_secure, keep = delivery.url[:6].lower() == "https:", self._loop is asyncio.get_running_loop()
-        connections = self._kept.get(is_secure) or new_pool(local=self.local, is_secure=is_secure)
-        if keep:
-            self._kept[is_secure] = connections
         now = wall_ms() if at is None else at
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
@@ -95,13 +93,10 @@ class Sender:
         body = None
         try:
             limits = set() if limits is None else limits
-            status, received, body = await post(connections, delivery, headers, timeout, limits)
+            status, received, body = await self._exchange(delivery, headers, timeout, limits)
             error = error_of(status)
         except Failed as failed:
             error = str(failed)
-        finally:
-            if not keep:
-                await connections.aclose()
         self.results[error or "delivered"] += 1
         return AttemptOutcome(
             status=status,
@@ -113,6 +108,29 @@ class Sender:
             signature=signature,
             retry_after=_retry_after(received.get("retry-after"), now),
         )
+
+    async def ask(self, url: str, timeout: float) -> str:
+        """GET once: the first bytes of what is answered with 200. Raises Failed."""
+        question = Delivery(url, "", b"", (), (), method="GET")
+        status, _, text = await self._exchange(question, [], timeout, set())
+        if status != 200:
+            raise Failed(f"status {status}")
+        return text
+
+    async def _exchange(
+        self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float, limits: set[asyncio.Timeout]
+    ) -> tuple[int, dict[str, str], str]:
+        """Send through a connection that is kept, or one of its own. Raises Failed."""
+        from .network import exchange, new_pool  # not needed by a server that sends nothing
+
+        is_secure = delivery.url[:6].lower() == "https:"
+        new = partial(new_pool, local=self.local, is_secure=is_secure, cacert=self.cacert)
+        if self._loop is not asyncio.get_running_loop():
+            async with new() as connections:
+                return await exchange(connections, new, delivery, headers, timeout, limits)
+        if is_secure not in self._kept:
+            self._kept[is_secure] = new()
+        return await exchange(self._kept[is_secure], new, delivery, headers, timeout, limits)
 
 
 # -- headers

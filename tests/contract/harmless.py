@@ -5,14 +5,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 # A port that nothing listens on: a delivery is refused at once, and no request ever leaves this machine.
 NOWHERE = "127.0.0.1:9"
+_POSTING = ("createWebhook", "updateWebhook", "certifyReceiver", "certifyWebhook")
 
 
 def harmless(operation: str, body: Any) -> Any:
     """The body of a webhook or a certification with an address on a host that never answers."""
-    if operation not in ("createWebhook", "updateWebhook", "certifyReceiver") or not isinstance(body, dict):
+    if operation not in _POSTING or not isinstance(body, dict):
         return body
-    url = body.get("url")
-    return body | {"url": _nowhere(url)} if isinstance(url, str) and _nowhere(url) != url else body
+    urls = {name: body[name] for name in ("url", "effects") if isinstance(body.get(name), str)}
+    return body | {name: _nowhere(url) for name, url in urls.items()}
 
 
 def _nowhere(url: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from ..reference_run.successes import faults, noted_successes
 from ..support.estate import emptied
 from ..support.live import NO_TLS, Live
 from ..support.make import Json
@@ -14,6 +15,17 @@ from ..support.shared import Shared
 from ..support.stores import Choice, on
 from .hooks import WEBHOOKS, Hook, Restricted
 from .stage import Stage, staged
+
+
+@pytest.fixture(autouse=True)
+def successes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hold every success of a journey to stock Connexion's validation of responses too. The short run does without."""
+    if request.config.getoption("--short"):
+        yield
+        return
+    with noted_successes(request.node.nodeid.partition("::")[0]) as answers:
+        yield
+    assert [] == faults(answers)
 
 
 @pytest.fixture(scope="module", autouse=True)

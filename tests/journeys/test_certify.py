@@ -137,13 +137,60 @@ def test_a_receiver_that_answers_first_and_works_later_is_judged_by_its_work(rep
     assert ["duplicate"] == broken(reports["--work", "later", "--bug", "duplicate"])
 
 
-def test_what_cannot_be_seen_is_not_judged(reports: dict[Case, Json]) -> None:
+def test_what_cannot_be_seen_is_not_judged_and_not_passed(reports: dict[Case, Json]) -> None:
     """A receiver that changes nothing through the API, or is certified with a type that it does not act upon."""
     unseen = ["duplicate", "simultaneous", "interrupted"]
     for report in (reports["--work", "none"], reports["order.created",]):
         assert unseen == [entry["id"] for entry in report["rules"] if entry["result"] == "unknown"]
-        assert (True, 3, 0) == (report["passed"], report["summary"]["unknown"], report["summary"]["not_applicable"])
+        assert (None, 3, 0) == (report["passed"], report["summary"]["unknown"], report["summary"]["not_applicable"])
         assert "cannot be seen" in rule(report, "duplicate")["received"]
+
+
+@pytest.mark.parametrize(
+    ("case", "failed", "unknown"),
+    [
+        (("counted",), [], []),
+        (("counted", "--bug", "duplicate"), ["duplicate"], []),
+        (("counted", "--bug", "simultaneous"), ["simultaneous"], []),
+        (("counted", "--bug", "interrupted"), ["interrupted"], []),
+        (("counted", "--bug", "signature"), ["signature"], []),
+        (("named",), [], ["simultaneous"]),
+        (("named", "--bug", "duplicate"), ["duplicate"], []),
+    ],
+    ids=" ".join,
+)
+def test_a_receiver_that_calls_nobody_is_judged_by_its_effects(
+    api: httpx2.Client, control: httpx2.Client, case: Case, failed: list[str], unknown: list[str]
+) -> None:
+    """By a number that each delivery changes; a text says the same of one delivery, and not of five at once."""
+    with shop(api, "--work", *case) as url:
+        report = certificate(control, url, effects=url)
+    assert failed == broken(report), report
+    assert unknown == [entry["id"] for entry in report["rules"] if entry["result"] == "unknown"]
+    assert report["passed"] is (False if failed else None if unknown else True)
+
+
+@pytest.mark.parametrize(
+    ("effects", "says"),
+    [("http://127.0.0.1:9/", "connection_refused"), ("http://169.254.169.254/", "blocked"), ("/hook", "status 501")],
+)
+def test_effects_that_cannot_be_asked_leave_the_rules_unknown(
+    api: httpx2.Client, control: httpx2.Client, receiver: Receiver, effects: str, says: str
+) -> None:
+    """Though the receiver calls the API: its owner said what shows its work. The address is guarded like a webhook."""
+    with shop(api) as url:
+        asked = receiver.url if effects == "/hook" else effects
+        report = certificate(control, url, effects=asked)
+    assert report["passed"] is None
+    assert f"the effects could not be asked ({says})" in rule(report, "duplicate")["received"]
+    assert "unknown" == rule(report, "interrupted")["result"]
+
+
+def test_effects_that_never_change_show_nothing(api: httpx2.Client, control: httpx2.Client) -> None:
+    with shop(api) as url:
+        report = certificate(control, url, effects=url)
+    assert ("unknown", None) == (rule(report, "duplicate")["result"], report["passed"])
+    assert "one call that changes something; the effects stayed 0" in rule(report, "accepts")["received"]
 
 
 def test_a_repeated_call_with_the_same_idempotency_key_is_no_second_effect(
@@ -253,11 +300,11 @@ def test_what_cannot_be_certified_is_refused(control: httpx2.Client, body: Json)
 
 
 def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(serve: Serve, receiver: Receiver) -> None:
-    """The guard of every delivery holds here too."""
+    """The guard of every delivery holds here too, and for the address that is asked for effects."""
     public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback
     answer = httpx2.post(
         f"{public.url}/_sandbox/certify",
-        json={"url": receiver.url, "signing_key": KEY},
+        json={"url": receiver.url, "signing_key": KEY, "effects": receiver.url},
         headers={"X-Sandbox-Admin-Key": "k"},
         timeout=60,
         verify=NO_TLS,
@@ -265,4 +312,4 @@ def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(serve:
     report = done(answer)["certificate"]
     assert ["accepts"] == broken(report)
     assert says(rule(report, "accepts")["received"], "blocked")
-    assert [] == receiver.requests
+    assert 0 == receiver.connections

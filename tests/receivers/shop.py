@@ -1,6 +1,7 @@
 """A shop that notes each paid order on its customer. `--bug` plants one of the mistakes that receivers make.
 
-`--work later` answers before the work is done, `none` does none: both are right.
+`--work later` answers before the work is done, `none` does none: both are right. `counted` works in its own books, and
+GET answers how much it has done; `named` the same as a text.
 
 It knows nothing of the sandbox but the address of the API, a token and the signing key.
 """
@@ -47,6 +48,7 @@ class Shop:
         self.seen: set[str] = set()
         self.newest: dict[str, str] = {}
         self.lock = threading.Lock()
+        self.done = 0
         self.busy = 0
 
     def handle(self, headers: dict[str, str], length: int, read: Any) -> int | None:
@@ -123,7 +125,7 @@ class Shop:
             return 200
         if self.work == "later":
             threading.Timer(0.15, self.act, (payload,)).start()
-        elif self.work == "first":
+        elif self.work != "none":
             try:
                 self.act(payload)
             except OSError:
@@ -134,6 +136,11 @@ class Shop:
     def act(self, payload: dict[str, Any]) -> None:
         """Note a paid order on its customer."""
         if payload["type"] != "order.paid":
+            return
+        if self.work in ("counted", "named"):
+            time.sleep(0.01)
+            with self.lock:
+                self.done += 1
             return
         data = payload["data"]
         body = json.dumps({"metadata": {"last_order": data["order"]["id"]}}).encode()
@@ -153,7 +160,7 @@ def main() -> None:
     for name in ("--key", "--api", "--token"):
         parser.add_argument(name, required=True)
     parser.add_argument("--bug", choices=BUGS)
-    parser.add_argument("--work", choices=("first", "later", "none"), default="first")
+    parser.add_argument("--work", choices=("first", "later", "none", "counted", "named"), default="first")
     asked = parser.parse_args()
     shop = Shop(asked.key, asked.api, asked.token, asked.bug, asked.work)
 
@@ -166,6 +173,11 @@ def main() -> None:
             self.send_response(status)
             self.send_header("content-length", "0")
             self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"{shop.done}{' done' * (shop.work == 'named')}\n".encode())
 
         def log_message(self, format: str, *args: object) -> None:
             """Silence."""

@@ -1,5 +1,6 @@
 """A real HTTP receiver for webhooks: a server on a free loopback port that keeps what it is sent."""
 
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,11 @@ class Received:
 
 @dataclass(slots=True)
 class Receiver:
-    """What to answer, and what has come in. `decide` is told of a request and its number, and answers its status."""
+    """What to answer, and what has come in.
+
+    `decide` is told of a request and its number, and answers its status. `hangs_up` is told how many requests a
+    connection has had, and answers whether the receiver closes it without an answer.
+    """
 
     url: str = ""
     status: int = 200
@@ -31,10 +36,12 @@ class Receiver:
     acts: Callable[[Received], object] | None = None
     requests: list[Received] = field(default_factory=list)
     decide: Callable[[Received, int], int] | None = None
+    hangs_up: Callable[[int], bool] | None = None
+    connections: int = 0
 
 
 @contextmanager
-def receiving(port: int = 0) -> Iterator[Receiver]:
+def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
     """A receiver until the block ends, on a free port unless told."""
     receiver = Receiver()
 
@@ -42,12 +49,22 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
         protocol_version = "HTTP/1.1"
         wbufsize = -1  # head and body in one go: apart, the second would wait for the first to be acknowledged
 
+        asked = 0  # requests of this connection
+
+        def setup(self) -> None:
+            super().setup()
+            receiver.connections += 1
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Received(self.path, headers, body)
             receiver.requests.append(request)
             number = len(receiver.requests)
+            self.asked += 1
+            if receiver.hangs_up is not None and receiver.hangs_up(self.asked):
+                self.close_connection = True
+                return
             receiver.arrived.set()
             if receiver.acts is not None:
                 receiver.acts(request)
@@ -70,7 +87,9 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
 
     server = Server(("127.0.0.1", port), Handler)
     server.daemon_threads = True
-    receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    receiver.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_address[1]}/hook"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

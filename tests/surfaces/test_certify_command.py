@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -62,8 +63,45 @@ def test_what_could_not_be_judged_is_counted_apart_and_said_last(api: httpx2.Cli
     with shop(api, "--work", "none") as url:
         said = certify(url, "--signing-key", KEY, *to)
     lines = said.output.splitlines()
+    assert 3 == said.exit_code
     assert "12 passed, 0 failed, 3 unknown, 0 not applicable" in lines[0]
-    assert lines[-1].startswith("3 rules are unknown")
+    assert lines[-1].startswith("3 rules are unknown, so the receiver has not passed. To make them known, give --eff")
+    assert "no call" not in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("bug", "code"), [((), 0), (("--bug", "duplicate"), 1)], ids=["right", "without de-duplication"]
+)
+def test_effects_make_it_known(api: httpx2.Client, to: list[str], bug: tuple[str, ...], code: int) -> None:
+    """By an address, or by a program of this machine that prints the number."""
+    with shop(api, "--work", "counted", *bug) as url:
+        for flags in (("--effects", url), ("--effects-command", f"curl -s {url}")):
+            said = certify(url, "--signing-key", KEY, *flags, *to)
+            assert code == said.exit_code, said.output
+            assert "0 unknown" in said.output.splitlines()[0]
+
+
+def test_a_program_that_fails_ends_the_command_before_anything_is_sent(to: list[str]) -> None:
+    url = "http://127.0.0.1:9/"
+    for flags, says in (
+        (("--effects-command", "false", *to), "--effects-command ended with exit code 1"),
+        (("--effects-command", "no-such-program-here", *to), "--effects-command cannot be run"),
+        (("--effects-command", "echo 'a", *to), "--effects-command cannot be run"),
+        (("--effects-command", "", *to), "--effects-command cannot be run"),
+        (("--effects-command", "echo 1", "--effects", url, *to), "Give --effects or --effects-command"),
+        (("--effects-command", "echo 1", "--server", "http://sandbox.example"), "Give --effects URL instead"),
+    ):
+        said = certify(url, "--signing-key", KEY, *flags)
+        assert (2, True) == (said.exit_code, says in said.output), said.output
+
+
+def test_a_program_that_fails_later_leaves_the_rules_unknown(api: httpx2.Client, to: list[str], tmp_path: Path) -> None:
+    (tmp_path / "count").write_text("1")
+    program = f"sh -c 'cat {tmp_path}/count && rm {tmp_path}/count'"
+    with shop(api) as url:
+        said = certify(url, "--signing-key", KEY, "--effects-command", program, *to)
+    assert 3 == said.exit_code, said.output
+    assert "the effects could not be asked (status 500)" in said.output
 
 
 def test_the_report_can_be_read_by_programs(api: httpx2.Client, to: list[str]) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from ..receivers.running import shop
 from ..support.console import Console, Page
 from ..support.live import NO_TLS
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, created
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
@@ -191,6 +192,16 @@ def test_a_receiver_is_judged_and_the_report_is_a_page(hook: Page, console: Cons
     other = report.url.removeprefix(console.base).partition("certificates/")[0]
     for kept in ("x", "req_0", api.get("/v2/orders").headers["x-request-id"]):
         assert 404 == console.open(f"{other}certificates/{kept}").status
+
+
+def test_a_report_with_an_unknown_rule_says_neither_passed_nor_failed(console: Console, api: httpx2.Client) -> None:
+    body = {"url": "http://127.0.0.1:9/", "events": ["order.paid"], "is_active": False}
+    webhook = created(api.post("/v2/webhooks", json=body))["webhook"]
+    with shop(api, "--work", "none", key=webhook["signing_key"]) as url:
+        api.put(f"/v2/webhooks/{webhook['id']}", json={"url": url})
+        report = console.send(console.open(f"/console/webhooks/{webhook['id']}"), "Certify")
+    assert "The receiver breaks no rule that could be judged" in report.text
+    assert "12 passed, 0 failed, 3 unknown" in report.text
 
 
 def test_what_is_held_is_sent_and_what_is_due_waited_for(

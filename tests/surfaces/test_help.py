@@ -16,7 +16,7 @@ FILTERS = "--operation --method --path --status --code --caller --since --until 
 TAKES = {
     "": "COMMAND --version",
     "assumptions": "--overlay --all --json",
-    "certify": f"URL --signing-key --event {SANDBOX}",
+    "certify": f"URL --signing-key --event --effects --effects-command {SANDBOX}",
     "check": "--overlay",
     "clock": SANDBOX,
     "dispute": f"ORDER --amount --reason --outcome {SANDBOX}",
@@ -50,8 +50,8 @@ TAKES = {
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
     " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident --salvage"
-    " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --max-connections"
-    " --max-streams --forwarded-allow-ips --rate-limit"
+    " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
+    " --max-connections --max-streams --forwarded-allow-ips --rate-limit"
     " --admin-key --jwt-secret --log --ready-file --stop-after-idle --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": f"--scope --expires-in {SANDBOX}",

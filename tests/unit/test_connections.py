@@ -1,21 +1,18 @@
 """Connections to receivers: kept and used again, to the address that was checked, for the name that was asked for."""
 
 import asyncio
-import datetime
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from stub_server.domain.deliveries import AttemptOutcome
 from stub_server.events import network
 from stub_server.events.sender import Delivery, Sender
 from stub_server.events.signing import new_key
+
+from ..support.authority import server_context
 
 KEY = new_key(b"s" * 32)
 NAME = "loja.example"
@@ -153,47 +150,19 @@ def test_only_so_many_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> N
     assert 4 == server.connections
 
 
-@pytest.fixture
-def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """What a server of that name shows; senders trust whoever signed it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    file = tmp_path / "server.pem"
-    file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(file)
-    trusting = ssl.create_default_context(cadata=made.public_bytes(serialization.Encoding.PEM).decode())
-    monkeypatch.setattr(network, "authorities", lambda: trusting)
-    return serving
-
-
-def test_a_certificate_is_checked_for_the_name(certificate: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_is_checked_for_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though an address is connected to; and a connection of one name is not used for another at that address."""
 
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
     monkeypatch.setattr(network, "resolve", resolve)
-    server, sender = Server(), Sender(local=True)
+    certificate, authority = server_context(tmp_path, NAME)
+    server, sender = Server(), Sender(local=True, cacert=authority)
 
     async def use(port: int) -> list[AttemptOutcome]:
         sender.open()
-        hosts = (NAME, NAME, "outra.example", "127.0.0.1")
+        hosts = (NAME, NAME, "outra.example", "localhost")
         found = [await sender.attempt(delivery(f"https://{host}:{port}/"), 5) for host in hosts]
         await sender.aclose()
         return found

@@ -1,0 +1,58 @@
+"""The sandbox's own layers, up to the one that would call the handler."""
+
+from typing import Any
+
+from stub_server.app import create_app
+from stub_server.calls.call import CALL
+from stub_server.http.routing import Routing
+from stub_server.http.validation import Validation
+from stub_server.kernel.problem import Conflict
+from stub_server.settings import Settings
+
+from .wire import Decision, Request, send
+
+
+class _Noting:
+    """A layer after Routing, which notes the operation."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
+        if "noted" in scope:
+            scope["noted"].operation = scope[CALL].trace.operation
+        return self.app(scope, receive, send)
+
+
+class _Accepting:
+    """A layer after Validation: what reaches it was accepted, and goes no further."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
+        if "noted" not in scope:  # of the preparation
+            return self.app(scope, receive, send)
+        scope["noted"].is_accepted = True
+        raise Conflict("Accepted.")
+
+
+class Ours:
+    """The whole application, which stops before it would do anything."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.app = create_app(settings)
+        layers: list[Any] = []
+        for layer in self.app.middlewares:
+            layers.append(layer)
+            if layer is Routing:
+                layers.append(_Noting)
+            elif layer is Validation:
+                layers.append(_Accepting)
+        self.app.middlewares = layers
+
+    async def decide(self, request: Request) -> Decision:
+        """What the sandbox makes of a request."""
+        noted = Decision()
+        noted.status = await send(self.app, request, noted=noted)
+        return noted
