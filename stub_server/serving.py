@@ -9,12 +9,13 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -43,6 +44,7 @@ STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, 
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
 TRIES = 16  # to find a port that is free for every address
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
+LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -95,6 +97,20 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
     except UnusableInput as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
+
+
+def stop_on_eof() -> None:
+    """Stop when standard input ends, as SIGTERM does, but at the latest after LAST_WORDS seconds."""
+
+    def watch() -> None:
+        with suppress(OSError):  # without a standard input there is nobody to wait for
+            while os.read(0, 4096):
+                pass
+        signal.raise_signal(signal.SIGTERM)
+        sleep(LAST_WORDS)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="end of standard input", daemon=True).start()
 
 
 class ReadyFile:

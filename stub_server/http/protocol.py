@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol with bounds.
 
-uvicorn takes a class by its setting `http`. This one overrides methods of `asyncio.Protocol` and callbacks
-of httptools, calls `super()`, and uses nothing else of uvicorn's class. It gives the parser a head in one piece, and the
+uvicorn takes a class by its setting `http`. This one overrides methods of `asyncio.Protocol` and callbacks of
+httptools, calls `super()`, and uses nothing else of uvicorn's class. It gives the parser a head in one piece, and the
 next request once the one before it is answered: so a head can be measured and changed before it is parsed, and it is
 known what a connection waits for.
 """
