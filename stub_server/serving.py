@@ -102,7 +102,7 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
 def stop_on_eof() -> None:
     """Stop when standard input ends, as SIGTERM does, but at the latest after LAST_WORDS seconds."""
 
-    def watch() -> None:
+    def wait_for_end() -> None:
         with suppress(OSError):  # without a standard input there is nobody to wait for
             while os.read(0, 4096):
                 pass
@@ -110,7 +110,7 @@ def stop_on_eof() -> None:
         sleep(LAST_WORDS)
         os._exit(0)
 
-    threading.Thread(target=watch, name="end of standard input", daemon=True).start()
+    threading.Thread(target=wait_for_end, name="end of standard input", daemon=True).start()
 
 
 class ReadyFile:

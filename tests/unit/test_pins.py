@@ -1,4 +1,4 @@
-"""Parts inside libraries that ours depend on: a release that changes one of them fails here, by its name."""
+"""What ours must not use of libraries, and what must be pinned."""
 
 import ast
 import asyncio
