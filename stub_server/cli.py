@@ -220,6 +220,8 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="Write url, token and pid to this file once the server answers; removed at its end.")  # fmt: skip
 @click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
               help="Stop after this time without a request or an open stream.")  # fmt: skip
+@click.option("--stop-on-eof", is_flag=True,
+              help="Stop when standard input ends, as it does with the program that holds its other end.")  # fmt: skip
 @click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
 def serve(
     auth: str,
@@ -228,17 +230,21 @@ def serve(
     check_digits: str,
     host: str | None,
     jwt_secret: str | None,
+    stop_on_eof: bool,
     reload: bool,
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
-    if reload and plain["stop_after_idle"] is not None:
-        raise click.UsageError("--reload would restart what --stop-after-idle stops. Leave one of them out.")
+    stopping = "--stop-on-eof" if stop_on_eof else "--stop-after-idle"
+    if reload and (stop_on_eof or plain["stop_after_idle"] is not None):
+        raise click.UsageError(f"--reload would restart what {stopping} stops. Leave one of them out.")
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()
     from . import serving
 
+    if stop_on_eof:
+        serving.stop_on_eof()
     settings = Settings(
         **plain,
         lenient_auth=auth == "lenient",

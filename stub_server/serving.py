@@ -9,12 +9,13 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -28,8 +29,8 @@ from .delivery.courier import GRACE
 from .engine.journal import Trace
 from .files.admitting import DROPPING
 from .files.package import BadFile
-from .http.monitor import IDLE, Limits
-from .http.protocol import HttpProtocol, protocol
+from .http.monitor import ConnectionMonitor, Limits
+from .http.protocol import bounded, protocol
 from .http.routing import Application
 from .http.selection import ABOUT_THE_SERVER
 from .kernel.problem import UnusableInput
@@ -42,6 +43,8 @@ FAREWELL = 0.3  # seconds in which other servers of the store notice that this o
 STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
 TRIES = 16  # to find a port that is free for every address
+LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
+LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -94,6 +97,20 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
     except UnusableInput as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
+
+
+def stop_on_eof() -> None:
+    """Stop when standard input ends, as SIGTERM does, but at the latest after LAST_WORDS seconds."""
+
+    def wait_for_end() -> None:
+        with suppress(OSError):  # without a standard input there is nobody to wait for
+            while os.read(0, 4096):
+                pass
+        signal.raise_signal(signal.SIGTERM)
+        sleep(LAST_WORDS)
+        os._exit(0)
+
+    threading.Thread(target=wait_for_end, name="end of standard input", daemon=True).start()
 
 
 class ReadyFile:
@@ -277,8 +294,8 @@ class _Server(uvicorn.Server):
     """
 
     def __init__(self, app: Application, settings: Settings) -> None:
-        limits = Limits(connections=settings.max_connections)
-        super().__init__(uvicorn_config(app, limits, settings.forwarded_allow_ips))
+        self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
+        super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
         self.ready_file: ReadyFile | None = None
         self._used = monotonic()
@@ -319,12 +336,11 @@ class _Server(uvicorn.Server):
         """Stop a server that nobody uses, as SIGTERM does. A request or stream that goes on is use."""
         limit = self._settings.stop_after_idle
         if limit is not None and monotonic() - self._used >= limit and not self.stopped_by:
-            connections: Iterable[HttpProtocol] = self.server_state.connections  # type: ignore[assignment]
-            if any(connection.waits_for()[0] not in IDLE for connection in connections):
-                self._used = monotonic()
-            else:
+            if self._connections.is_idle:
                 self.stopped_by = "idle"
                 self.handle_exit(signal.SIGTERM, None)
+            else:
+                self._used = monotonic()
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -361,21 +377,24 @@ def trusted(proxies: str) -> list[str]:
     return [*map(str, networks), *mapped]
 
 
-def uvicorn_config(app: Callable[..., Any], limits: Limits, proxies: str | None = None) -> uvicorn.Config:
+def uvicorn_config(
+    app: Callable[..., Any], connections: ConnectionMonitor, proxies: str | None = None
+) -> uvicorn.Config:
     """uvicorn with what the sandbox needs and nothing else. RequestLog writes the access log.
 
     Only requests of the `proxies` say in X-Forwarded-For who their client is.
     """
     return uvicorn.Config(
-        app,
+        bounded(app),
         access_log=False,
         backlog=BACKLOG,
-        http=protocol(limits),
+        http=protocol(connections),
         lifespan="on",
-        log_level="warning",
+        log_level="error",  # a warning for every client that speaks no HTTP helps nobody
         proxy_headers=proxies is not None,
         forwarded_allow_ips=trusted(proxies or ""),
         server_header=False,
         timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=LONGER_THAN_KEPT,
         ws="none",
     )

@@ -483,10 +483,9 @@ KINDS: Mapping[str, Kind] = {
     "internal_error": Kind(FAULT, "A defect: its cause is in the server's log.", None, False),
     # without a repair
     "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is rejected.", None, False),
-    "uri_too_long": Kind(CONTRACT, "Path and query have less than 64 KiB. Longer ones are rejected.", None, False),
-    "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are rejected.", None, False),
+    "uri_too_long": Kind(CONTRACT, "A query has a limited number of members. Longer ones are rejected.", None, False),
+    "headers_too_large": Kind(CONTRACT, "Target and headers have at most 64 KiB in all.", None, False),
     "not_implemented": Kind(RULE, "The operation, method or transfer coding is not supported.", None, False),
-    "http_version_not_supported": Kind(CONTRACT, "Requests are HTTP/1.1 or HTTP/1.0.", None, False),
     "sandbox_unavailable": Kind(RULE, "A broken sandbox serves no requests until it is reset.", None, False),
     "store_unavailable": Kind(RULE, "The store cannot be written: its disk may be full.", None, False),
     "server_stopping": Kind(RULE, "A server that is stopping is not ready. Send it again later.", None, False),

@@ -84,6 +84,7 @@ class Hosts:
             and b"host" in headers
             and DELIVERY not in headers
             and ADMIN_KEY not in headers
+            and b"upgrade" not in headers
             and _coding(headers) == b"chunked"
             and (len(headers) == len(sent) or _repeated(sent) is None)
         )
@@ -122,6 +123,12 @@ class HostPolicy:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.", code="malformed_request")
         if _coding(headers) not in (b"", b"chunked"):
             raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
+        if headers.get(b"upgrade", b"").lower() == b"websocket":
+            raise BadRequest(
+                "WebSockets are not supported. Send a plain HTTP request.",
+                advice="GET /_sandbox/stream sends events as they happen.",
+                code="malformed_request",
+            )
         if (repeated := _repeated(scope["headers"])) is not None:
             raise BadRequest(f"The request has more than one {repeated} header. Send one.", code="malformed_request")
         given = headers.get(ADMIN_KEY)

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -14,16 +14,15 @@ from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT
 from ..kernel.problem import Refusal
 
+if TYPE_CHECKING:
+    from .connection import Connection
+
 log = logging.getLogger("stub_server")
 
 Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
 Headers = list[tuple[bytes, bytes]]
-SendWhole: TypeAlias = Callable[[int, Pairs, bytes], bytes | None]
-"""Takes status, headers and body; returns the headers as they were sent, a line each, None where it sent nothing."""
-WHOLE = "stub_server.whole"  # the extension of a scope by which a whole response is sent
-REFUSED = "stub_server.refused"  # where a scope has the protocol's refusal of its request
-TRANSPORT = "stub_server.transport"
-"""Where the state in a scope has the connection's transport; a scope without a socket has none."""
+CONNECTION = "stub_server.connection"
+"""Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 _DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
@@ -67,19 +66,24 @@ def sent_lines(headers: Pairs) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
+def connection_of(scope: Scope) -> "Connection | None":
+    connection: Connection | None = scope.get("state", {}).get(CONNECTION)
+    return connection
+
+
 class HungUp(ConnectionResetError):
     """A fault rule dropped the connection of a client in this process, which has no socket to close."""
 
 
 async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
     """Close the connection; if `unsent`, without what is still to be sent. Raises HungUp without a socket."""
-    transport = scope.get("state", {}).get(TRANSPORT)
-    if transport is None:
+    connection = connection_of(scope)
+    if connection is None:
         raise HungUp("a fault rule of the sandbox dropped the connection")
     if unsent:
-        transport.abort()
+        connection.link.abort()
     else:
-        transport.close()
+        connection.link.close()
     await left(receive)
 
 
@@ -91,8 +95,8 @@ async def left(receive: Receive) -> None:
 
 def has_left(scope: Scope) -> bool:
     """Whether the client has closed its connection."""
-    transport = scope.get("state", {}).get(TRANSPORT)
-    return transport is not None and bool(transport.is_closing())
+    connection = connection_of(scope)
+    return connection is not None and connection.link.is_closing()
 
 
 async def send_pieces(reply: Streamed, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,9 +1,11 @@
 """RequestContext, the outermost layer: reads headers, sends answers, writes the journal."""
 
 import asyncio
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from time import perf_counter_ns
+from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -13,7 +15,7 @@ from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone, undone
 from ..kernel.text import nearest, warning_of
 from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
-from .answers import WHOLE, Headers, HungUp, SendWhole, hang_up, render, send_pieces, sent_lines
+from .answers import Headers, HungUp, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .forwarding import HOP, Hops, Word
 from .selection import ABOUT_THE_SERVER, AS_OF, undo_creation
@@ -45,12 +47,10 @@ class RequestContext:
         if scope["type"] != "http":
             await self._live(receive, send)
             return
-        # Removed: it refers to the scope, and a cycle would stay in memory until the collector runs.
-        whole: SendWhole | None = scope.setdefault("extensions", {}).pop(WHOLE, None)
         forwarded_for = None if self._hops is None else self._hops.take(scope)
         head = self._read_headers(scope["headers"])
         default = self._sandboxes.default
-        call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
+        call = Call(scope["method"], _path(scope), scope["query_string"], head, default, self._server)
         call.client, call.warnings = scope.get("client"), head.warnings
         if forwarded_for is not None:
             call.client, call.is_hop = forwarded_for, True
@@ -66,7 +66,7 @@ class RequestContext:
                 await self._refuse(error, call, receive)
             while True:
                 try:
-                    await self._answer(call, whole, scope, receive, send)
+                    await self._answer(call, scope, receive, send)
                     break
                 except HungUp:
                     raise
@@ -94,19 +94,19 @@ class RequestContext:
             await _read_late(call, receive)
         call.answer, call.stream = (status, headers, (body,), body), None
 
-    async def _answer(self, call: Call, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer of a call, in one go where the server can."""
+    async def _answer(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer of a call."""
         if call.stream is not None:
             await self._send_stream(call, scope, receive, send)
             return
         if call.passage is not None:
-            await call.passage(whole, scope, receive, send)
+            await call.passage(scope, receive, send)
             return
         trace, answer, kept = call.trace, call.answer, None
         if call.warnings and not call.is_preflight:
             answer[1].append(_warnings(call))
         if call.faults is not None:
-            whole, damaged, call.faults = None, call.faults.damage(answer), None
+            damaged, call.faults = call.faults.damage(answer), None
             if damaged is None and call.is_hop:  # the connection is the other server's
                 assert self._hops is not None
                 dropped = [(HOP, self._hops.said[Word.DROPPED])]
@@ -128,10 +128,6 @@ class RequestContext:
         elif kept is not None:
             parts = (body[:kept],)
         trace.parts, trace.length = parts, len(body) if kept is None else kept
-        lines = None if whole is None else whole(status, headers, body)
-        if lines is not None:
-            trace.sent = lines
-            return
         await send({"type": "http.response.start", "status": status, "headers": headers})
         if kept is not None:
             await send({"type": "http.response.body", "body": body[:kept], "more_body": True})
@@ -279,6 +275,14 @@ async def _read_late(call: Call, receive: Receive) -> None:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
                 call.body_bytes = bytes(await call.read(receive))
+
+
+def _path(scope: Scope) -> str:
+    """The decoded path, in which `%2F` stays: it is a character of a segment and separates none."""
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%" not in raw or b"%2f" not in raw.lower():
+        return str(scope["path"])
+    return unquote(re.sub("%2f", "%252F", raw.decode("ascii"), flags=re.IGNORECASE))
 
 
 def _warnings(call: Call) -> tuple[bytes, bytes]:

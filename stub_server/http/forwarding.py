@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import CALL, Call
 from ..calls.server import Server
 from ..kernel.problem import BadRequest, Refusal, Unavailable
-from .answers import REFUSED, SendWhole, hang_up
+from .answers import hang_up
 from .http1 import PIECE, Broken, Head, Side, connected
 
 T = TypeVar("T")
@@ -155,8 +155,6 @@ class Forwarding:
     async def _forward(self, call: Call, holder: str, scope: Scope, receive: Receive) -> None:
         """Send the request on, and leave the answer in the call as its passage. Raises NotThere."""
         call.begin().sandbox = call.holder_sandbox
-        if REFUSED in scope:
-            raise scope.pop(REFUSED)
         if call.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         try:
@@ -279,7 +277,7 @@ class Passage:
         except Refusal:
             return True
 
-    async def send(self, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer as it is read, cut off where the other server cuts it off."""
         try:
             if self._has_left:
@@ -287,11 +285,11 @@ class Passage:
             if self.word is Word.DROPPED:
                 await self._hang_up(scope, receive, unsent=True)
             else:
-                await self._send(whole, scope, receive, send)
+                await self._send(scope, receive, send)
         finally:
             self.close()
 
-    async def _send(self, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer, body = self._answer, b""
         assert answer is not None
         self._call.trace.status = answer.status
@@ -299,8 +297,6 @@ class Passage:
         is_small = answer.left is not None and answer.left <= PIECE
         while is_small and not answer.ends and not self._is_lost:
             body += await self._more(answer)
-        if answer.ends and whole is not None and whole(answer.status, headers, body) is not None:
-            return
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         self._continues.set()  # the body is not wanted any more, and the client may leave
         while not answer.ends:

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .protocol import HttpProtocol
+    from .connection import Connection
 
 
 class Wait(Enum):
@@ -56,25 +56,30 @@ class ConnectionMonitor:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         # What each connection waited for at the last sweep, its mark, and how long it has done so.
-        self._open: dict[HttpProtocol, tuple[Wait | None, object, float]] = {}
+        self._open: dict[Connection, tuple[Wait | None, int, float]] = {}
         self._sweeping = False
         self._swept = 0.0
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def opened(self, connection: "HttpProtocol", loop: asyncio.AbstractEventLoop) -> None:
+    @property
+    def is_idle(self) -> bool:
+        """Whether no connection has a request, or a stream, that goes on."""
+        return all(connection.waits_for()[0] in IDLE for connection in self._open)
+
+    def opened(self, connection: "Connection", loop: asyncio.AbstractEventLoop) -> None:
         """Register a connection: free a place for it, or refuse it."""
         while len(self._open) >= self.limits.connections:
             if not self._make_room():
                 connection.turn_away()
                 break
-        self._open[connection] = None, None, 0.0
+        self._open[connection] = None, 0, 0.0
         if not self._sweeping:
             self._sweeping, self._swept = True, loop.time()
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
-    def closed(self, connection: "HttpProtocol") -> None:
+    def closed(self, connection: "Connection") -> None:
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -83,9 +88,7 @@ class ConnectionMonitor:
         self._swept = loop.time()
         for connection, (waited, seen, lasted) in list(self._open.items()):
             wait, mark = connection.waits_for()
-            # Marks of READER are sizes and compared by value, the others by identity: two requests may be equal.
-            same = mark == seen if wait is Wait.READER else mark is seen
-            lasted = lasted + passed if wait is waited and same else 0.0
+            lasted = lasted + passed if (wait, mark) == (waited, seen) else 0.0
             self._open[connection] = wait, mark, lasted
             if lasted >= self.limits.allowed(wait):
                 connection.give_up(wait)

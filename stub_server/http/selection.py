@@ -24,7 +24,6 @@ from ..kernel.clock import parse_iso
 from ..kernel.problem import BadRequest, NotFound, Unavailable, broken, detail
 from ..sandboxes.entry import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
-from .answers import REFUSED
 from .forwarding import NotThere
 
 ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))
@@ -113,8 +112,6 @@ class SandboxSelection:
 
     def _go_on(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Any:
         call.begin()
-        if REFUSED in scope:
-            raise scope.pop(REFUSED)  # left in it, the refusal's traceback and the scope would hold each other
         scope["path"] = call.path
         if not call.path:
             return _to_the_pages(call)

@@ -1,5 +1,6 @@
 """A server for tests: started in a process of its own, or one that runs already."""
 
+import os
 import re
 import ssl
 import subprocess
@@ -95,10 +96,14 @@ def running(*flags: str, admin_key: str | None = None, **settings: object) -> It
     `settings` are the flags of `stub-server serve`: `running(seed=7, scenario="empty")` is
     `stub-server serve --seed 7 --scenario empty`. Raises RuntimeError with what the server said if it does not start.
     """
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "quiet"]
+    # Without -P a types.py or email.py of the directory that tests run in would be imported.
+    command = [sys.executable, "-P", "-m", "stub_server", "serve", "--port", "0", "--log", "quiet", "--stop-on-eof"]
     command += [*arguments({"admin_key": admin_key} | settings), *flags]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)  # noqa: S603 - our own
+        process = subprocess.Popen(  # noqa: S603 - our own
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=_environment()
+        )
+        assert process.stdin is not None
         assert process.stdout is not None
         try:
             found = next((match for line in process.stdout if (match := _ADDRESS.search(line))), None)
@@ -115,7 +120,17 @@ def running(*flags: str, admin_key: str | None = None, **settings: object) -> It
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            process.stdin.close()
             process.stdout.close()
+
+
+def _environment() -> dict[str, str]:
+    """This process's, without what is meant for it or for another server."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("STUB_") and name not in ("PYTHONPATH", "PYTHONWARNINGS")
+    }
 
 
 @contextmanager

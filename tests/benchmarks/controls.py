@@ -21,7 +21,7 @@ from rich.table import Table
 
 from stub_server.app import create_app
 from stub_server.engine import bounded as logs
-from stub_server.http.monitor import Limits
+from stub_server.http.monitor import ConnectionMonitor, Limits
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 
 from ..support.live import FROZEN, NO_TLS
@@ -105,7 +105,7 @@ def serve(core: int) -> None:
         app.sandboxes.default.log.budget.most = 1 << 34
         print(json.dumps({"port": settings.port, "token": token(app)}), flush=True)
         calm_collector()
-        server, pulse = uvicorn.Server(uvicorn_config(app, Limits())), Pulse()
+        server, pulse = uvicorn.Server(uvicorn_config(app, ConnectionMonitor(Limits()))), Pulse()
         threading.Thread(target=pulse.answer, daemon=True).start()
 
         async def run() -> None:

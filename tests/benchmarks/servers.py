@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.calls.reply import Reply
-from stub_server.http.monitor import Limits
+from stub_server.http.monitor import ConnectionMonitor, Limits
 from stub_server.http.routing import Application
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 from stub_server.settings import Settings
@@ -160,7 +160,7 @@ def main(name: str, core: int) -> None:
         )
         served = SERVERS[name](app)
         calm_collector()
-        config = uvicorn_config(served, Limits())
+        config = uvicorn_config(served, ConnectionMonitor(Limits()))
         config.lifespan = "off"
         uvicorn.Server(config).run([listener])
 

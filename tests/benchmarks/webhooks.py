@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.http.monitor import Limits
+from stub_server.http.monitor import ConnectionMonitor, Limits
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 from stub_server.settings import Settings
 
@@ -89,7 +89,7 @@ def serve(core: int) -> None:
         asked = [asdict(shot) for shot in shots(app.sandboxes.default)]
         print(json.dumps({"port": settings.port, "token": token(app), "shots": asked}), flush=True)
         calm_collector()
-        uvicorn.Server(uvicorn_config(app, Limits())).run([listener])
+        uvicorn.Server(uvicorn_config(app, ConnectionMonitor(Limits()))).run([listener])
 
 
 def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[str]:

@@ -29,11 +29,18 @@ class Project:
 
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
         """A command in the folder. `more` are variables of its environment."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")}
-        env = kept | {"PATH": os.pathsep.join([str(_NODE), str(Path(sys.executable).parent), os.environ["PATH"]])}
+        env = self._environment() | more
         return subprocess.run(
-            command, cwd=self.folder, env=env | more, capture_output=True, text=True, timeout=240, check=False
+            command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=240, check=False
         )
+
+    def begin(self, *command: str) -> "subprocess.Popen[bytes]":
+        """The same, while it runs."""
+        return subprocess.Popen(command, cwd=self.folder, env=self._environment(), stdout=subprocess.DEVNULL)
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")}
+        return kept | {"PATH": os.pathsep.join([str(_NODE), str(Path(sys.executable).parent), os.environ["PATH"]])}
 
     @property
     def node(self) -> str:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from stub_server.cli import main
 
+from ..support.ends import answers, within
 from ..support.live import NO_TLS, Live
 from .conftest import Project
 
@@ -47,6 +48,28 @@ def test_vitest_passes_with_a_server_of_its_own(folder: Project) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "4 passed" in ran.stdout
     assert [] == compiled(folder)
+
+
+ENDLESS = """
+import { renameSync, writeFileSync } from "node:fs";
+import { test } from "vitest";
+
+test("of a minute", async () => {
+  writeFileSync("draft", process.env.STUB_URL ?? "");
+  renameSync("draft", "url");
+  await new Promise((resolve) => setTimeout(resolve, 60_000));
+}, 120_000);
+"""
+
+
+def test_the_server_ends_with_a_run_that_is_killed(folder: Project) -> None:
+    begun(folder, "vitest", "test")
+    (folder.folder / "tests" / "endless.test.ts").write_text(ENDLESS, encoding="utf-8")
+    address = folder.folder / "url"
+    with folder.begin("node_modules/.bin/vitest", "run", "tests/endless.test.ts") as process:
+        assert within(120, address.exists)
+        process.kill()
+    assert within(4, lambda: not answers(address.read_text()))
 
 
 @pytest.mark.night

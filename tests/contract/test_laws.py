@@ -171,7 +171,6 @@ def test_every_code_is_used() -> None:
         "request_timeout",
         "uri_too_long",
         "headers_too_large",
-        "http_version_not_supported",
         "too_many_connections",
         "sandbox_unavailable",
         "store_unavailable",

@@ -27,7 +27,6 @@ OF_THE_WIRE = {
     "request_timeout",
     "uri_too_long",
     "headers_too_large",
-    "http_version_not_supported",
     "too_many_connections",
 }
 """Codes that a connection is refused with: no request comes of it."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ..support import forked
+from ..support.ends import answers, within
 from ..support.live import NO_TLS, Live
 from ..support.make import Json
 
@@ -109,6 +110,20 @@ def test_alone(sandbox, number):
 """
 
 
+SEEDED = """
+def test_the_seed(sandbox):
+    assert 42 == sandbox.control.get("/sandboxes/" + sandbox.name).json()["sandbox"]["seed"]
+"""
+ENDLESS = """
+import pathlib, time
+
+def test_of_a_minute(sandbox):
+    pathlib.Path("draft").write_text(sandbox.url)
+    pathlib.Path("draft").rename("url")
+    time.sleep(60)
+"""
+
+
 def run(folder: Path, test: str, *flags: str, ini: str = "") -> subprocess.CompletedProcess[str]:
     """pytest in a folder with one test file."""
     (folder / "test_it.py").write_text(test)
@@ -135,6 +150,39 @@ def test_what_fails_says_what_was_refused_and_leaves_a_recording(tmp_path: Path)
 def test_the_ini_file_has_flags_of_the_server(tmp_path: Path) -> None:
     ended = run(tmp_path, MARKED, ini="sandbox_args = --scenario empty --seed 7\n")
     assert 0 == ended.returncode, ended.stdout
+
+
+def test_the_server_starts_whatever_directory_and_variables_tests_have(tmp_path: Path) -> None:
+    """Modules of a project that are named as those of the library, and Kubernetes' STUB_PORT."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "connexion.py").write_text("raise ImportError")
+    for name in ("calendar", "email", "token", "types"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError")
+    (tmp_path / "test_it.py").write_text(SEEDED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    hostile = {
+        "STUB_SEED": "7",
+        "STUB_PORT": "tcp://10.0.0.1:80",
+        "PYTHONPATH": str(elsewhere),
+        "PYTHONWARNINGS": "error",
+    }
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode", "importlib"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | hostile, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert 0 == ended.returncode, ended.stdout + ended.stderr
+
+
+def test_the_server_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(ENDLESS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        address = tmp_path / "url"
+        assert within(60, address.exists)
+        process.kill()
+    assert within(4, lambda: not answers(address.read_text()))
 
 
 def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:

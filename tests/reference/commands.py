@@ -27,6 +27,7 @@ _READ_MORE = {
     "--log": "../ci.md#the-log",
     "--ready-file": "../ci.md#wait-and-stop",
     "--stop-after-idle": "../ci.md#wait-and-stop",
+    "--stop-on-eof": "../ci.md#wait-and-stop",
 }
 """The page about a setting."""
 

@@ -87,8 +87,7 @@ def _examples() -> dict[str, Any]:
 def _sent(port: int, request: str) -> Any:
     """The body of the answer to a request, written as a line and headers; `LONG` is a long text."""
     line, _, headers = request.replace("LONG", "x" * 70_000).partition("\n")
-    if not line.endswith("HTTP/2.0"):
-        line += " HTTP/1.1"
+    line += " HTTP/1.1"
     if "Host:" not in headers:
         headers = f"Host: 127.0.0.1:{port}\n{headers}".strip()
     text = f"{line}\n{headers}\nConnection: close\n\n".replace("\n", "\r\n")

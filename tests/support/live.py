@@ -16,7 +16,7 @@ import uvicorn
 
 from stub_server.app import create_app, data_dir
 from stub_server.engine.sandbox import DEFAULT
-from stub_server.http.monitor import Limits
+from stub_server.http.monitor import ConnectionMonitor, Limits
 from stub_server.http.routing import Application
 from stub_server.kernel.clock import parse_iso
 from stub_server.serving import uvicorn_config, with_port
@@ -66,7 +66,7 @@ def serving(
     """Serve any application as the product is served, until the block ends; answers the port."""
     with listener or socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
-        server = _Threaded(uvicorn_config(app, limits, proxies))
+        server = _Threaded(uvicorn_config(app, ConnectionMonitor(limits), proxies))
         thread = threading.Thread(target=server.run, args=([listening],), name=f"server-{port}", daemon=True)
         thread.start()
         deadline = time.monotonic() + _PATIENCE

@@ -20,7 +20,6 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.step import Cause
 from stub_server.faults.fault_rules import Effect
 from stub_server.http.access import Hosts
-from stub_server.http.answers import REFUSED
 from stub_server.http.context import HeaderReader
 from stub_server.http.dispatch import Endpoint
 from stub_server.http.monitor import Limits
@@ -332,12 +331,6 @@ def test_dispatch_records_change_and_answer(app: Application) -> None:
     layer = Alone(app, "Dispatch")
     call = layer.ask("POST", "/v2/customers", operation="createCustomer", arguments={"body": customer_body()})
     assert (201, before + 1) == (call.answer[0], app.sandboxes.default.log.number)
-
-
-def test_what_the_protocol_refused_is_refused_in_the_chosen_sandbox(app: Application) -> None:
-    layer = Alone(app, "SandboxSelection")
-    with pytest.raises(BadRequest):
-        layer.ask("GET", "/v2/plans", begun=False, scope={REFUSED: BadRequest("No.", code="malformed_request")})
 
 
 # -- one left out

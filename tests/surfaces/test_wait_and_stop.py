@@ -17,6 +17,7 @@ import pytest
 from ..support.forked import Popen, run
 from ..support.live import NO_TLS
 from ..support.make import Json
+from ..support.wire import connect
 
 pytestmark = pytest.mark.check
 
@@ -104,6 +105,7 @@ def test_an_interrupt_before_the_loop_runs_is_no_warning() -> None:
         (["--ready-file", "."], "is a directory"),
         (["--stop-after-idle", "0"], "0 is not in the range x>=1"),
         (["--stop-after-idle", "5", "--reload"], "Leave one of them out."),
+        (["--stop-on-eof", "--reload"], "Leave one of them out."),
     ],
 )
 def test_what_cannot_be_done_is_refused_at_the_start(tmp_path: Path, flags: list[str], said: str) -> None:
@@ -138,6 +140,26 @@ def test_a_server_that_nobody_uses_stops(tmp_path: Path) -> None:
         assert {"stopped": "idle"} == last_line(process)
         assert time.monotonic() - closed > 1.5
         assert not ready.exists()
+
+
+def test_a_server_ends_with_its_standard_input_and_waits_for_no_client() -> None:
+    """SIGTERM alone would wait two seconds for the rest of the body."""
+    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", "--stop-on-eof"]
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        found = next(match for line in process.stdout if (match := re.search(r"address +http://\S+:(\d+)", line)))
+        with connect(int(found[1])) as half:
+            half.sendall(b"POST /_sandbox/reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+            process.stdin.close()
+            assert 0 == process.wait(2)
+
+
+def test_a_server_without_standard_input_does_not_begin() -> None:
+    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", "--stop-on-eof"]
+    ended = run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    assert "Traceback" not in ended.stderr
 
 
 def test_the_page_starts_a_server_and_stops_it(tmp_path: Path) -> None:

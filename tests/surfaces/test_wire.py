@@ -1,5 +1,7 @@
 """Before a request is one: headers without end, trailers that would be headers, and bytes that are no HTTP at all."""
 
+import json
+import re
 import socket
 from contextlib import suppress
 from typing import Any
@@ -10,6 +12,7 @@ from stub_server.http.protocol import LARGEST_HEAD
 
 from ..conftest import Serve
 from ..support.live import Live
+from ..support.make import customer_body
 from ..support.refusal import refused
 from ..support.wire import Answer, Door, answer_on, connect, rest_of
 
@@ -71,16 +74,19 @@ def others_are_served(live: Live) -> bool:
         b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 70_000,
         b"GET / HTTP/1.1\r\n" + b"A:b\r\n" * 14_000,
         b"GET / HTTP/1.1\r\n" + b"a" * 70_000,
-        b"\r\n" * 35_000,
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ],
-    ids=["one value", "many headers", "one name", "blank lines"],
+    ids=["one value", "many headers", "one name", "target"],
 )
 def test_headers_without_end_are_431_before_they_end(live: Live, sent: bytes) -> None:
     refused_and_hung_up(live, sent, 431, "headers_too_large")
 
 
-def test_a_target_of_more_than_64_kib_is_414(live: Live) -> None:
-    refused_and_hung_up(live, b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414, "uri_too_long")
+def test_blank_lines_before_a_request_are_skipped(live: Live) -> None:
+    """RFC 9112, 2.2."""
+    with connect(live.port) as connection:
+        connection.sendall(b"\r\n" * 70_000 + head(live))
+        assert answer_on(connection).status == 200
 
 
 def taken(connection: socket.socket) -> int:
@@ -119,56 +125,57 @@ def test_many_requests_at_once_are_not_one_long_head(live: Live) -> None:
         assert rest_of(connection).count(b"HTTP/1.1 200 OK\r\n") == count + 1
 
 
-@pytest.mark.parametrize(
-    "fault", [b"no http at all\r\n\r\n", b"\r\n" * 70_000, b"GET / HTTP/1.1\r\nX:" + b"a" * 140_000]
-)
+@pytest.mark.parametrize("fault", [b"no http at all\r\n\r\n", b"GET / HTTP/1.1\r\nX:" + b"a" * 140_000])
 def test_what_comes_before_a_fault_is_still_answered(live: Live, fault: bytes) -> None:
     with connect(live.port) as connection:
         connection.sendall(head(live) + fault)
-        assert answer_on(connection).status == 200
-        rest = rest_of(connection)  # a fault that is read together with the request closes, a later one is refused
-        assert rest == b"" or rest.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 ")), rest
+        first, second = re.findall(rb"HTTP/1\.1 (\d+)", rest_of(connection))
+    assert b"200" == first
+    assert second in (b"400", b"431")
 
 
 # -- what is no HTTP
 
 
-TARGET, METHOD = "The request's target cannot be read.", "The request does not begin with an HTTP method"
-
-
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    "sent",
     [
-        ("GET /v2/clientes/São-Paulo HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), TARGET),
-        ("GET /v2/customers?name=João HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1"), TARGET),
-        (b"GET /v2/\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n", TARGET),
-        (b"GET v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n", TARGET),
-        (b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n", TARGET),
-        (b"GET /v2/plans?name=a b HTTP/1.1\r\nHost: localhost\r\n\r\n", "there must be HTTP/1.1"),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", METHOD),
-        (b"hello\r\n\r\n", METHOD),
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 is not supported."),
-        (b"GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n", "as HTTP/1.1: Invalid header token."),
-        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "as HTTP/1.1: Duplicate Content-Length."),
+        "GET /v2/clientes/São-Paulo HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
+        b"GET /v2/\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
+        b"GET /v2/plans?name=a b HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v2/plans HTTP/1.2\r\nHost: localhost\r\n\r\n",
+        b"FOO /v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\nHost: localhost\nUpgrade: h2c\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
     ],
     ids=[
-        "UTF-8", "Latin-1", "control", "no slash", "CONNECT", "space", "TLS", "hello", "HTTP/2", "no colon",
-        "two lengths",
+        "UTF-8", "control", "no slash", "CONNECT", "space", "HTTP/1.2", "method", "TLS", "HTTP/2", "no colon",
+        "line feeds", "two lengths", "two framings",
     ],
 )  # fmt: skip
-def test_what_is_no_http_is_400_in_the_one_shape_and_told_what_is_wrong(live: Live, sent: bytes, told: str) -> None:
-    """uvicorn answers in a text of its own."""
-    assert told in refused_and_hung_up(live, sent, 400, "malformed_request")["message"]
+def test_what_is_no_http_is_400_at_once_and_not_told_on_the_terminal(
+    live: Live, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(live.port) as connection:
+        connection.sendall(sent)
+        answer = answer_on(connection)
+        assert (400, "close", b"") == (answer.status, answer.header("connection"), rest_of(connection))
+    assert [] == caplog.messages
 
 
-def test_a_body_longer_than_its_length_is_told_as_what_it_may_be(live: Live) -> None:
-    """What is left of it is read as the next request; its method is none."""
+def test_what_is_left_of_a_body_longer_than_its_length_is_no_request(live: Live) -> None:
     with connect(live.port) as connection:
         lines = ("Content-Type: application/json", "Content-Length: 2")
         connection.sendall(head(live, *lines, method="POST", path="/s/wire-body/_sandbox/reset") + b"{}")
         assert 200 == answer_on(connection).status
         connection.sendall(b'"name": "Rui"}')
-        assert "Content-Length" in refused(answer_on(connection), 400, "malformed_request")["message"]
+        assert 400 == answer_on(connection).status
 
 
 HERE = b"\r\nHost: localhost\r\n"
@@ -177,8 +184,6 @@ HERE = b"\r\nHost: localhost\r\n"
 @pytest.mark.parametrize(
     ("sent", "status", "code"),
     [
-        (b"FOO /v2/plans HTTP/1.1" + HERE, 501, "not_implemented"),
-        (b"get /v2/plans HTTP/1.1" + HERE, 501, "not_implemented"),
         (b"TRACE /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
         (b"QUERY /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
         (b"CONNECT /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
@@ -188,24 +193,18 @@ HERE = b"\r\nHost: localhost\r\n"
             400,
             "malformed_request",
         ),
-        (b"GET /v2/plans HTTP/2.0" + HERE, 505, "http_version_not_supported"),
-        (b"GET /v2/plans HTTP/1.2" + HERE, 505, "http_version_not_supported"),
         (b"GET /v2%2Fplans HTTP/1.1" + HERE, 404, "route_not_found"),
         (b"GET /v2%2fplans HTTP/1.1" + HERE, 404, "route_not_found"),
         (b"GET /v2/plans HTTP/1.1\r\n", 400, "malformed_request"),
         (b"GET http://localhost/v2/plans HTTP/1.1\r\n", 400, "malformed_request"),
-        (b"GET http://evil.example/v2/plans HTTP/1.1" + HERE, 403, "host_not_allowed"),
-        (b"GET http://evil.example HTTP/1.1" + HERE, 403, "host_not_allowed"),
-        (b"GET ftp://evil.example/v2/plans HTTP/1.1" + HERE, 403, "host_not_allowed"),
-        (b"GET http://localhost@evil.example/ HTTP/1.1" + HERE, 403, "host_not_allowed"),
-        (b"GET http://localhost/v2/plans HTTP/1.1\r\nHost: evil.example\r\n", 401, "missing_credentials"),
-        (b"GET http://localhost?a=b HTTP/1.1\r\nHost: evil.example\r\n", 200, None),
+        (b"GET http://localhost/v2/plans HTTP/1.1" + HERE, 401, "missing_credentials"),
+        (b"GET http://evil.example/v2/plans HTTP/1.1\r\nHost: evil.example\r\n", 403, "host_not_allowed"),
         (b"GET /_sandbox/health HTTP/1.0\r\n", 200, None),
     ],
     ids=lambda value: value.decode().partition("\r")[0] if isinstance(value, bytes) else str(value),
 )
 def test_the_head_is_read_as_http_says(live: Live, sent: bytes, status: int, code: str | None) -> None:
-    """RFC 9110, RFC 9112 3.2: methods, versions, transfer codings, the Host and the authority of a target."""
+    """RFC 9110, RFC 9112 3.2: methods, transfer codings, encoded slashes and the Host."""
     with connect(live.port) as connection:
         connection.sendall(sent + b"\r\n" + (b"0\r\n\r\n" if b"chunked" in sent else b""))
         answer = answer_on(connection)
@@ -301,7 +300,7 @@ def test_a_trailer_overrides_no_header(live: Live, door: Door) -> None:
     "start", [b"0\r\nX-Long: ", b"1;extension=", b"1\r\n{\r\n0\r\n" + b"A:b\r\n" * 14_000 + b"X: "]
 )
 def test_trailers_and_chunk_extensions_without_end_are_cut_off(live: Live, door: Door, start: bytes) -> None:
-    """A credential is asked for first; behind it they would be read to the end as headers were."""
+    """A credential is asked for first; behind it they would be read to the end."""
     sent = head(
         live,
         f"Authorization: Bearer {door.token}",
@@ -310,7 +309,13 @@ def test_trailers_and_chunk_extensions_without_end_are_cut_off(live: Live, door:
         method="POST",
         path=f"{door.prefix}/v2/customers",
     )
-    refused_and_hung_up(live, sent + start + b"a" * 2 * LARGEST_HEAD, 431, "headers_too_large")
+    with connect(live.port) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(sent + start)
+            for _ in range(100):
+                connection.sendall(b"a" * LARGEST_HEAD)
+            pytest.fail("The server has read all of it.")
+        assert rest_of(connection) == b""
 
 
 # -- other protocols
@@ -340,20 +345,83 @@ def test_who_offers_http_2_is_answered_in_http_1(live: Live, caplog: pytest.LogC
     assert [] == caplog.messages
 
 
-@pytest.mark.parametrize("framing", ["Content-Length: {}", "Transfer-Encoding: chunked"])
-def test_a_body_beside_an_offer_is_never_read_as_the_next_request(live: Live, framing: str) -> None:
-    """The parser leaves it alone, as if it were of the other protocol."""
-    body = head(live, path="/_sandbox/credentials")
-    sent = head(live, *UPGRADE, framing.format(len(body)), method="POST", path="/_sandbox/clock/advance")
-    refused_and_hung_up(live, sent + body, 400, "malformed_request")
+def framed(body: bytes, framing: str) -> tuple[str, bytes]:
+    """The header that says how long a body is, and the body as it is sent."""
+    if framing == "length":
+        return f"Content-Length: {len(body)}", body
+    chunks = [body[:20], body[20:], b""]
+    return "Transfer-Encoding: chunked", b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+
+
+def new_customer(live: Live, door: Door, framing: str, *lines: str) -> tuple[bytes, bytes]:
+    """The head and body of a request that creates a customer; the body has blank lines."""
+    length, body = framed(b"\r\n\r\n" + json.dumps(customer_body()).encode() + b"\r\n\r\n", framing)
+    lines = (*lines, f"Authorization: Bearer {door.token}", "Content-Type: application/json", length)
+    return head(live, *lines, method="POST", path=f"{door.prefix}/v2/customers"), body
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("arrives", ["at once", "head and body", "byte by byte"])
+@pytest.mark.parametrize("offer", [UPGRADE, ("upgrade:h2c", "connection:upgrade"), SOCKET[:1]], ids=str)
+def test_a_request_that_offers_another_protocol_keeps_its_body(
+    live: Live, door: Door, offer: tuple[str, ...], arrives: str, framing: str
+) -> None:
+    """RFC 9110, 7.8: Java's HttpClient and Spring offer h2c with every request."""
+    begin, body = new_customer(live, door, framing, *offer)
+    pieces = {"at once": [begin + body], "head and body": [begin, body]}.get(arrives)
+    with connect(live.port) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces or (bytes([byte]) for byte in begin + body):
+            connection.sendall(piece)
+        created = answer_on(connection)
+        assert 201 == created.status, created.body
+        connection.sendall(head(live))
+        assert b"ok" in answer_on(connection).body
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("offer", [UPGRADE, SOCKET, ()], ids=str)
+def test_a_body_is_never_read_as_the_next_request(live: Live, offer: tuple[str, ...], framing: str) -> None:
+    length, body = framed(head(live, path="/_sandbox/credentials") * 2, framing)
+    sent = head(live, *offer, length, method="POST", path="/_sandbox/clock/advance")
+    with connect(live.port) as connection:
+        connection.sendall(sent + body)
+        assert answer_on(connection).status in (400, 415)
+        connection.sendall(head(live, "Connection: close"))
+        assert 1 == rest_of(connection).count(b"HTTP/1.1 ")
+
+
+def test_requests_with_bodies_are_answered_in_turn_however_many_arrive_at_once(live: Live, door: Door) -> None:
+    one = b"".join(new_customer(live, door, "length", *UPGRADE))
+    with connect(live.port) as connection:
+        connection.sendall(one * 3 + head(live, *UPGRADE) + one + head(live, "Connection: close"))
+        answers = re.findall(rb"HTTP/1\.1 (\d+)", rest_of(connection))
+    assert [b"201", b"409", b"409", b"200", b"409", b"200"] == answers
+
+
+def test_what_arrives_in_one_packet_behind_a_chunked_body_has_to_be_sent_again(live: Live, door: Door) -> None:
+    """Only the parser knows where such a body ends, and behind it an offer would hide the next body."""
+    begin, body = new_customer(live, door, "chunked")
+    with connect(live.port) as connection:
+        connection.sendall(begin + body + head(live, *UPGRADE, "Content-Length: 4", method="POST") + b"GET ")
+        created = answer_on(connection)
+        assert (201, "close", b"") == (created.status, created.header("connection"), rest_of(connection))
+
+
+@pytest.mark.parametrize("body", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_nothing_is_read_behind_connect(live: Live, body: bytes) -> None:
+    sent = head(live, f"Content-Length: {len(body)}", method="CONNECT", path="/v2/plans") + body
     with connect(live.port) as connection:
         connection.sendall(sent)
-        refused(answer_on(connection), 400, "malformed_request")
-        with suppress(OSError):
-            connection.sendall(body)
-        assert b"" == rest_of(connection)
+        answer = answer_on(connection)
+        refused(answer, 405, "method_not_allowed")
+        assert ("close", b"") == (answer.header("connection"), rest_of(connection))
 
 
-def test_what_is_no_http_is_not_told_on_the_terminal(live: Live, caplog: pytest.LogCaptureFixture) -> None:
-    refused_and_hung_up(live, b"nonsense\r\n\r\n", 400, "malformed_request")
-    assert [] == caplog.messages
+def test_who_offers_another_protocol_and_waits_to_send_the_body_is_told_to_continue(live: Live, door: Door) -> None:
+    begin, body = new_customer(live, door, "length", *UPGRADE, "Expect: 100-continue")
+    with connect(live.port) as connection:
+        connection.sendall(begin)
+        assert b"HTTP/1.1 100 Continue\r\n\r\n" == connection.recv(65_536)
+        connection.sendall(body)
+        assert 201 == answer_on(connection).status

@@ -37,10 +37,10 @@ class Client:
 
     def __init__(self, rested: float = 0.0) -> None:
         self.rested = rested
-        self.state: tuple[Wait, object] = (Wait.REQUEST, None)
+        self.state: tuple[Wait, int] = (Wait.REQUEST, 0)
         self.told: list[object] = []
 
-    def waits_for(self) -> tuple[Wait, object]:
+    def waits_for(self) -> tuple[Wait, int]:
         return self.state
 
     def give_up(self, wait: Wait) -> None:
@@ -64,7 +64,7 @@ def opened(watch: ConnectionMonitor, loop: Loop, *clients: Client) -> None:
 )
 def test_a_deadline_is_kept_to_within_two_sweeps(wait: Wait, seconds: float) -> None:
     watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
-    client.state = (wait, "mark")
+    client.state = (wait, 1)
     opened(watch, loop, client)
     loop.pass_(seconds - 0.6)
     assert client.told == []
@@ -75,7 +75,7 @@ def test_a_deadline_is_kept_to_within_two_sweeps(wait: Wait, seconds: float) -> 
 def test_a_time_in_which_the_server_stood_still_is_not_the_clients() -> None:
     """What they sent meanwhile is read after the sweep that comes first."""
     watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
-    client.state = (Wait.HEAD, "mark")
+    client.state = (Wait.HEAD, 1)
     opened(watch, loop, client)
     loop.pass_(3)
     loop.now += 100
@@ -86,18 +86,17 @@ def test_a_time_in_which_the_server_stood_still_is_not_the_clients() -> None:
 @pytest.mark.check
 def test_an_answer_has_no_deadline() -> None:
     watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
-    client.state = (Wait.ANSWER, client)
+    client.state = (Wait.ANSWER, 1)
     opened(watch, loop, client)
     loop.pass_(100_000)
     assert client.told == []
 
 
 def test_whoever_moves_on_has_his_time_anew() -> None:
-    """A mark is the same only if it is the same object: the headers of two requests may be equal."""
     watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
     opened(watch, loop, client)
-    for _ in range(10):
-        client.state = (Wait.HEAD, {"path": "/"})
+    for number in range(10):
+        client.state = (Wait.HEAD, number)
         loop.pass_(8)
     assert client.told == []
     loop.pass_(4)
@@ -135,7 +134,7 @@ def test_what_has_become_busy_since_it_was_the_oldest_stays() -> None:
     watch, loop = ConnectionMonitor(Limits(connections=3)), Loop()
     first, second, third, *more = (Client(rested) for rested in range(6))
     opened(watch, loop, first, second, third, more[0])  # first goes; second is the next in the queue
-    second.state = (Wait.ANSWER, second)
+    second.state = (Wait.ANSWER, 1)
     opened(watch, loop, more[1])
     third.rested = 100  # it went before it could be used again
     assert [["dropped"], [], ["dropped"]] == [client.told for client in (first, second, third)]
@@ -147,7 +146,7 @@ def test_what_has_become_busy_since_it_was_the_oldest_stays() -> None:
 def test_where_none_is_idle_one_that_keeps_the_server_waiting_goes() -> None:
     watch, loop = ConnectionMonitor(Limits(connections=2)), Loop()
     busy, slow, newcomer = Client(1), Client(2), Client(3)
-    busy.state, slow.state = (Wait.ANSWER, busy), (Wait.BODY, slow)
+    busy.state, slow.state = (Wait.ANSWER, 1), (Wait.BODY, 1)
     opened(watch, loop, busy, slow, newcomer)
     assert ([], ["dropped"], []) == (busy.told, slow.told, newcomer.told)
 
@@ -158,10 +157,10 @@ def test_where_all_are_being_answered_newcomers_are_turned_away() -> None:
     busy = [Client(1), Client(2)]
     opened(watch, loop, *busy)
     for client in busy:
-        client.state = (Wait.ANSWER, client)
+        client.state = (Wait.ANSWER, 1)
     newcomers = [Client(number) for number in range(3, 10)]
     for client in newcomers:
-        client.state = (Wait.END, client)
+        client.state = (Wait.END, 1)
     opened(watch, loop, *newcomers)
     assert [[]] * 2 == [client.told for client in busy]
     assert [["turned away", "dropped"]] * 6 + [["turned away"]] == [client.told for client in newcomers]

@@ -1,54 +1,44 @@
-"""Parts inside libraries that ours depend on: a release that changes one of them fails here, by its name."""
+"""What ours must not use of libraries, and what must be pinned."""
 
-import hashlib
+import ast
+import asyncio
 import inspect
 import re
-from importlib.metadata import requires
-from types import FunctionType
 
-import pytest
-from uvicorn import Server
-from uvicorn.protocols.http import httptools_impl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from stub_server.http.connection import Connection
+from stub_server.http.protocol import HttpProtocol
 
 from ..support.processes import ROOT
 
-PARTS = {
-    HttpToolsProtocol.__init__: "4f0899941034",
-    HttpToolsProtocol.connection_made: "6efb565ff3d3",
-    HttpToolsProtocol.connection_lost: "c91a4c9bf2e2",
-    HttpToolsProtocol.data_received: "010a7ae59a5d",
-    HttpToolsProtocol.on_message_begin: "96d377fdc7c2",
-    HttpToolsProtocol.on_headers_complete: "1ea8589acfad",
-    HttpToolsProtocol.on_body: "dba9c32aeba3",
-    HttpToolsProtocol.on_message_complete: "1fbad42dc31f",
-    HttpToolsProtocol.on_response_complete: "64e254f28e38",
-    HttpToolsProtocol.shutdown: "d7351fa33f00",
-    RequestResponseCycle.__init__: "4d2f220910c3",
-    RequestResponseCycle.run_asgi: "0f33f2449a44",
-    RequestResponseCycle.send: "abdd8601b326",
-    RequestResponseCycle.receive: "8124ae006be7",
-    Server.handle_exit: "553276efa26e",
-}
-"""Functions that `http/protocol.py` and `serving.py` extend, and what their source hashes to."""
-WHAT_TO_DO = "uvicorn's own part has changed: compare it with ours, then renew its digest here."
+CALLED_BY_OTHERS = {
+    "__init__", "connection_made", "connection_lost", "data_received",
+    "on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body", "on_chunk_complete",
+    "on_message_complete",
+}  # fmt: skip
+"""Methods that asyncio and httptools call by these names, whatever uvicorn does in them."""
 
 
-@pytest.mark.parametrize(("part", "digest"), PARTS.items(), ids=lambda value: getattr(value, "__qualname__", ""))
-def test_uvicorns_part_is_the_one_that_ours_extends(part: FunctionType, digest: str) -> None:
-    assert digest == hashlib.sha256(inspect.getsource(part).encode()).hexdigest()[:12], WHAT_TO_DO
+def test_the_protocol_knows_nothing_of_uvicorns_but_what_asyncio_and_httptools_call() -> None:
+    """It reads no attribute of uvicorn's class, and has none that would take the place of one."""
+    used, inherited = set[str](), set[str]()
+    for node in ast.walk(ast.parse(inspect.getsource(HttpProtocol) + inspect.getsource(Connection))):
+        if isinstance(node, ast.Attribute):
+            place = ast.unparse(node.value)
+            (used if place == "self" else inherited if place == "super()" else set()).add(node.attr)
 
+    async def theirs() -> set[str]:
+        config = Config(lambda: None, ws="none")
+        one = HttpToolsProtocol(config=config, server_state=ServerState(), app_state={})
+        return {*dir(one), *vars(one)}
 
-def test_uvicorns_constants_are_there() -> None:
-    assert b"HTTP/1.1 200 OK\r\n" == httptools_impl.STATUS_LINE[200]
-
-
-@pytest.mark.parametrize("name", ["uvicorn"])
-def test_their_patch_series_is_pinned_where_pip_reads_it(name: str) -> None:
-    """Pip reads no constraints file for who installs the package."""
-    (pin,) = [line for line in requires("membership-sandbox") or () if line.startswith(name) and "extra" not in line]
-    assert "~=0." in pin
-    assert pin.count(".") == 2
+    own = {name for kind in (HttpProtocol, Connection) for name in (*vars(kind), *kind.__annotations__)}
+    assert set() == inherited - CALLED_BY_OTHERS
+    assert set() == used - own
+    assert {*vars(type("Plain", (), {})), "__annotations__"} >= own & asyncio.run(theirs()) - CALLED_BY_OTHERS
 
 
 def test_the_base_of_the_image_is_pinned_by_its_digest() -> None:
