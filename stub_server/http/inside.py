@@ -108,10 +108,10 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> d
     return scope | {INTERNAL: True} if question.is_internal else scope
 
 
-def relay(call: Call, app: ASGIApp, question: Question) -> Callable[..., Awaitable[None]]:
+def relay(call: Call, app: ASGIApp, question: Question) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """What sends, as it comes, the answer to a request as that of the page which makes it: its call's `passage`."""
 
-    async def passage(whole: object, scope: Scope, receive: Receive, send: Send) -> None:
+    async def passage(scope: Scope, receive: Receive, send: Send) -> None:
         async def pass_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 call.trace.status = message["status"]
