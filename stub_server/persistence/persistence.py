@@ -123,16 +123,32 @@ class Persistence(Commits):
             self._follow(stored)
         return True
 
-    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> None:
-        """Store the first sandbox of a new store, before any request is served. Raises Unavailable."""
-        if self.has_store:
-            states, holder = _states(entry.sandbox, snapshots), self.store.holder
-            number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
-            written = self._with_session(lambda session: _write(session, number, 0, states))
-            stored, changes = self._entering(entry, written, snapshots)
-            batch = self._batch(Pending(changes, {number: stored}, is_atomic=True))
-            self._with_session(lambda session: sql.commit(session, batch, holder))
-            self._follow(stored)
+    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> bool:
+        """Store the first sandbox of a new store, before any request is served. Raises Unavailable.
+
+        False where another server of the store was quicker: its name is unique, so one of them has it.
+        """
+        if not self.has_store:
+            return True
+        states, holder = _states(entry.sandbox, snapshots), self.store.holder
+        number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
+        written = self._with_session(lambda session: _write(session, number, 0, states))
+        stored, changes = self._entering(entry, written, snapshots)
+        batch = self._batch(Pending(changes, {number: stored}, is_atomic=True))
+
+        def is_first(session: Session) -> bool:
+            try:
+                sql.commit(session, batch, holder)
+            except self.store.errors as error:
+                if self.store.is_duplicate(error):
+                    return False
+                raise
+            return True
+
+        if not self._with_session(is_first):
+            return False
+        self._follow(stored)
+        return True
 
     def _entering(
         self, entry: Entry, written: Written, snapshots: Sequence[Snapshot]
