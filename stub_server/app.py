@@ -81,10 +81,11 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     try:
         return _served(settings, document, control, shipped, store)
     except BaseException as error:
-        if store is not None:
-            store.close()
+        if store is None:
+            raise
+        store.close()
         if isinstance(error, Unavailable):
-            raise StoreError(f"--store {settings.store}: {error}") from None
+            raise StoreError(f"{store.name}: {error}") from None
         raise
 
 

@@ -73,7 +73,7 @@ def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]
         server = "" if settings.url == LOCAL else f" --server {settings.url}"
         paste = f"{command()} import {quote(str(settings.restore))}{server}"
         found.append(
-            f"--restore has no effect: {settings.store} already has a sandbox {sandbox.name}; "
+            f"--restore has no effect: the store already has a sandbox {sandbox.name}; "
             f"`{paste}` replaces it by the file"
         )
     if settings.now is not None and sandbox.clock.now != settings.now:

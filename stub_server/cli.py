@@ -103,14 +103,18 @@ def _host(text: str) -> str:
     return text
 
 
+_is_address = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|.*\bpassword\s*=", re.DOTALL).match
+"""Whether a --store is meant as the address of a database, or as libpq's `name=value`."""
+
+
 def _store(text: str) -> Path | str | None:
     """Where sandboxes are kept: a directory or a database; None for memory."""
     if text == "memory":
         return None
     if text.startswith(("postgresql://", "postgres://")):
         return text
-    if "://" in text:
-        raise click.BadParameter(f"{text.partition(':')[0]}: a store is memory, a directory or postgresql://….")
+    if _is_address(text):  # it may have a password, so nothing of it is quoted
+        raise click.BadParameter("a store is memory, a directory or postgresql://USER:PASSWORD@HOST/DATABASE.")
     folder: Path = UserPath().convert(text, None, None)
     return folder
 

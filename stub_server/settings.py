@@ -46,7 +46,7 @@ class Settings:
     webhook_cacert: Path | None = None
     history: int = 10_000
     journal: int = 2_000
-    store: Path | str | None = None
+    store: Path | str | None = field(default=None, repr=False)  # an address has a password
     salvage: bool = False
     resident: int = 1_000
     sync: str = "interval"

@@ -8,7 +8,6 @@ process that is asked for the sandbox takes it over.
 import asyncio
 import logging
 import os
-import re
 import socket
 import threading
 import time
@@ -20,6 +19,7 @@ from uuid import uuid4
 import psycopg
 
 from . import sql
+from .address import printable, without_secrets
 from .sql import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
@@ -86,7 +86,8 @@ def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Gener
 
 class PostgresSession:
     def __init__(self, url: str, name: str = "stub-server") -> None:
-        self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
+        with without_secrets(url):
+            self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         cursor = self._connection.execute(statement.replace("?", "%s"), values or None)
@@ -122,7 +123,7 @@ class PostgresStore:
     def __init__(self, url: str, host: str, port: int) -> None:
         """`host` and `port` are what this server listens on. Raises StoreError."""
         self._url = url
-        self.name = "--store " + re.sub(r"//[^/]*@", "//", url.partition("?")[0])  # without the name and password
+        self.name = f"--store {printable(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: _AsyncConnection | None = None
         self._host, self._port = host, port
@@ -171,7 +172,8 @@ class PostgresStore:
         connection = self._commits
         if connection is None or connection.closed:
             how = _CONNECTING | {"application_name": self._committer}
-            connection = self._commits = await _AsyncConnection.connect(self._url, **how)
+            with without_secrets(self._url):
+                connection = self._commits = await _AsyncConnection.connect(self._url, **how)
         if not batch.rows:  # only a test whether it can be written
             async with connection.transaction(force_rollback=True):
                 await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))
