@@ -159,7 +159,7 @@ def _served(
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
     files = contract_pages(document.raw, control.raw, CONTROL, origins, fill)
-    sessions = Sessions()
+    sessions = Sessions(random)
 
     def make() -> Any:
         from .console.application import create_console  # Flask is imported for the first page, not at every start
