@@ -42,7 +42,7 @@ from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.problem import Unavailable
 from .kernel.record import Body
-from .persistence import sqlite, takeover
+from .persistence import sqlite
 from .persistence.persistence import Persistence
 from .persistence.sql import Database, StoreError
 from .resolver import Handlers, check_fit
@@ -247,7 +247,6 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
             install = f"{quote(sys.executable)} -m pip install 'psycopg[binary]'"
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
         return postgres.PostgresStore(path, settings.host, settings.port)
-    takeover.prepare(path, salvage=settings.salvage)
     return sqlite.SqliteStore(path, always=settings.sync == "always")
 
 

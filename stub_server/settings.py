@@ -47,7 +47,6 @@ class Settings:
     history: int = 10_000
     journal: int = 2_000
     store: Path | str | None = field(default=None, repr=False)  # an address has a password
-    salvage: bool = False
     resident: int = 1_000
     sync: str = "interval"
     restore: Path | None = None

@@ -17,10 +17,7 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import UnusableInput
 from ..version import __version__
 
-FORMAT = 6  # of the tables and their content; up to 4 it was a directory with files of its own
-SALVAGE = (
-    "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
-)
+FORMAT = 7  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 
 TABLES = """
@@ -200,6 +197,7 @@ def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
         if statement.strip():
             session.run(statement)
     set_fact(session, "format", str(FORMAT))
+    set_fact(session, "server", __version__)
     set_fact(session, "secret", token_hex(32))
 
 
@@ -212,8 +210,8 @@ def facts(session: Session, name: str) -> dict[str, str]:
         raise Damage("its format is missing")
     if int(format_) != FORMAT:
         raise StoreError(
-            f"{name}: another version wrote it (format {format_}; this one, {__version__}, reads {FORMAT}). "
-            "Install that version, or use an empty store."
+            f"{name}: version {found.get('server', 'unknown')} wrote it, in format {format_}, and this one, "
+            f"{__version__}, reads format {FORMAT}. Start that version, or give this one an empty store."
         )
     if "secret" not in found:
         raise Damage("the secret of its keys and tokens is not there")
@@ -346,7 +344,7 @@ def _lines(session: Session, digests: Iterable[bytes]) -> Iterator[bytes]:
             chunk = b""
         if digest_of(chunk) != digest:
             raise Damage("a part of its state is damaged")
-        yield from chunk.splitlines()  # an empty one has none: before 0.2 the last could be empty
+        yield from chunk.splitlines()
 
 
 def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> Iterator[bytes]:

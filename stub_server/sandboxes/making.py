@@ -12,7 +12,7 @@ from ..files.admitting import Admitted, admit
 from ..files.exports import adopted, traces_of
 from ..files.fitting import Fitting, Shapes
 from ..files.lines import Reader
-from ..files.package import RECORDING, damaged, digest_of, unpack
+from ..files.package import RECORDING, damaged, unpack
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
 from ..kernel.problem import NotFound, UnusableInput
@@ -76,7 +76,7 @@ class SandboxFactory:
         """
 
         def reader_of_state() -> Reader:
-            fitting = Fitting(self.rules, self.shapes, digest_of(header))
+            fitting = Fitting(self.rules, self.shapes, header["contract"]["digest"])
             return Reader(lambda _, scenario, seed: self.carried(name, generation, scenario, seed), rewrite, fitting)
 
         snapshots: dict[str, tuple[Body, Reader]] = {}
