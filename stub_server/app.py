@@ -5,6 +5,7 @@ import logging
 import secrets
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -78,6 +79,8 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     if settings.rate_limit is not None:
         document = _with_rate_limit(document, control)
     store = None if settings.store is None else _opened(settings.store, settings)
+    if store is not None:  # else what one server signs would not be valid at another, or after a restart
+        settings = replace(settings, seed=store.seed)
     try:
         return _served(settings, document, control, shipped, store)
     except BaseException as error:
@@ -246,8 +249,8 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
         except ImportError as error:
             install = f"{quote(sys.executable)} -m pip install 'psycopg[binary]'"
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
-        return postgres.PostgresStore(path, settings.host, settings.port)
-    return sqlite.SqliteStore(path, always=settings.sync == "always")
+        return postgres.PostgresStore(path, settings.host, settings.port, settings.seed, settings.shared)
+    return sqlite.SqliteStore(path, settings.seed, always=settings.sync == "always")
 
 
 def thin(document: Document) -> Body:

@@ -15,6 +15,7 @@ from ..files.lines import chunks_of
 from ..files.state import SandboxState, Snapshot, capture
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable, store_unavailable
+from ..kernel.record import Body
 from ..sandboxes.entry import Entry, keys_of, too_many
 from ..sandboxes.making import SandboxFactory
 from . import sql
@@ -41,7 +42,7 @@ class Persistence(Commits):
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
         self._writing: list[int] = []  # sandboxes with states being written, to which nothing refers yet
         self._ends: list[int] = []  # deleted sandboxes, which the store still has
-        self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
+        self.elsewhere: dict[str, Body] = {}  # what lists show of sandboxes that others had when this server started
         self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
@@ -59,7 +60,7 @@ class Persistence(Commits):
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
-                    self.elsewhere.append(name)
+                    self.elsewhere[name] = sql.summary(session, name)
                 elif found is not None:
                     yield self._entry(*found)
 

@@ -13,8 +13,11 @@ from hashlib import blake2b
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import orjson
+
 from ..kernel.clock import wall_ms
 from ..kernel.problem import UnusableInput
+from ..kernel.record import Body
 from ..version import __version__
 
 FORMAT = 7  # of the tables and their content: another one is not read
@@ -125,6 +128,9 @@ Within `transaction`, all is done or nothing.
 Database: TypeAlias = "PostgresStore | SqliteStore"
 """A database with these tables, one per server. What it raises is in its `errors`.
 
+`seed` is that of the server that began it. `others` are the addresses of the servers that used it when this one
+started, with the settings in which they should agree.
+
 `session` is a new connection; `is_duplicate` says whether an error is that a name is taken, `reason` is the text of an
 error for clients.
 """
@@ -191,14 +197,18 @@ def checked(what: str, row: Any) -> Any:
 # -- the whole store
 
 
-def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
-    """Create the tables of a new store, and its `own`; `columns` names the types."""
+def begin(session: Session, seed: int, columns: dict[str, str], own: str = "") -> None:
+    """Create the tables of a new store, and its `own`; `columns` names the types.
+
+    The seed is the store's from then on: keys of a plain server follow from it.
+    """
     for statement in (TABLES.format(**columns) + own).split(";\n"):
         if statement.strip():
             session.run(statement)
     set_fact(session, "format", str(FORMAT))
     set_fact(session, "server", __version__)
     set_fact(session, "secret", token_hex(32))
+    set_fact(session, "seed", str(seed))
 
 
 def facts(session: Session, name: str) -> dict[str, str]:
@@ -213,8 +223,9 @@ def facts(session: Session, name: str) -> dict[str, str]:
             f"{name}: version {found.get('server', 'unknown')} wrote it, in format {format_}, and this one, "
             f"{__version__}, reads format {FORMAT}. Start that version, or give this one an empty store."
         )
-    if "secret" not in found:
-        raise Damage("the secret of its keys and tokens is not there")
+    for fact in ("secret", "seed"):
+        if fact not in found:
+            raise Damage(f"the {fact} of its keys and tokens is not there")
     return found
 
 
@@ -282,6 +293,12 @@ def untidy(session: Session, holder: int) -> set[int]:
     """The sandboxes with data that may no longer be needed: deleted ones, and those of `holder`."""
     found = session.run("select id from sandboxes where name is null or holder = ?", holder)
     return {number for (number,) in found}
+
+
+def summary(session: Session, name: str) -> Body:
+    """What lists show of a sandbox, and its generation, as it was last stored."""
+    ((text, generation),) = session.run("select summary, generation from sandboxes where name = ?", name)
+    return {**orjson.loads(text), "generation": generation}
 
 
 def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -76,9 +76,10 @@ class SqliteStore:
     is_shared = False
     advice = ADVICE
     lease_left = None
+    others: Sequence[tuple[str, Mapping[str, str]]] = ()
 
-    def __init__(self, path: Path, *, always: bool) -> None:
-        """Raises StoreError."""
+    def __init__(self, path: Path, seed: int, *, always: bool) -> None:
+        """`seed` is that of a directory that is new. Raises StoreError."""
         self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
         self._thread: threading.Thread | None = None
@@ -92,10 +93,10 @@ class SqliteStore:
                 if not self._file.exists():
                     if (path / NEWEST).exists():
                         raise Damage(f"its database {DATABASE!r} is not there")
-                    make_database(self._file)
+                    make_database(self._file, seed)
                 with closing(SqliteSession(self._file, reads_only=True)) as session:
                     facts = check_whole(session, path)
-                self.secret = bytes.fromhex(facts["secret"])
+                self.secret, self.seed = bytes.fromhex(facts["secret"]), int(facts["seed"])
                 self._commits = self._synced = self.epoch = int(facts["commits"])
                 if not self._commits:
                     write_newest(path, 0)
@@ -181,7 +182,7 @@ class SqliteStore:
             self._has_failed = True
 
 
-def make_database(file: Path) -> None:
+def make_database(file: Path, seed: int) -> None:
     """Make a new database, which is there whole or not at all."""
     fresh = file.with_name(f"{file.name}.new")
     files = [fresh.with_name(fresh.name + rest) for rest in ("", "-wal", "-shm")]
@@ -193,7 +194,7 @@ def make_database(file: Path) -> None:
             session.run(f"pragma page_size={PAGE}")
             session.run("pragma journal_mode=wal")
             with session.transaction():
-                sql.begin(session, COLUMNS)
+                sql.begin(session, seed, COLUMNS)
                 sql.set_fact(session, "commits", "0")
             session.run("pragma wal_checkpoint(truncate)")
         fresh.rename(file)

@@ -58,9 +58,10 @@ class Sandboxes:
         self.has_kept_default = self._is_default_stored or not self._begin_default()
         if self.has_kept_default and not self._is_default_stored:
             self._read_stored()  # another server of the store has begun it meanwhile
-        if DEFAULT in self.persistence.elsewhere:
-            # A stand-in: what is refused before a sandbox is chosen is journaled in it.
-            self.default = factory.make(DEFAULT, self.generations.first(DEFAULT), self.scenario, self.seed, None)
+        kept = self.persistence.elsewhere.get(DEFAULT)
+        if kept is not None:
+            # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled in it.
+            self.default = factory.stand_in(DEFAULT, kept["generation"], kept["scenario"], kept["seed"])
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start. Raises StoreError."""
