@@ -5,6 +5,7 @@ import logging
 import secrets
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -42,7 +43,7 @@ from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.problem import Unavailable
 from .kernel.record import Body
-from .persistence import sqlite, takeover
+from .persistence import sqlite
 from .persistence.persistence import Persistence
 from .persistence.sql import Database, StoreError
 from .resolver import Handlers, check_fit
@@ -78,13 +79,16 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     if settings.rate_limit is not None:
         document = _with_rate_limit(document, control)
     store = None if settings.store is None else _opened(settings.store, settings)
+    if store is not None:  # else what one server signs would not be valid at another, or after a restart
+        settings = replace(settings, seed=store.seed)
     try:
         return _served(settings, document, control, shipped, store)
     except BaseException as error:
-        if store is not None:
-            store.close()
+        if store is None:
+            raise
+        store.close()
         if isinstance(error, Unavailable):
-            raise StoreError(f"--store {settings.store}: {error}") from None
+            raise StoreError(f"{store.name}: {error}") from None
         raise
 
 
@@ -158,7 +162,7 @@ def _served(
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
     files = contract_pages(document.raw, control.raw, CONTROL, origins, fill)
-    sessions = Sessions()
+    sessions = Sessions(random)
 
     def make() -> Any:
         from .console.application import create_console  # Flask is imported for the first page, not at every start
@@ -245,9 +249,8 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
         except ImportError as error:
             install = f"{quote(sys.executable)} -m pip install 'psycopg[binary]'"
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
-        return postgres.PostgresStore(path, settings.host, settings.port)
-    takeover.prepare(path, salvage=settings.salvage)
-    return sqlite.SqliteStore(path, always=settings.sync == "always")
+        return postgres.PostgresStore(path, settings.host, settings.port, settings.seed, settings.shared)
+    return sqlite.SqliteStore(path, settings.seed, always=settings.sync == "always")
 
 
 def thin(document: Document) -> Body:

@@ -103,14 +103,18 @@ def _host(text: str) -> str:
     return text
 
 
+_is_address = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|.*\bpassword\s*=", re.DOTALL).match
+"""Whether a --store is meant as the address of a database, or as libpq's `name=value`."""
+
+
 def _store(text: str) -> Path | str | None:
     """Where sandboxes are kept: a directory or a database; None for memory."""
     if text == "memory":
         return None
     if text.startswith(("postgresql://", "postgres://")):
         return text
-    if "://" in text:
-        raise click.BadParameter(f"{text.partition(':')[0]}: a store is memory, a directory or postgresql://….")
+    if _is_address(text):  # it may have a password, so nothing of it is quoted
+        raise click.BadParameter("a store is memory, a directory or postgresql://USER:PASSWORD@HOST/DATABASE.")
     folder: Path = UserPath().convert(text, None, None)
     return folder
 
@@ -182,7 +186,6 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
 @click.option("--resident", type=click.IntRange(1, 100_000), default=1_000, metavar="N",
               help="With --store: maximum number of sandboxes in memory. Others open when asked for.")  # fmt: skip
-@click.option("--salvage", is_flag=True, help="Open a damaged --store; damaged files are moved to DIR/damaged-1.")
 @click.option("--restore", type=EXISTING,
               help="Exported file to load as the default sandbox, unless --store has one.")  # fmt: skip
 @click.option("--drop-unfit", is_flag=True,
@@ -285,7 +288,7 @@ def _is_about(message: str, flag: str, value: Any) -> bool:
 for each in (
     serve, offline_verbs.check, offline_verbs.assumptions, sandbox_verbs.token, receiver_verbs.certify,
     request_verbs.explain, fault_verbs.faults, request_verbs.requests, receiver_verbs.listen, verify.proxy,
-    sandbox_verbs.sandboxes, sandbox_verbs.worlds, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
+    sandbox_verbs.sandboxes, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
     offline_verbs.init, sandbox_verbs.export, sandbox_verbs.import_, sandbox_verbs.record, replay_verb.replay,
     verify.verify,
     order_verbs.pay, order_verbs.expire, order_verbs.fail, order_verbs.refund, order_verbs.dispute, order_verbs.clock,

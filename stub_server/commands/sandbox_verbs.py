@@ -3,7 +3,6 @@
 Exit codes: 0 done, 1 refused, 2 usage or no server.
 """
 
-from copy import copy
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -76,10 +75,6 @@ def _rotate(target: Target, name: str, *, keys: bool) -> None:
         shown = "".join(f"\n  {each['api_key']['id']}  {each['api_key']['name']}" for each in answer["keys"])
         text += f"\n{counted(count, 'API key')} that users made: {outcome}{shown}"
     target.show(answer, text)
-
-
-worlds = copy(sandboxes)  # the name until version 0.1, for two releases more
-worlds.name, worlds.hidden = "worlds", True
 
 
 @verb(short_help="Copy a sandbox to a new one.")

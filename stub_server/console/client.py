@@ -14,8 +14,8 @@ from ..calls.call import CONTROL
 from ..calls.curl import command
 from ..http.inside import Question, Reply
 
-ASK, ASKED = "stub_server.ask", "stub_server.sandbox"
-"""Where the environment of a page's request has the function that asks, and the name of the sandbox that was asked."""
+ASK, ASKED, VISITOR = "stub_server.ask", "stub_server.sandbox", "stub_server.visitor"
+"""Where the environment of a page's request has the function that asks, the name of the sandbox, and who asks."""
 
 
 Ask: TypeAlias = Callable[[Question, str | None], Reply]

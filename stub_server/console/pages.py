@@ -25,8 +25,8 @@ from ..http.pages import Page
 from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
 from ..kernel.slices import BackgroundWorker
-from .client import ASK, ASKED
-from .sessions import Sessions, Visitor
+from .client import ASK, ASKED, VISITOR
+from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -97,7 +97,7 @@ class Console:
             asked.append(answer)
             return answer.result()
 
-        environ[ASK], environ[ASKED] = ask, call.sandbox.name
+        environ[ASK], environ[ASKED], environ[VISITOR] = ask, call.sandbox.name, self._visitor(call)
         try:
             with call.server.waiting.of(call):
                 threads = self._acting if call.method == "POST" else self._showing
@@ -108,9 +108,8 @@ class Console:
 
     def most(self, call: Call) -> int:
         """How many bytes of a form are read; those of a file of those alone whom the control surface lets in."""
-        session = self._session(call).session
         try:
-            if session is None:
+            if not self._visitor(call).keys:
                 check_control(call, CONTROL, call.sandbox.name)
         except Forbidden:
             return LARGEST_BODY
@@ -122,15 +121,26 @@ class Console:
             raise Forbidden("Only pages of this server may read this.")
         sent = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
         headers = {name: value for name, value in sent.items() if value}
-        headers |= self._session(call).keys
+        headers |= self._visitor(call).keys
         query = call.query_string.decode("latin-1")
         question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
         call.passage = inside.relay(call, self._stack(), question)
         return 200, [], (b"",), b""
 
-    def _session(self, call: Call) -> Visitor:
-        texts = (call.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
-        return self._sessions.visitor(*texts)
+    def _visitor(self, call: Call) -> Visitor:
+        cookies, host = (call.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
+        return self._sessions.visitor(cookies, host, _keys(call))
+
+
+def _keys(call: Call) -> dict[str, str]:
+    """The keys that open the console of a sandbox, by their headers."""
+    server, name = call.server, call.sandbox.name
+    keys = {}
+    if server.admin_key is not None:
+        keys[ADMIN_KEY] = server.admin_key.decode()
+    if server.sandboxes.find(name) is not None:
+        keys[CONTROL_KEY] = server.sandboxes.control_key(name)
+    return keys
 
 
 def _permitted(path: str) -> Collection[tuple[str, str]]:

@@ -1,83 +1,82 @@
-"""Who has opened the console: sessions with the key that was given, bounded in number and in time, and form tokens."""
+"""Who has opened the console: sessions that are sealed in a cookie, and form tokens.
+
+A server keeps no list of them. The cookie says until when it holds, and is sealed with the server's secret and the key
+that was given. So it has no key in it, holds at every server of a store, and ends when the key does.
+"""
 
 import hmac
 import secrets
-from collections import OrderedDict
+from collections.abc import Mapping
 from hashlib import sha256
-from threading import Lock
-from time import monotonic
+from time import time
 from typing import NamedTuple
 
 from werkzeug.http import parse_cookie
 
-MOST, LASTS = 200, 12 * 3600  # sessions, and seconds of one
-_LONGEST = 100  # characters of an id
-
-
-class Session(NamedTuple):
-    """A key and the header that carries it; `sandbox` is the one that a control key is of, None for the admin key."""
-
-    header: str
-    key: str
-    sandbox: str | None
-    ends: float = 0.0
+LASTS = 12 * 3600  # seconds of a session
+_LONGEST = 150  # characters of an id
+ADMIN_KEY = "x-sandbox-admin-key"
+CONTROL_KEY = "x-sandbox-control-key"
 
 
 class Visitor(NamedTuple):
-    """Whose browser this is: the id in its cookie, new where it had none, and the session behind the id."""
+    """Whose browser this is: the id in its cookie, new where it had none, and the headers of its session."""
 
     ident: str
     is_new: bool
-    session: Session | None
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """The headers that open the controls."""
-        return {} if self.session is None else {self.session.header: self.session.key}
+    keys: Mapping[str, str]
 
 
 class Sessions:
-    """Those of one server. Pages ask in several threads."""
+    """Those of one server, or of all servers of a store."""
 
-    def __init__(self) -> None:
-        self._secret = secrets.token_bytes(32)
-        self._kept: OrderedDict[str, Session] = OrderedDict()
-        self._lock = Lock()
+    def __init__(self, secret: bytes) -> None:
+        """`secret` is random; servers of a store have the store's."""
+        self._secret = hmac.digest(secret, b"console", "sha256")
 
-    def visitor(self, cookies: str, host: str) -> Visitor:
-        """The visitor with these cookies. Paths have cookies of their own: of several ids one with a session counts."""
+    def visitor(self, cookies: str, host: str, keys: Mapping[str, str]) -> Visitor:
+        """The visitor with these cookies, of whom `keys` may be used by their headers if a session was begun with one.
+
+        Paths have cookies of their own: of several ids one with a session counts.
+        """
         sent = parse_cookie(cookies.encode("ascii", "ignore").decode())  # it raises for other letters
         found = [each for each in sent.getlist(cookie_name(host)) if 0 < len(each) <= _LONGEST]
-        with self._lock:
-            for ident in found:
-                session = self._kept.get(ident)
-                if session is not None and session.ends > monotonic():
-                    return Visitor(ident, False, session)
+        for ident in found:
+            for header, key in keys.items():
+                if self._is_of(ident, key):
+                    return Visitor(ident, False, {header: key})
         if found:
-            return Visitor(found[0], False, None)
-        return Visitor(secrets.token_urlsafe(32), True, None)
+            return Visitor(found[0], False, {})
+        return new_visitor()
 
-    def begin(self, session: Session) -> str:
-        """The id of a new session; the one that began first makes room."""
-        ident = secrets.token_urlsafe(32)
-        with self._lock:
-            self._kept[ident] = session._replace(ends=monotonic() + LASTS)
-            while len(self._kept) > MOST:
-                self._kept.popitem(last=False)
-        return ident
+    def begin(self, key: str) -> str:
+        """The id of a new session of somebody who has given a key."""
+        drawn = f"{secrets.token_urlsafe(32)}.{int(time()) + LASTS}"
+        return f"{drawn}.{self._seal('session', drawn, key)}"
 
-    def end(self, ident: str) -> None:
-        """Forget a session."""
-        with self._lock:
-            self._kept.pop(ident, None)
+    def _is_of(self, ident: str, key: str) -> bool:
+        """Whether an id is that of a session which was begun with a key and has not ended."""
+        drawn, _, seal = ident.rpartition(".")
+        if not hmac.compare_digest(seal, self._seal("session", drawn, key)):
+            return False
+        return int(drawn.rpartition(".")[2]) > time()
 
     def token(self, ident: str) -> str:
         """What a form of this visitor carries."""
-        return hmac.new(self._secret, ident.encode(), sha256).hexdigest()
+        return self._seal("form", ident)
 
     def knows(self, ident: str, token: str) -> bool:
         """Whether a form's token is this visitor's."""
         return hmac.compare_digest(self.token(ident).encode(), token.encode())
+
+    def _seal(self, *parts: str) -> str:
+        """Proof that a server with the secret has said this."""
+        return hmac.new(self._secret, "\n".join(parts).encode(), sha256).hexdigest()
+
+
+def new_visitor() -> Visitor:
+    """Somebody whose browser has no id, without a session."""
+    return Visitor(secrets.token_urlsafe(32), True, {})
 
 
 def cookie_name(host: str) -> str:

@@ -16,15 +16,14 @@ from ..contract.document import Document, Operation
 from ..guide.guide import Guide
 from ..http.inside import Reply
 from ..kernel.text import SAFE_IN_PATHS
-from .client import ASK, Client, Refused
+from .client import ASK, VISITOR, Client, Refused
 from .filters import words
-from .sessions import Session, Sessions, cookie_name
+from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, cookie_name, new_visitor
 
 NAV = ("requests", "data", "clock", "events", "webhooks", "inboxes", "sandboxes", "faults", "keys")
 """The pages in the navigation: their paths below `/console/`, which are their names too."""
 DONE = "done"
 """The query parameter that names the request of the action that led to a page."""
-_KEY_HEADERS = ("x-sandbox-admin-key", "x-sandbox-control-key")
 _LONGEST_KEY = 1_000
 EXTENSION = "stub_server"
 
@@ -130,9 +129,8 @@ def load_head() -> None:
 
 
 def _know_visitor() -> None:
-    host = request.headers.get("Host", "")
-    g.visitor = contracts().sessions.visitor(request.headers.get("Cookie", ""), host)
-    g.client = Client(request.environ[ASK], host, g.visitor.keys)
+    g.visitor = request.environ[VISITOR]
+    g.client = Client(request.environ[ASK], request.headers.get("Host", ""), g.visitor.keys)
 
 
 def know_reader() -> bool:
@@ -341,32 +339,35 @@ def undo() -> Response:
 def enter() -> Response:
     """Begin a session with the admin key or the sandbox's control key."""
     key = request.form.get("key", "").strip()[:_LONGEST_KEY]
-    session = _session_of(key) if key.isascii() and key.isprintable() else None
-    if session is None:
+    header = _header_of(key) if key.isascii() and key.isprintable() else None
+    if header is None:
         return make_response(_key_page("This key opens neither the server nor this sandbox."), 403)
-    sessions = contracts().sessions
-    sessions.end(g.visitor.ident)
-    answer = go(_own(request.form.get("to", "")))
-    g.visitor = g.visitor._replace(is_new=False)
-    give_cookie(answer, sessions.begin(session), "/" if session.sandbox is None else f"{request.script_root}/")
-    return answer
+    return _with_new_id(contracts().sessions.begin(key), header, _own(request.form.get("to", "")))
 
 
 @pages.post("/leave")
 def leave() -> Response:
-    """End the session."""
-    contracts().sessions.end(g.visitor.ident)
-    return go(here("/console/requests"))
+    """End the session: the browser gets an id without one."""
+    header = next(iter(g.visitor.keys), ADMIN_KEY)
+    return _with_new_id(new_visitor().ident, header, here("/console/requests"))
 
 
-def _session_of(key: str) -> Session | None:
-    """What a key opens: everything, this sandbox, or nothing."""
-    for header in _KEY_HEADERS if key else ():
+def _with_new_id(ident: str, header: str, to: str) -> Response:
+    """Lead to a page, and give the visitor another id in place of the one that opens with this header."""
+    answer = go(to)
+    g.visitor = g.visitor._replace(is_new=False)
+    give_cookie(answer, ident, "/" if header == ADMIN_KEY else f"{request.script_root}/")
+    return answer
+
+
+def _header_of(key: str) -> str | None:
+    """The header with which a key opens everything, or this sandbox; None where it opens nothing."""
+    for header in (ADMIN_KEY, CONTROL_KEY) if key else ():
         try:
             g.client.with_keys({header: key}).get(f"{CONTROL}/clock")
         except Refused:
             continue
-        return Session(header, key, None if header == _KEY_HEADERS[0] else request.script_root)
+        return header
     return None
 
 

@@ -166,7 +166,7 @@ def _suspended_at(draft: Draft, project_id: str) -> int:
     """When a project was suspended, in ms."""
     project = draft.store.projects.open(project_id)
     assert project is not None
-    suspended: int = project.hidden.get("suspended_at", draft.now)  # a file of an earlier version does not say when
+    suspended: int = project.hidden.get("suspended_at", draft.now)  # a contract may call more states paused
     return suspended
 
 

@@ -154,7 +154,7 @@ def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
         if kind not in ("header", "request") and (kind not in ("later", "outside") or body["number"] <= step)
     ]
     kept += [line_of("request", request) for request in requests[: count - 1]]
-    pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
+    pack(file, kept, header["contract"], secrets=header["secrets"], kind=RECORDING)
 
 
 def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:

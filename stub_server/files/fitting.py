@@ -69,11 +69,11 @@ class Fitting:
     """Validates the data of one sandbox against the served contract, and converts it if it is of another one.
 
     `unfit` has the reasons why versions, events (by their ids) and saved replies (by their keys) do not fit.
-    `is_other` says whether the data is of another contract, or of an unknown one.
+    `is_other` says whether the data is of another contract.
     """
 
-    def __init__(self, rules: Rules, shapes: Shapes, digest: str | None) -> None:
-        """`digest` is that of the contract that the data is of, None where it is unknown."""
+    def __init__(self, rules: Rules, shapes: Shapes, digest: str) -> None:
+        """`digest` is that of the contract that the data is of, empty where it is of several."""
         self._rules, self._shapes, self._converter = rules, shapes, rules.converter
         self.is_other = digest != rules.converter.contract["digest"]
         self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same

@@ -354,7 +354,7 @@ class Reader:
             owned, key = self.state.owned[body["merchant"]], body["key"]
             owned.unrecorded.setdefault(key, owned.usage.get(key))
             owned.set_usage(key, _usage_of(body["usage"]))
-        elif kind in ("sandbox", "world"):  # the latter in directories of earlier formats
+        elif kind == "sandbox":
             self._begin(body)
         else:
             raise damaged(f"a line of an unknown kind, {kind[:40]!r}")
@@ -370,8 +370,8 @@ class Reader:
         sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
         sandbox.sample, sandbox.personas = body["sample"], body["personas"]
         sandbox.seeded_keys = frozenset(body["seeded_keys"])
-        sandbox.settings = _settings(body, "settings") or sandbox.settings  # of the server in files of older formats
-        sandbox.first_settings = _settings(body, "first_settings") or sandbox.first_settings
+        sandbox.settings = SandboxSettings(**body["settings"])
+        sandbox.first_settings = SandboxSettings(**body["first_settings"])
         self._state = SandboxState(sandbox)
 
     def _add(self, table: str, records: list[Record]) -> None:
@@ -444,7 +444,7 @@ class Reader:
             position_before=sandbox.ids.position,
             size=body["size"],
             restored=self._restored(body["restored"]) if "restored" in body else None,
-            settings=_settings(body, "settings"),
+            settings=SandboxSettings(**body["settings"]) if "settings" in body else None,
             settings_before=sandbox.settings if "settings" in body else None,
         )
 
@@ -507,7 +507,3 @@ def _part_of(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode()
     return b"" if value is None else encoded(value)
-
-
-def _settings(body: Body, name: str) -> SandboxSettings | None:
-    return SandboxSettings(**body[name]) if name in body else None

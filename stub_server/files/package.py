@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import sha256
 from io import BytesIO
 from itertools import chain
@@ -16,7 +16,6 @@ from ..version import __version__
 
 FORMAT, VERSION = "stub.sandbox", 2
 RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
-_FORMER: Mapping[str, str] = {"stub.world": FORMAT, "world": "sandbox"}  # names of formats and lines in version 1
 MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
 _LIMIT = f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"
@@ -30,7 +29,7 @@ _NO_SECRETS = "Contains no keys and no saved replies: an import creates new keys
 
 
 class BadFile(ValueError):
-    """A file that cannot be used. `kind` is foreign, damaged, newer, too_large or unfit; `reasons` say why."""
+    """A file that cannot be used. `kind` is foreign, damaged, other_version, too_large or unfit; `reasons` say why."""
 
     def __init__(self, kind: str, *reasons: str) -> None:
         super().__init__(reasons[0] if len(reasons) == 1 else f"{len(reasons)} reasons: {reasons[0]}")
@@ -42,16 +41,20 @@ def is_readable(line: bytes) -> bool:
     return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES
 
 
-def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secrets: bool, kind: str = FORMAT) -> None:
-    """Write the file of these lines; `contract` is the one that the data is of, None where that is not known.
+def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body, *, secrets: bool, kind: str = FORMAT) -> None:
+    """Write the file of these lines; `contract` is the one that the data is of.
 
     Raises BadFile when it would be too large to be read, or finds no room.
     """
     seal, size, count = sha256(), 0, 0
-    header: Body = {"format": kind, "version": VERSION, "server": __version__, "secrets": secrets}
-    if contract is not None:
-        header["contract"] = contract
-    header["note"] = _NOTE if secrets else _NO_SECRETS
+    header: Body = {
+        "format": kind,
+        "version": VERSION,
+        "server": __version__,
+        "secrets": secrets,
+        "contract": contract,
+        "note": _NOTE if secrets else _NO_SECRETS,
+    }
     try:
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             for line in chain([orjson.dumps({"header": header})], lines):
@@ -111,25 +114,19 @@ def read_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def digest_of(header: Body) -> str | None:
-    contract = header.get("contract")
-    return None if contract is None else str(contract["digest"])
-
-
 def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
-    named = body.get("format") if kind == "header" and isinstance(body, dict) else None
-    format_ = _FORMER.get(named, named) if isinstance(named, str) else None
+    format_ = body.get("format") if kind == "header" and isinstance(body, dict) else None
     is_ours = format_ in expected
     if format_ == FORMAT and not is_ours:
         raise BadFile("foreign", "This file contains a sandbox and no requests: `stub-server import` reads it.")
     version = body.get("version") if is_ours else None
     if not isinstance(version, int):
         raise BadFile("foreign", "This is not a sandbox file: its first line does not say so.")
-    if version > VERSION:
+    if version != VERSION:
         raise BadFile(
-            "newer",
-            f"The file was made by a newer server, {str(body.get('server'))[:40]} (format {version}; this one, "
-            f"{__version__}, reads up to {VERSION}). Install that version.",
+            "other_version",
+            f"The file was made by version {str(body.get('server'))[:40]}, in format {version}, and this one, "
+            f"{__version__}, reads format {VERSION}. Read it with that version.",
         )
 
 
@@ -144,7 +141,7 @@ def _parsed(line: bytes) -> tuple[str, Any]:
     if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
         raise damaged(f"a line is nested deeper than {DEEPEST} levels")
     kind, body = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
-    return _FORMER.get(kind, kind), body
+    return kind, body
 
 
 def _lines(data: bytes | bytearray) -> Iterator[bytes]:

@@ -2,5 +2,5 @@
 
 Floor 6: imports `files/`, `engine/` and below, and what makes sandboxes in `sandboxes/`. Begin with `sql.py` (the
 tables and statements) and `commits.py` (how a step is stored); `persistence.py` creates and deletes sandboxes in the
-store, `opening.py` reads them back, `sqlite.py` and `postgres.py` send the statements, `takeover.py` reads older ones.
+store, `opening.py` reads them back, `sqlite.py` and `postgres.py` send the statements.
 """

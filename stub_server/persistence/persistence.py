@@ -15,6 +15,7 @@ from ..files.lines import chunks_of
 from ..files.state import SandboxState, Snapshot, capture
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable, store_unavailable
+from ..kernel.record import Body
 from ..sandboxes.entry import Entry, keys_of, too_many
 from ..sandboxes.making import SandboxFactory
 from . import sql
@@ -41,7 +42,7 @@ class Persistence(Commits):
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
         self._writing: list[int] = []  # sandboxes with states being written, to which nothing refers yet
         self._ends: list[int] = []  # deleted sandboxes, which the store still has
-        self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
+        self.elsewhere: dict[str, Body] = {}  # what lists show of sandboxes that others had when this server started
         self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
@@ -59,7 +60,7 @@ class Persistence(Commits):
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
-                    self.elsewhere.append(name)
+                    self.elsewhere[name] = sql.summary(session, name)
                 elif found is not None:
                     yield self._entry(*found)
 
@@ -123,16 +124,32 @@ class Persistence(Commits):
             self._follow(stored)
         return True
 
-    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> None:
-        """Store the first sandbox of a new store, before any request is served. Raises Unavailable."""
-        if self.has_store:
-            states, holder = _states(entry.sandbox, snapshots), self.store.holder
-            number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
-            written = self._with_session(lambda session: _write(session, number, 0, states))
-            stored, changes = self._entering(entry, written, snapshots)
-            batch = self._batch(Pending(changes, {number: stored}, is_atomic=True))
-            self._with_session(lambda session: sql.commit(session, batch, holder))
-            self._follow(stored)
+    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> bool:
+        """Store the first sandbox of a new store, before any request is served. Raises Unavailable.
+
+        False where another server of the store was quicker: its name is unique, so one of them has it.
+        """
+        if not self.has_store:
+            return True
+        states, holder = _states(entry.sandbox, snapshots), self.store.holder
+        number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
+        written = self._with_session(lambda session: _write(session, number, 0, states))
+        stored, changes = self._entering(entry, written, snapshots)
+        batch = self._batch(Pending(changes, {number: stored}, is_atomic=True))
+
+        def is_first(session: Session) -> bool:
+            try:
+                sql.commit(session, batch, holder)
+            except self.store.errors as error:
+                if self.store.is_duplicate(error):
+                    return False
+                raise
+            return True
+
+        if not self._with_session(is_first):
+            return False
+        self._follow(stored)
+        return True
 
     def _entering(
         self, entry: Entry, written: Written, snapshots: Sequence[Snapshot]

@@ -8,18 +8,19 @@ process that is asked for the sandbox takes it over.
 import asyncio
 import logging
 import os
-import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
+import orjson
 import psycopg
 
 from . import sql
+from .address import printable, without_secrets
 from .sql import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
@@ -33,7 +34,7 @@ _LONGEST = 8.0  # seconds for a statement: it ends before the lease does
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
-    until timestamptz not null);
+    until timestamptz not null, settings text not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
 """
 _TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "generation": "text", "summary": "text"}
@@ -86,7 +87,8 @@ def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Gener
 
 class PostgresSession:
     def __init__(self, url: str, name: str = "stub-server") -> None:
-        self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
+        with without_secrets(url):
+            self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         cursor = self._connection.execute(statement.replace("?", "%s"), values or None)
@@ -119,20 +121,24 @@ class PostgresStore:
     living = "select id from processes where until > clock_timestamp()"
     advice = "Restore the database from a backup."
 
-    def __init__(self, url: str, host: str, port: int) -> None:
-        """`host` and `port` are what this server listens on. Raises StoreError."""
+    def __init__(self, url: str, host: str, port: int, seed: int, shared: Mapping[str, str]) -> None:
+        """`host` and `port` are what this server listens on, `seed` is that of a database that is new.
+
+        `shared` are the settings in which servers should agree. Raises StoreError.
+        """
         self._url = url
-        self.name = "--store " + re.sub(r"//[^/]*@", "//", url.partition("?")[0])  # without the name and password
+        self.name = f"--store {printable(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: _AsyncConnection | None = None
-        self._host, self._port = host, port
+        self._host, self._port, self._shared = host, port, orjson.dumps(shared).decode()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lost: Callable[[], None] = lambda: None
         self._done = threading.Event()
         try:
             with closing(self.session()) as session:
-                self._begin(session)
+                self._begin(session, seed)
                 self._take_lease(session)
+                self.others = self._others(session)
             self.epoch = self.holder - 1 << 32
         except psycopg.Error as error:
             raise StoreError(f"{self.name}: it cannot be used ({line_of(error)}).") from None
@@ -141,13 +147,19 @@ class PostgresStore:
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 
-    def _begin(self, session: PostgresSession) -> None:
+    def _begin(self, session: PostgresSession, seed: int) -> None:
         """Create the tables of a new store, or check the present ones. Raises StoreError."""
         with session.transaction():
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
-                sql.begin(session, COLUMNS, _OWN)
-            self.secret = bytes.fromhex(sql.facts(session, self.name)["secret"])
+                sql.begin(session, seed, COLUMNS, _OWN)
+            facts = sql.facts(session, self.name)
+        self.secret, self.seed = bytes.fromhex(facts["secret"]), int(facts["seed"])
+
+    def _others(self, session: PostgresSession) -> list[tuple[str, Mapping[str, str]]]:
+        """The addresses of the other servers that run, and their settings, the one that has run longest first."""
+        found = "select address, settings from processes where until > clock_timestamp() and id != ? order by id"
+        return [(address, orjson.loads(settings)) for address, settings in session.run(found, self.holder)]
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
@@ -171,7 +183,8 @@ class PostgresStore:
         connection = self._commits
         if connection is None or connection.closed:
             how = _CONNECTING | {"application_name": self._committer}
-            connection = self._commits = await _AsyncConnection.connect(self._url, **how)
+            with without_secrets(self._url):
+                connection = self._commits = await _AsyncConnection.connect(self._url, **how)
         if not batch.rows:  # only a test whether it can be written
             async with connection.transaction(force_rollback=True):
                 await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))
@@ -239,9 +252,10 @@ class PostgresStore:
         before, host = _now(), session.host if self._host in EVERYWHERE else self._host
         host = f"[{host}]" if ":" in host else host
         ((self.holder,),) = session.run(
-            "insert into processes (address, until) values (?, clock_timestamp() + make_interval(secs => ?)) "
-            "returning id",
+            "insert into processes (address, settings, until) "
+            "values (?, ?, clock_timestamp() + make_interval(secs => ?)) returning id",
             f"http://{host}:{self._port}",
+            self._shared,
             LEASE,
         )
         session.run("delete from processes where until < clock_timestamp() - interval '1 day'")

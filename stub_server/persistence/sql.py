@@ -13,14 +13,14 @@ from hashlib import blake2b
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import orjson
+
 from ..kernel.clock import wall_ms
 from ..kernel.problem import UnusableInput
+from ..kernel.record import Body
 from ..version import __version__
 
-FORMAT = 6  # of the tables and their content; up to 4 it was a directory with files of its own
-SALVAGE = (
-    "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
-)
+FORMAT = 7  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 
 TABLES = """
@@ -128,6 +128,9 @@ Within `transaction`, all is done or nothing.
 Database: TypeAlias = "PostgresStore | SqliteStore"
 """A database with these tables, one per server. What it raises is in its `errors`.
 
+`seed` is that of the server that began it. `others` are the addresses of the servers that used it when this one
+started, with the settings in which they should agree.
+
 `session` is a new connection; `is_duplicate` says whether an error is that a name is taken, `reason` is the text of an
 error for clients.
 """
@@ -194,13 +197,18 @@ def checked(what: str, row: Any) -> Any:
 # -- the whole store
 
 
-def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
-    """Create the tables of a new store, and its `own`; `columns` names the types."""
+def begin(session: Session, seed: int, columns: dict[str, str], own: str = "") -> None:
+    """Create the tables of a new store, and its `own`; `columns` names the types.
+
+    The seed is the store's from then on: keys of a plain server follow from it.
+    """
     for statement in (TABLES.format(**columns) + own).split(";\n"):
         if statement.strip():
             session.run(statement)
     set_fact(session, "format", str(FORMAT))
+    set_fact(session, "server", __version__)
     set_fact(session, "secret", token_hex(32))
+    set_fact(session, "seed", str(seed))
 
 
 def facts(session: Session, name: str) -> dict[str, str]:
@@ -212,11 +220,12 @@ def facts(session: Session, name: str) -> dict[str, str]:
         raise Damage("its format is missing")
     if int(format_) != FORMAT:
         raise StoreError(
-            f"{name}: another version wrote it (format {format_}; this one, {__version__}, reads {FORMAT}). "
-            "Install that version, or use an empty store."
+            f"{name}: version {found.get('server', 'unknown')} wrote it, in format {format_}, and this one, "
+            f"{__version__}, reads format {FORMAT}. Start that version, or give this one an empty store."
         )
-    if "secret" not in found:
-        raise Damage("the secret of its keys and tokens is not there")
+    for fact in ("secret", "seed"):
+        if fact not in found:
+            raise Damage(f"the {fact} of its keys and tokens is not there")
     return found
 
 
@@ -286,6 +295,12 @@ def untidy(session: Session, holder: int) -> set[int]:
     return {number for (number,) in found}
 
 
+def summary(session: Session, name: str) -> Body:
+    """What lists show of a sandbox, and its generation, as it was last stored."""
+    ((text, generation),) = session.run("select summary, generation from sandboxes where name = ?", name)
+    return {**orjson.loads(text), "generation": generation}
+
+
 def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:
     """The rows of all sandboxes, in the order in which they were made: number, what `Kept` has, and the sum."""
     return session.run(f"select id, {_ROW}, sum from sandboxes where name is not null order by id")  # noqa: S608 - no values
@@ -346,7 +361,7 @@ def _lines(session: Session, digests: Iterable[bytes]) -> Iterator[bytes]:
             chunk = b""
         if digest_of(chunk) != digest:
             raise Damage("a part of its state is damaged")
-        yield from chunk.splitlines()  # an empty one has none: before 0.2 the last could be empty
+        yield from chunk.splitlines()
 
 
 def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> Iterator[bytes]:

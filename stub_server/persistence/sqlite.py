@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +18,10 @@ from typing import Any
 from urllib.parse import quote
 
 from . import sql
-from .sql import SALVAGE, Batch, Damage, Known, Session, StoreError, line_of, sum_of
+from .sql import Batch, Damage, Known, Session, StoreError, line_of, sum_of
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
+ADVICE = "Restore the directory from a backup, or give the server an empty one: nothing in it is deleted."
 BUSY = 5.0  # seconds that a write waits for another one
 MOMENT = 0.01  # seconds of them that requests wait too, which is enough for those of this process
 PAGE = 8_192  # bytes: most steps have room in one
@@ -73,11 +74,12 @@ class SqliteStore:
     holder = 0
     living = "0"
     is_shared = False
-    advice = SALVAGE
+    advice = ADVICE
     lease_left = None
+    others: Sequence[tuple[str, Mapping[str, str]]] = ()
 
-    def __init__(self, path: Path, *, always: bool) -> None:
-        """Raises StoreError."""
+    def __init__(self, path: Path, seed: int, *, always: bool) -> None:
+        """`seed` is that of a directory that is new. Raises StoreError."""
         self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
         self._thread: threading.Thread | None = None
@@ -91,11 +93,10 @@ class SqliteStore:
                 if not self._file.exists():
                     if (path / NEWEST).exists():
                         raise Damage(f"its database {DATABASE!r} is not there")
-                    with made(self._file):
-                        pass
+                    make_database(self._file, seed)
                 with closing(SqliteSession(self._file, reads_only=True)) as session:
                     facts = check_whole(session, path)
-                self.secret = bytes.fromhex(facts["secret"])
+                self.secret, self.seed = bytes.fromhex(facts["secret"]), int(facts["seed"])
                 self._commits = self._synced = self.epoch = int(facts["commits"])
                 if not self._commits:
                     write_newest(path, 0)
@@ -181,9 +182,8 @@ class SqliteStore:
             self._has_failed = True
 
 
-@contextmanager
-def made(file: Path) -> Iterator[SqliteSession]:
-    """A new database, which exists when the block has ended, or not at all."""
+def make_database(file: Path, seed: int) -> None:
+    """Make a new database, which is there whole or not at all."""
     fresh = file.with_name(f"{file.name}.new")
     files = [fresh.with_name(fresh.name + rest) for rest in ("", "-wal", "-shm")]
     try:
@@ -194,9 +194,8 @@ def made(file: Path) -> Iterator[SqliteSession]:
             session.run(f"pragma page_size={PAGE}")
             session.run("pragma journal_mode=wal")
             with session.transaction():
-                sql.begin(session, COLUMNS)
+                sql.begin(session, seed, COLUMNS)
                 sql.set_fact(session, "commits", "0")
-            yield session
             session.run("pragma wal_checkpoint(truncate)")
         fresh.rename(file)
     finally:
@@ -227,11 +226,9 @@ def naming_errors(name: str) -> Iterator[None]:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
             raise StoreError(f"{name}: it cannot be used ({error}).") from None
-        raise StoreError(
-            f"{name} is damaged: the database cannot be read ({line_of(error)[:300]}). {SALVAGE}"
-        ) from None
+        raise StoreError(f"{name} is damaged: the database cannot be read ({line_of(error)[:300]}). {ADVICE}") from None
     except Damage as error:
-        raise StoreError(f"{name} is damaged: {line_of(error)[:300]}. {SALVAGE}") from None
+        raise StoreError(f"{name} is damaged: {line_of(error)[:300]}. {ADVICE}") from None
 
 
 def locked(path: Path) -> sqlite3.Connection:

@@ -20,7 +20,7 @@ from ..files.admitting import admit
 from ..files.exports import adopted, outline, traces_of
 from ..files.fitting import Fitting, Shapes
 from ..files.lines import Reader
-from ..files.package import RECORDING, BadFile, damaged, digest_of, unpack
+from ..files.package import RECORDING, BadFile, damaged, unpack
 from ..http.access import CONTROL_KEY, opens
 from ..http.inside import Question, ask
 from ..journal.recordable import answered, line
@@ -104,7 +104,7 @@ class Session:
             self._app = create_app(self._settings)
         factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
         rules = factory.rules
-        self._fitting = Fitting(rules, factory.shapes, digest_of(header))
+        self._fitting = Fitting(rules, factory.shapes, header["contract"]["digest"])
         # Every API key gets the private half of `pair_of`.
         rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
         generation = about.get("generation", "")

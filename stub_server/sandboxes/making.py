@@ -12,7 +12,7 @@ from ..files.admitting import Admitted, admit
 from ..files.exports import adopted, traces_of
 from ..files.fitting import Fitting, Shapes
 from ..files.lines import Reader
-from ..files.package import RECORDING, damaged, digest_of, unpack
+from ..files.package import RECORDING, damaged, unpack
 from ..kernel.clock import Clock
 from ..kernel.ids import Ids
 from ..kernel.problem import NotFound, UnusableInput
@@ -64,9 +64,16 @@ class SandboxFactory:
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
+        return self.empty(name, generation, self._permitted(scenario), seed, None)
+
+    def stand_in(self, name: str, generation: str, scenario: str, seed: int) -> Sandbox:
+        """A freshly seeded sandbox in place of one that another server has."""
+        return self.make(name, generation, self._permitted(scenario), seed, None)
+
+    def _permitted(self, scenario: str) -> str:
         own = self.settings.scenario
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
-        return self.empty(name, generation, scenario if known else own, seed, None)
+        return scenario if known else own
 
     def read(self, name: str, generation: str, file: bytes | bytearray, *, drop_unfit: bool, abroad: bool) -> Admitted:
         """The sandbox of a file, under a name and of a generation, which delivers nothing; for any thread.
@@ -76,7 +83,7 @@ class SandboxFactory:
         """
 
         def reader_of_state() -> Reader:
-            fitting = Fitting(self.rules, self.shapes, digest_of(header))
+            fitting = Fitting(self.rules, self.shapes, header["contract"]["digest"])
             return Reader(lambda _, scenario, seed: self.carried(name, generation, scenario, seed), rewrite, fitting)
 
         snapshots: dict[str, tuple[Body, Reader]] = {}

@@ -54,36 +54,49 @@ class Sandboxes:
         self._started, self._begun = wall_ms(), count(1)
         self.generations = Generations(self.settings)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
+        self._read_stored()
+        self.has_kept_default = self._is_default_stored or not self._begin_default()
+        if self.has_kept_default and not self._is_default_stored:
+            self._read_stored()  # another server of the store has begun it meanwhile
+        kept = self.persistence.elsewhere.get(DEFAULT)
+        if kept is not None:
+            # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled in it.
+            self.default = factory.stand_in(DEFAULT, kept["generation"], kept["scenario"], kept["seed"])
+
+    def _read_stored(self) -> None:
+        """Put the stored sandboxes in memory that the persistence reads at a start. Raises StoreError."""
         for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
-        self.has_kept_default = DEFAULT in self._entries
-        if self.has_kept_default:
-            return
-        if self.settings.restore is not None:
+
+    @property
+    def _is_default_stored(self) -> bool:
+        return DEFAULT in self._entries or DEFAULT in self.persistence.elsewhere
+
+    def _begin_default(self) -> bool:
+        """Make the default sandbox; False where another server of the store was quicker.
+
+        Raises BadFile, ScenarioError, Unavailable.
+        """
+        snapshots: Sequence[Snapshot] = ()
+        generation = self.generations.first(DEFAULT)
+        if self.settings.restore is None:
+            sandbox = self.factory.make(DEFAULT, generation, self.scenario, self.seed, None)
+        else:
             file = read_file(self.settings.restore)
-            sandbox, snapshots, left_out = factory.read(
-                DEFAULT,
-                self.generations.first(DEFAULT),
-                file,
-                drop_unfit=self.settings.drop_unfit,
-                abroad=False,
+            sandbox, snapshots, left_out = self.factory.read(
+                DEFAULT, generation, file, drop_unfit=self.settings.drop_unfit, abroad=False
             )
             if left_out is not None:
                 left_out.tell("--restore")
             self.factory.belongings()[1].check_room_instead(snapshots)
-        else:
-            generation = self.generations.first(DEFAULT)
-            sandbox, snapshots = self.factory.make(DEFAULT, generation, self.scenario, self.seed, None), []
         entry = self._entry(sandbox, None)
-        if DEFAULT in self.persistence.elsewhere:
-            # A stand-in: what is refused before a sandbox is chosen is journaled in it.
-            self.default = sandbox
-            return
-        self.persistence.begin(entry, snapshots)
+        if not self.persistence.begin(entry, snapshots):
+            return False
         self.put(entry)
         entry.snapshots.keep(*snapshots)
+        return True
 
     # -- finding
 

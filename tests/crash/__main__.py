@@ -19,7 +19,6 @@ from .damage import Suffered, suffer
 from .deliveries import Came, flooded
 from .places import PLACES
 from .replicas import Harassed, harassed
-from .takeovers import Ending, ended_within
 
 PATIENCE = 20.0  # seconds until a process that should die at a place has had its chance
 
@@ -125,15 +124,12 @@ def _read(told: Path) -> tuple[Any, Any]:
 @click.option(
     "--damages", type=(int, int, int), default=(200, 50, 20), show_default=True, help="Flips, cuts, removals."
 )
-@click.option("--every", default=1, show_default=True, help="So many places in a takeover for one end; 0 ends none.")
-def main(
-    kills: int, replicas: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int], every: int
-) -> None:
+def main(kills: int, replicas: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int]) -> None:
     """Kill processes at random moments and at every place in turn; exit code 1 when something was lost.
 
     Then two servers on PostgreSQL, which are stopped, cut off and left without room as well. Then a flood of events to
     a receiver that fails, with a server that is killed five times, and directories of which a bit is flipped, a file is
-    cut off, or a row or a file is removed, and takeovers that are ended at every place.
+    cut off, or a row or a file is removed.
     """
     places = [*PLACES]
     done: Counter[str] = Counter()
@@ -163,11 +159,6 @@ def main(
         with tempfile.TemporaryDirectory() as folder:
             suffered = suffer(Path(folder), damages, seed)
         wrong += suffered.wrong
-    ended: Ending | None = None
-    if every:
-        with tempfile.TemporaryDirectory() as folder:
-            ended = ended_within(Path(folder), every)
-        wrong += ended.wrong
     report = {
         "damages": suffered and {"found": suffered.found, "harmless": suffered.harmless},
         "flood": flood and flood._asdict(),
@@ -176,7 +167,6 @@ def main(
         "in_a_request": begun,
         "places": done,
         "replicas": shared and {**shared._asdict(), "wrong": len(shared.wrong)},
-        "takeovers": ended and ended.places,
         "wrong": wrong,
     }
     print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())

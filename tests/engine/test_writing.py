@@ -61,7 +61,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
     def sequence(turns: list[Turn], cut: float) -> None:
         nonlocal examples
         examples += 1
-        store = SqliteStore(tmp_path / str(examples), always=False)
+        store = SqliteStore(tmp_path / str(examples), 42, always=False)
         persistence = Persistence(store, inside.app.sandboxes.factory)
         shop = shop_in(inside, hooks)
         persistence.begin(entry := _entry(shop.world))
@@ -113,7 +113,7 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     for history in (10_000, 7, 0):
         short = copy(sandboxes.factory)
         short.settings, short.worker = replace(sandboxes.settings, history=history), BackgroundWorker()
-        persistence = Persistence(SqliteStore(path, always=False), short)
+        persistence = Persistence(SqliteStore(path, 42, always=False), short)
         try:
             (entry,) = persistence.read(10)
             same(expected, state(entry.sandbox))

@@ -77,7 +77,8 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "a text": ("foreign", lambda file: b"PK\x03\x04 and so on"),
     "another gzip": ("foreign", lambda file: gzip.compress(b"hello\n")),
     "JSON of somebody else": ("foreign", lambda file: gzip.compress(b'{"header":{"format":"other"}}\n')),
-    "a newer format": ("newer", lambda file: _header(file, version=package.VERSION + 1, server="9.0.0")),
+    "a newer format": ("other_version", lambda file: _header(file, version=package.VERSION + 1, server="9.0.0")),
+    "an older format": ("other_version", lambda file: _header(file, version=package.VERSION - 1, server="0.0.1")),
     "half of it": ("damaged", lambda file: file[: len(file) // 2]),
     "a byte less": ("damaged", lambda file: file[:-1]),
     "a byte more": ("damaged", lambda file: file + b"\0"),
@@ -269,8 +270,8 @@ def test_a_scenario_that_anybody_may_name_is_kept(control: httpx2.Client, file: 
     assert (200, "empty") == (answer.status_code, answer.json()["scenario"]), answer.text
 
 
-def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2.Client) -> None:
-    head = b'{"header":{"format":"stub.world","version":1,"server":"x","secrets":true}}\n'
+def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2.Client, file: bytes) -> None:
+    head = gzip.decompress(file).splitlines(keepends=True)[0]
     text = b'{"event":[' + b"{}," * (package.LONGEST_LINE // 3) + b"{}]}\n"
     with patch("stub_server.files.package.orjson.loads", wraps=orjson.loads) as read:
         answer = control.post("/import", content=gzip.compress(head + text), headers=HEADERS)
@@ -389,7 +390,7 @@ def test_a_file_of_another_contract_is_refused_with_a_list(serve: Serve, file: b
 def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(control: httpx2.Client, file: bytes) -> None:
     """A megabyte of zeros is a kilobyte packed: 300 of them, and nobody waits for the last one."""
     packer = zlib.compressobj(9, wbits=31)
-    head = b'{"header":{"format":"stub.world","version":1,"server":"x","secrets":true}}\n'
+    head = gzip.decompress(file).splitlines(keepends=True)[0]
     bomb = packer.compress(head) + b"".join(packer.compress(b"[]\n" * 350_000) for _ in range(300)) + packer.flush()
     assert len(bomb) < 2 << 20
     answer = control.post("/import", content=bomb, headers=HEADERS)

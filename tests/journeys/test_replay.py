@@ -71,7 +71,7 @@ def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_custom
         (lambda file: b"PK", "it is not packed with gzip"),
         (lambda file: changed(file, "request", lambda line: line.pop("caller")), "The file is damaged: request"),
         (lambda file: changed(file, "request", lambda line: line.update(body="→")), "The file is damaged: request"),
-        (lambda file: changed(file, "header", lambda line: line.update(version=9)), "made by a newer server"),
+        (lambda file: changed(file, "header", lambda line: line.update(version=9)), "in format 9"),
         (lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)), "request.wall: "),
         (
             lambda file: changed(file, "recording", lambda line: line["behaviour"].update(base_url="http://[")),

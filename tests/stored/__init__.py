@@ -1,1 +1,1 @@
-"""What servers of earlier formats wrote, and how it is made: `python -m tests.stored FOLDER`."""
+"""What a server of one contract wrote, opened by servers of others."""

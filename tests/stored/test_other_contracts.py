@@ -15,12 +15,10 @@ from ..support.overlays import overlay, shortened, updated
 from ..support.processes import ROOT, Process
 from ..support.recordings import Replayed
 from ..support.refusal import says
-from .__main__ import KEY, LAST, STEP, answers, done
-from .test_stored import FORMATS, copied, missing, opened, server_of
+from .writing import KEY, LAST, STEP, answers, copied, done, missing, opened, server_of, written
 
 pytestmark = pytest.mark.check
 
-NEWEST = FORMATS[-1]
 NICKNAME = updated(
     "$.components.schemas.Customer",
     "{ required: [nickname], properties: { nickname: { type: string, nullable: true } } }",
@@ -48,8 +46,8 @@ def changed_contract(folder: Path, **customer: Any) -> Path:
 def flags_for(what: str, folder: Path) -> tuple[str, ...]:
     """How a server opens a file or the directory, of which it gets a copy."""
     if what == "store":
-        return ("--store", copied(NEWEST, folder))
-    return ("--restore", str(NEWEST / what))
+        return ("--store", copied(folder))
+    return ("--restore", str(written() / what))
 
 
 def of(root: Path, *flags: str) -> Process:
@@ -65,7 +63,7 @@ def customers(api: httpx2.Client, **headers: str) -> list[Json]:
 
 def was_then() -> Json:
     """What was answered when it was written."""
-    found: Json = orjson.loads((NEWEST / "answers.json").read_bytes())
+    found: Json = orjson.loads((written() / "answers.json").read_bytes())
     return found
 
 
@@ -93,7 +91,7 @@ def test_a_new_member_that_may_be_null_is_null(tmp_path: Path, what: str) -> Non
 @pytest.mark.parametrize("begun", ["then", pytest.param("now", marks=pytest.mark.night)])
 def test_a_store_is_opened_by_one_contract_after_the_other(tmp_path: Path, begun: str) -> None:
     """Steps of both follow each other in it; each answers what it has."""
-    store = copied(NEWEST, tmp_path) if begun == "then" else str(tmp_path / "store")
+    store = copied(tmp_path) if begun == "then" else str(tmp_path / "store")
     flags, file = ("--store", store), str(overlay(tmp_path, NICKNAME))
     if begun == "now":
         with opened(server := server_of(*flags)) as (api, _):
@@ -114,7 +112,7 @@ def test_a_store_is_opened_by_one_contract_after_the_other(tmp_path: Path, begun
 
 def test_a_recording_is_replayed(tmp_path: Path) -> None:
     """Answers that are the same once they are converted are counted by operation."""
-    replayed = Replayed(NEWEST / "recording", "--overlay", str(overlay(tmp_path, NICKNAME)))
+    replayed = Replayed(written() / "recording", "--overlay", str(overlay(tmp_path, NICKNAME)))
     assert (0, None) == (replayed.code, replayed.told["diff"]), replayed.told
     converted, differing = (replayed.told["contract"][name] for name in ("converted", "differing"))
     assert ({"createCustomer", "listCustomers", "updateCustomer"}, {}) == ({*converted}, differing)
@@ -124,7 +122,7 @@ def test_a_recording_is_replayed(tmp_path: Path) -> None:
 def test_a_recording_whose_answers_differ_otherwise_lists_them(tmp_path: Path) -> None:
     """It goes on after the first one, which is shown."""
     strict = updated("$.components.schemas.CustomerCreate.properties.name", "{ maxLength: 12 }")
-    replayed = Replayed(NEWEST / "recording", "--overlay", str(overlay(tmp_path, NICKNAME + strict, "strict.yaml")))
+    replayed = Replayed(written() / "recording", "--overlay", str(overlay(tmp_path, NICKNAME + strict, "strict.yaml")))
     differing = [*replayed.told["contract"]["differing"]]
     assert (1, ["createCustomer", "updateCustomer"]) == (replayed.code, differing[:2])
     assert "/v2/customers" == replayed.told["request"]["path"]
@@ -197,7 +195,7 @@ def test_what_cannot_be_converted_is_listed_and_left_out_where_that_is_asked_for
 
 
 def test_an_import_says_what_it_has_left_out(tmp_path: Path) -> None:
-    file = (NEWEST / "export").read_bytes()
+    file = (written() / "export").read_bytes()
     root = changed_contract(tmp_path / "other", name={"type": "string", "maxLength": 10})
     with of(root) as server, server.control() as control:
         refused = control.post("/import", content=file, headers=HEADERS)
@@ -223,9 +221,3 @@ def test_the_key_of_the_own_merchant_is_not_left_out(tmp_path: Path) -> None:
     said = server.refused()
     assert says(said, "merchant", "api_keys")
     assert "Traceback" not in said
-
-
-def test_files_in_names_of_before_are_taken_in_the_media_type_of_before(control: httpx2.Client) -> None:
-    file = (FORMATS[0] / "export").read_bytes()
-    sent = {"Content-Type": "application/vnd.stub.world+gzip"}
-    assert 200 == control.post("/import", content=file, headers=sent).status_code

@@ -68,6 +68,14 @@ class Postgres:
         """The address of a database."""
         return f"postgresql://{USER}@/{name}?host={self.directory}"
 
+    def add_user(self, name: str, password: str) -> None:
+        """A user who may do everything, once the password is given."""
+        rules = self.directory / "data" / "pg_hba.conf"
+        rules.write_text(f"local all {name} scram-sha-256\n{rules.read_text()}")
+        how = sql.SQL("create role {} superuser login password {}")
+        self._run(how.format(sql.Identifier(name), sql.Literal(password)))
+        self._run("select pg_reload_conf()")
+
     # -- the server
 
     def start(self) -> None:

@@ -77,6 +77,17 @@ class Process:
         self._process.kill()
         self._process.communicate(timeout=PATIENCE)
 
+    def end(self) -> None:
+        """Kill it, if it runs."""
+        if self._process is not None and not self.has_ended:
+            self.kill()
+
+    def fact(self, name: str) -> str:
+        """What the banner says beside a name."""
+        found = re.search(rf"^  {name} +(.*)$", self.banner, re.M)
+        assert found, (name, self.banner)
+        return found[1]
+
     def signal(self, number: int) -> None:
         """Send it a signal."""
         assert self._process is not None
@@ -103,8 +114,7 @@ class Process:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self.has_ended:
-            self.kill()
+        self.end()
 
     def control(self, sandbox: str = "default") -> httpx2.Client:
         """The control surface of a sandbox."""

@@ -145,10 +145,9 @@ def test_a_repeatable_flag_takes_several_values_from_the_environment(
         file.touch()
     monkeypatch.setenv("STUB_CORS_ORIGIN", "https://a.example https://b.example")
     monkeypatch.setenv("STUB_OVERLAY", os.pathsep.join(map(str, files)))
-    monkeypatch.setenv("STUB_SALVAGE", "1")
     read = serve.make_context("serve", []).params
     assert ("https://a.example", "https://b.example") == read["cors_origins"]
-    assert (tuple(files), True) == (read["overlays"], read["salvage"])
+    assert tuple(files) == read["overlays"]
 
 
 def test_a_port_in_use_is_refused_with_a_way_out() -> None:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.check
 
 def actions(**given: Any) -> Iterator[str]:
     """The paths of all actions. `given` are values for their parameters, by `part_parameter` or `parameter`."""
-    console = create_console(document(), document("sandbox.yaml"), Path(), Settings(), Sessions())
+    console = create_console(document(), document("sandbox.yaml"), Path(), Settings(), Sessions(b""))
     addresses = console.url_map.bind("console")
     for rule in console.url_map.iter_rules():
         if "POST" not in (rule.methods or ()):

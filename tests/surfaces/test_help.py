@@ -49,7 +49,7 @@ TAKES = {
     "reset": f"--scenario --seed --now {SANDBOX}",
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
-    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident --salvage"
+    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident"
     " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
     " --max-connections --max-streams --forwarded-allow-ips --rate-limit"
     " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof --reload",
@@ -59,7 +59,6 @@ TAKES = {
     " --cacert --report --baseline --har --record-har --write-overlay --yes",
     "wait": f"--timeout {SERVER}",
     "sandboxes": f"--delete --keys --control-key {SERVER}",
-    "worlds": f"--delete --keys --control-key {SERVER}",
 }
 
 

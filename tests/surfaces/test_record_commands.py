@@ -182,6 +182,6 @@ def test_a_recording_is_listed_shown_and_served_as_it_was_before_a_request(
 def test_a_recording_that_does_not_say_how_its_server_was_set_is_not_served(tmp_path: Path) -> None:
     file = tmp_path / "bug.stub"
     with file.open("w+b") as written:
-        pack(written, [], None, secrets=True, kind=RECORDING)
+        pack(written, [], {"version": "2", "digest": "0" * 64}, secrets=True, kind=RECORDING)
     told = run("replay", str(file), "--serve")
     assert (2, True) == (told.exit_code, "lacks the settings of its server" in told.stderr)

@@ -30,11 +30,6 @@ def test_the_sandboxes_of_a_server_are_listed(
     assert [] == asked("sandboxes", "nobody-*", *to[:2])["sandboxes"]
 
 
-def test_the_verb_by_its_old_name_does_the_same_and_is_not_in_the_help(to: list[str], sandbox_name: str) -> None:
-    assert done("sandboxes", sandbox_name, *to[:2]) == done("worlds", sandbox_name, *to[:2])
-    assert ("  sandboxes " in done("--help"), "worlds" in done("--help")) == (True, False)
-
-
 @pytest.mark.check
 def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: str) -> None:
     names = [f"{sandbox_name}-{number}" for number in range(103)]

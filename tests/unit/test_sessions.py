@@ -1,12 +1,12 @@
-"""Sessions of the console: bounded in number and in time, and whatever a cookie says is no error."""
+"""Sessions of the console: sealed and bounded in time, and whatever a cookie says is no error."""
 
 import pytest
 
 from stub_server.console import sessions
-from stub_server.console.sessions import LASTS, MOST, Session, Sessions, cookie_name
+from stub_server.console.sessions import LASTS, Sessions, cookie_name
 
 HOST = "127.0.0.1:4600"
-ADMIN = Session("x-sandbox-admin-key", "secret", None)
+KEYS = {"x-sandbox-admin-key": "secret", "x-sandbox-control-key": "own"}
 
 
 def cookie(*idents: str, host: str = HOST) -> str:
@@ -14,42 +14,60 @@ def cookie(*idents: str, host: str = HOST) -> str:
     return "; ".join(f"{cookie_name(host)}={ident}" for ident in idents)
 
 
-def test_the_one_that_began_first_makes_room() -> None:
-    kept = Sessions()
-    idents = [kept.begin(ADMIN) for _ in range(MOST + 1)]
-    assert kept.visitor(cookie(idents[0]), HOST).session is None
-    assert all(kept.visitor(cookie(ident), HOST).session for ident in idents[1:])
+def test_a_session_holds_at_every_server_with_the_secret_and_at_no_other() -> None:
+    ident = Sessions(b"a").begin("secret")
+    assert {"x-sandbox-admin-key": "secret"} == Sessions(b"a").visitor(cookie(ident), HOST, KEYS).keys
+    assert {} == Sessions(b"b").visitor(cookie(ident), HOST, KEYS).keys
+    assert "secret" not in ident
+
+
+def test_a_session_ends_with_its_key() -> None:
+    kept = Sessions(b"a")
+    ident = kept.begin("own")
+    assert {"x-sandbox-control-key": "own"} == kept.visitor(cookie(ident), HOST, KEYS).keys
+    for keys in ({}, {"x-sandbox-admin-key": "secret"}, {"x-sandbox-control-key": "another"}):
+        assert {} == kept.visitor(cookie(ident), HOST, keys).keys
 
 
 def test_a_session_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, now = Sessions(), [1000.0]
-    monkeypatch.setattr(sessions, "monotonic", lambda: now[0])
-    ident = kept.begin(ADMIN)
+    kept, now = Sessions(b"a"), [1000.0]
+    monkeypatch.setattr(sessions, "time", lambda: now[0])
+    ident = kept.begin("secret")
     now[0] += LASTS - 1
-    assert {"x-sandbox-admin-key": "secret"} == kept.visitor(cookie(ident), HOST).keys
+    assert {"x-sandbox-admin-key": "secret"} == kept.visitor(cookie(ident), HOST, KEYS).keys
     now[0] += 2
-    assert {} == kept.visitor(cookie(ident), HOST).keys
+    assert {} == kept.visitor(cookie(ident), HOST, KEYS).keys
+
+
+def test_no_part_of_a_session_can_be_changed() -> None:
+    kept = Sessions(b"a")
+    drawn, ends, seal = kept.begin("secret").split(".")
+    other = kept.begin("secret").split(".")[2]
+    for forged in (
+        f"{drawn}.{int(ends) + 1}.{seal}", f"{drawn}x.{ends}.{seal}", f"{drawn}.{ends}.{other}", f"{drawn}.{ends}.",
+        f"{drawn}.{ends}", f"{drawn}.{ends}.{kept.token(f'{drawn}.{ends}')}", seal, "..", "x.x.x",
+    ):  # fmt: skip
+        assert (forged, False, {}) == kept.visitor(cookie(forged), HOST, KEYS)
 
 
 def test_of_several_cookies_the_one_with_a_session_counts() -> None:
-    kept = Sessions()
-    ident = kept.begin(ADMIN)
-    assert ident == kept.visitor(cookie("another", ident), HOST).ident
-    kept.end(ident)
-    assert ("another", False, None) == kept.visitor(cookie("another", ident), HOST)
+    kept = Sessions(b"a")
+    ident = kept.begin("secret")
+    assert ident == kept.visitor(cookie("another", ident), HOST, KEYS).ident
+    assert ("another", False, {}) == kept.visitor(cookie("another", ident), HOST, {})
 
 
 @pytest.mark.parametrize(
     "sent", ["", "=", ";;;", cookie(""), cookie("x" * 500), "stub_console_80=x", 'é=\x00; "', "a" * 9000]
 )
 def test_who_has_no_usable_id_is_given_one(sent: str) -> None:
-    visitor = Sessions().visitor(sent, HOST)
+    visitor = Sessions(b"a").visitor(sent, HOST, KEYS)
     assert visitor.is_new
     assert len(visitor.ident) > 40
 
 
 def test_a_token_is_that_of_one_visitor_of_one_server() -> None:
-    kept, other = Sessions(), Sessions()
+    kept, other = Sessions(b"a"), Sessions(b"b")
     assert kept.knows("a", kept.token("a"))
     assert not kept.knows("b", kept.token("a"))
     assert not kept.knows("a", other.token("a"))

@@ -1,11 +1,13 @@
-"""Writes what this server stores: two exports, a recording, a `--store` directory, and what it answered then.
+"""Writes what this server stores: two exports, a recording, a `--store` directory, and what it answered then."""
 
-`python -m tests.stored tests/stored/N`, once for each released format. README.md says when.
-"""
-
+import atexit
 import shutil
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
 import httpx2
 import orjson
@@ -14,6 +16,7 @@ from ..support.live import NOW
 from ..support.make import Json, created, customer_body, make_plan, order_body
 from ..support.processes import Process
 
+Clients = tuple[httpx2.Client, httpx2.Client]
 LISTS = ("customers", "projects", "plans", "products", "orders", "subscriptions", "webhooks", "webhooks/logs")
 FILES = {"export": "history=true", "no-secrets": "history=true&secrets=false", "recording": "requests=true"}
 STEP = 6  # in which the customer still has her first name
@@ -66,12 +69,13 @@ def live(api: httpx2.Client, control: httpx2.Client) -> None:
     done(control.post("/webhooks/drain", json={}))
 
 
-def main(folder: Path) -> None:
-    """Write everything."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    server = Process("--store", str(folder / "store"), "--scenario", "empty", "--now", NOW)
-    with server, server.api() as api, server.control() as control:
+@cache
+def written() -> Path:
+    """The folder with everything, which is written once for a process."""
+    folder = Path(mkdtemp(prefix="stored-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = server_of("--store", str(folder / "store"))
+    with opened(server) as (api, control):
         live(api, control)
         with server.api("other") as other:
             created(other.post("/v2/customers", json=customer_body(name="Davi Reis")))
@@ -80,7 +84,32 @@ def main(folder: Path) -> None:
             (folder / name).write_bytes(control.get(f"/export?{query}").content)
         (folder / "answers.json").write_bytes(orjson.dumps(found))
         server.stop()
+    return folder
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def server_of(*flags: str, **more: Any) -> Process:
+    """A server with these flags."""
+    return Process("--scenario", "empty", "--now", NOW, *flags, **more)
+
+
+@contextmanager
+def opened(server: Process) -> Iterator[Clients]:
+    """The default sandbox of a server: its API and its controls."""
+    with server, server.api() as api, server.control() as control:
+        yield api, control
+
+
+def copied(to: Path) -> str:
+    """A copy of the directory, which a server may change."""
+    return str(shutil.copytree(written() / "store", to / "store"))
+
+
+def missing(was: Any, now: Any, where: str = "") -> list[str]:
+    """What is not as it was; members that are new do not count."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        both = was.keys() & now.keys()
+        lost = [f"{where}/{name}" for name in was.keys() - now.keys()]
+        return lost + [text for name in both for text in missing(was[name], now[name], f"{where}/{name}")]
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        return [text for n, pair in enumerate(zip(was, now, strict=True)) for text in missing(*pair, f"{where}/{n}")]
+    return [] if was == now else [f"{where}: {was!r} is {now!r}"]
