@@ -110,8 +110,8 @@ def _surprises_of(sandbox: Sandbox, settings: Settings) -> list[str]:
         if wanted not in (value, getattr(SandboxSettings(), name)):
             flag = f"--{name.replace('_', '-')}"
             found.append(
-                f"{flag} is that of new sandboxes: in the sandbox {sandbox.name} {name} is {value}. "
-                "PATCH /_sandbox/settings changes it"
+                f"{flag} is that of new sandboxes: in the sandbox {sandbox.name} {name} is {value}, until its settings "
+                "are changed"
             )
     return found
 

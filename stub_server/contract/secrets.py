@@ -51,9 +51,14 @@ _REST = r'(?:[^"\\]++|\\.)*+'  # of a text in JSON, which may be cut off
 class Secrets:
     """The secrets of some contracts and of a server."""
 
-    def __init__(self, *documents: Document, own: Iterable[bytes | None] = ()) -> None:
-        """`own` are texts that the operator gave the server, removed as they are wherever they occur."""
-        self._documents = documents
+    def __init__(
+        self, *documents: Document, own: Iterable[bytes | None] = (), further_names: Iterable[str] = ()
+    ) -> None:
+        """`own` are texts that the operator gave the server, removed as they are wherever they occur.
+
+        `further_names` are members of another system that are secret there, in lower case.
+        """
+        self._documents, self._further_names = documents, tuple(further_names)
         self._own = [text.decode("latin-1") for text in own if text is not None and len(text) >= _SHORTEST_OWN]
         self._own += {orjson.dumps(text)[1:-1].decode("latin-1") for text in self._own}.difference(self._own)
 
@@ -62,7 +67,8 @@ class Secrets:
         """Members that are secret wherever they occur, in lower case."""
         found = (entry for document in self._documents for entry in nodes(document.raw["components"]))
         marked = (at for at, node in found if isinstance(node, dict) and node.get(MARK) is True)
-        return frozenset((*SECRET_HEADERS, *(str(at[-1]).lower() for at in marked if at[-2] == "properties")))
+        members = (str(at[-1]).lower() for at in marked if at[-2] == "properties")
+        return frozenset((*SECRET_HEADERS, *members, *self._further_names))
 
     @cached_property
     def operations(self) -> frozenset[str]:

@@ -123,20 +123,19 @@ class HostPolicy:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.", code="malformed_request")
         if _coding(headers) not in (b"", b"chunked"):
             raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
+        path = call.path
+        prefix = ""
+        if path.startswith("/s/"):
+            prefix, path = path[: path.find("/", 3)], path[path.find("/", 3) :]
         if headers.get(b"upgrade", b"").lower() == b"websocket":
-            raise BadRequest(
-                "WebSockets are not supported. Send a plain HTTP request.",
-                advice="GET /_sandbox/stream sends events as they happen.",
-                code="malformed_request",
-            )
+            stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
+            message = f"WebSockets are not supported. Send a plain HTTP request. {stream}"
+            raise BadRequest(message, code="malformed_request")
         if (repeated := _repeated(scope["headers"])) is not None:
             raise BadRequest(f"The request has more than one {repeated} header. Send one.", code="malformed_request")
         given = headers.get(ADMIN_KEY)
         if given is not None and call.server.admin_key is not None and not call.server.knows_admin(given):
             count_wrong_key(call)
-        path = call.path
-        if path.startswith("/s/"):
-            path = path[path.find("/", 3) :]
         if not self._hosts.admits(headers.get(b"host")) and path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         # A webhook's delivery could change something here, or cause more deliveries.

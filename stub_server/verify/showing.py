@@ -26,6 +26,9 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}").fullmatch
 _IS_NAME = re.compile(r"v[0-9]+|[^0-9]*").fullmatch
 _PLAIN = frozenset(("integer", "number", "boolean"))
 
+# A report is passed on, and a backend may answer with members that the contract does not have.
+_SECRETS_OF_BACKENDS = ("access_token", "client_secret", "jwt", "password", "refresh_token", "secret", "token")
+
 
 class Showing:
     """Shows the exchanges of one target."""
@@ -36,7 +39,7 @@ class Showing:
         Only values of records that the run made may be shown.
         """
         self._document, self._base_url, self._values = document, base_url, values
-        self._secrets = Secrets(document)
+        self._secrets = Secrets(document, further_names=_SECRETS_OF_BACKENDS)
 
     def redacted(self, exchange: Exchange) -> Exchange:
         """The exchange without secrets, and without the credentials of its request wherever they occur."""

@@ -79,7 +79,8 @@ class Reach:
 
     def unseen(self, name: str, operation: Json) -> list[str]:
         """Documented statuses of an operation that nobody saw."""
-        return [status for status in operation["responses"] if int(status) not in self.all.get(name, ())]
+        statuses = [status for status in operation["responses"] if status != "default"]  # which may be any
+        return [status for status in statuses if int(status) not in self.all.get(name, ())]
 
 
 def accepted(counts: Counter[int]) -> int:

@@ -16,7 +16,7 @@ def whole(contract: Any) -> Reach:
     """A run that has seen everything."""
     reach = Reach()
     for name, operation in operations(contract):
-        statuses = [int(status) for status in operation["responses"]]
+        statuses = [int(status) for status in operation["responses"] if status != "default"]
         reach.all[name] = Counter(statuses)
         reach.valid[name] = Counter(status for status in statuses if status < 300)
     reach.links = {link.name: Counter([200]) for link in declared_links(contract)}

@@ -360,7 +360,8 @@ def told(api: httpx2.Client, webhook_id: str) -> set[str]:
     return {log["event_type"] for log in logs}
 
 
-@pytest.mark.parametrize("by", [by for by in OPENERS if by not in BY_TIME])
+# A rotation is about the keys of the sandbox's own merchant, and ends the credential that this shop reads with.
+@pytest.mark.parametrize("by", [by for by in OPENERS if by not in (*BY_TIME, "rotateSandbox")])
 def test_whatever_emits_opens_a_delivery_of_each_event_it_emits(shop: Estate, by: str) -> None:
     """For a webhook that listens to everything; the ledger sees that nothing else is emitted."""
     emits = {*(OPERATIONS.get(by) or document("sandbox.yaml").operations[by]).emits}

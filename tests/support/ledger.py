@@ -25,6 +25,7 @@ OF_THE_SERVER = frozenset(
         "delivery_not_allowed",
         "request_timeout",
         "malformed_request",
+        "not_implemented",
         "step_not_kept",
         "sandbox_unavailable",
         "store_unavailable",
