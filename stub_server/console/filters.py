@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from flask import g
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ..kernel.clock import parse_iso
 
@@ -23,9 +23,14 @@ _SHORTHAND = re.compile(r"\b(api|url|id)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
-MOST_LINES = 3_000  # of JSON that is compared line by line
+MOST_SHOWN = 65_536
+"""Characters of a body that a page shows. It links to the rest."""
+MOST_LINES = 400  # of JSON that is compared line by line, as the time grows with their cube
 _CONTEXT = 3  # lines that are shown beside those that differ
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
+# A text that does not end is one token too: otherwise each quotation mark in it would be searched from again.
+_TOKEN = re.compile(
+    r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)', re.DOTALL
+)
 
 
 _STAMPS = ("updatedAt", "updated_at")
@@ -36,6 +41,13 @@ class Line(NamedTuple):
 
     mark: str
     text: Markup
+
+
+class Shown(NamedTuple):
+    """JSON as a page shows it; `is_cut` where it is longer than that."""
+
+    lines: list[Line]
+    is_cut: bool
 
 
 class Change(NamedTuple):
@@ -147,34 +159,56 @@ def pretty(content: Any) -> str:
     return content if isinstance(content, str) else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
 
 
+def in_one_line(content: Any) -> str:
+    """JSON in one line; a text that is none as it is."""
+    return content if isinstance(content, str) else plain(content)
+
+
 def read_json(text: str) -> Any:
-    """The value of a text that is JSON, else the text."""
+    """The value of a text that is JSON, else the text; also of JSON that is nested too deep to be written again."""
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        value = orjson.loads(text)
+        orjson.dumps(value)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return text
+    return value
 
 
 def coloured(text: str) -> Markup:
     """A piece of JSON with names, texts and numbers told apart."""
-    found, at = Markup(""), 0
+    found, at = list[str](), 0
     for match in _TOKEN.finditer(text):
-        found += Markup("{}").format(text[at : match.start()])
+        found.append(escape(text[at : match.start()]))
         at = match.end()
         quoted, colon, word, number = match.groups()
         kind = "name" if colon else "text" if quoted else "word" if word else "number"
-        found += Markup('<span class="j-{}">{}</span>{}').format(kind, quoted or word or number, colon or "")
-    return found + Markup("{}").format(text[at:])
+        found.append(f'<span class="j-{kind}">{escape(quoted or word or number)}</span>{colon or ""}')
+    found.append(escape(text[at:]))
+    return Markup("".join(found))  # noqa: S704 - every piece of the text is escaped
 
 
-def lines(content: Any, before: Any = None) -> list[Line]:
+def lines(content: Any, before: Any = None) -> Shown:
     """JSON line by line; beside another value, what is new and what is gone, marked, with the lines around it."""
-    now = pretty(content).split("\n")
-    if before is None:
-        return [Line(" ", coloured(text)) for text in now]
-    was = pretty(before).split("\n")
-    if len(now) + len(was) > MOST_LINES:
-        return [Line(" ", coloured(text)) for text in now]
+    now, is_cut = _shown(content)
+    was, was_cut = (now, is_cut) if before is None else _shown(before)
+    if before is None or is_cut or was_cut or len(now) + len(was) > MOST_LINES:
+        return Shown([Line(" ", coloured(text)) for text in now], is_cut)
+    return Shown(_compared(now, was), is_cut)
+
+
+def _shown(content: Any) -> tuple[list[str], bool]:
+    """The lines of JSON that fit into a page, and whether there are more.
+
+    A line of deep JSON begins with many blanks: JSON that is too long without them is not broken into lines.
+    """
+    text = in_one_line(content)
+    if len(text) <= MOST_SHOWN:
+        text = pretty(content)
+    return text[:MOST_SHOWN].split("\n"), len(text) > MOST_SHOWN
+
+
+def _compared(now: list[str], was: list[str]) -> list[Line]:
+    """Lines beside those of an earlier version."""
     found: list[Line] = []
     for kind, i, j, k, n in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if kind == "equal":

@@ -6,7 +6,7 @@ from flask import Response, g, render_template, request
 
 from ..calls.call import CONTROL
 from .forms import fields, given, listed
-from .shell import act, contracts, go, here, pages
+from .shell import act, contracts, go, here, pages, plain_text
 
 _LISTED = 25
 _INBOX = f"{CONTROL}/inbox"
@@ -47,6 +47,12 @@ def one_inbox(name: str) -> str:
 def message(name: str, number: int) -> str:
     """One message, whole."""
     return render_template("console/message.html", message=g.client.get(f"{_path(name)}/{number}")["message"])
+
+
+@pages.get("/inboxes/<name>/<int:number>/body")
+def body_of_message(name: str, number: int) -> Response:
+    """The whole body of a message."""
+    return plain_text(g.client.get(f"{_path(name)}/{number}")["message"]["body"])
 
 
 @pages.post("/inboxes/<name>/answer")

@@ -13,9 +13,9 @@ from ..calls.call import CONTROL
 from ..http.inside import Question
 from ..kernel.clock import iso, parse_iso
 from .charts import Chart, Row, columns
-from .filters import Change, changes, read_json
+from .filters import Change, changes, in_one_line, read_json
 from .forms import Field, fields, listed, query
-from .shell import act, contracts, go, here, pages, show_done
+from .shell import act, contracts, go, here, pages, plain_text, show_done
 
 _LISTED = 50
 _COUNTED, _COLUMNS = 100, 40  # requests in the chart, and its columns
@@ -86,6 +86,13 @@ def one_request(ident: str) -> str:
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
         deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],
     )
+
+
+@pages.get("/requests/<ident>/<any(sent, answered):side>")
+def body_of_request(ident: str, side: str) -> Response:
+    """The whole body of a request or of its answer."""
+    body = _request(ident)["request" if side == "sent" else "response"]["body"]
+    return plain_text(in_one_line("" if body is None else body))
 
 
 @pages.post("/requests/<ident>/send")

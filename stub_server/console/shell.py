@@ -257,6 +257,11 @@ def go(address: str) -> Response:
     return answer
 
 
+def plain_text(text: str) -> Response:
+    """A text alone, as it is."""
+    return Response(text, mimetype="text/plain")
+
+
 def _done() -> dict[str, Any] | None:
     """The action that led here, as the journal has it: what it was, what became of it, and whether it can be undone."""
     ident = request.args.get(DONE)

@@ -8,8 +8,9 @@ from uuid import UUID
 from flask import Response, abort, g, render_template, request
 
 from ..calls.call import CONTROL
+from .filters import MOST_SHOWN
 from .forms import fields, given, listed
-from .shell import act, change, contracts, load_head, pages, show_done
+from .shell import act, change, contracts, load_head, pages, plain_text, show_done
 
 _LISTED = 25
 _WAIT = 5  # seconds that a page waits for deliveries
@@ -107,12 +108,21 @@ def delivery(ident: UUID) -> str:
     )
 
 
+@pages.get("/webhooks/deliveries/<uuid:ident>/<any(sent, answered):side>")
+def body_of_delivery(ident: UUID, side: str) -> Response:
+    """The whole body of a delivery, or of what its receiver answered."""
+    log = g.client.get(f"{_LOGS}/{ident}")["log"]
+    return plain_text(log["request_body" if side == "sent" else "response_body"] or "")
+
+
 def _path(ident: UUID | str) -> str:
     return f"{_WEBHOOKS}/{ident}"
 
 
-def _again(log: dict[str, Any]) -> str:
-    """The command that sends the bytes of a delivery to a receiver on this machine."""
+def _again(log: dict[str, Any]) -> str | None:
+    """The command that sends the bytes of a delivery to a receiver on this machine; None where it is too long."""
+    if len(log["request_body"]) > MOST_SHOWN:
+        return None
     names = ("content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
     sent = {name: log["request_headers"].get(name, "") for name in names}
     lines = ["curl -i http://127.0.0.1:3000/webhooks", *(f"-H {shlex.quote(f'{n}: {v}')}" for n, v in sent.items())]

@@ -12,13 +12,15 @@ from ..delivery.inbox import is_name
 from ..engine.deliveries import INBOX
 from ..journal.entries import joined
 from ..kernel.clock import wall_ms
-from ..kernel.problem import NotFound
+from ..kernel.problem import NotFound, Refusal
 from .access import CONSOLE, inbox_at
 from .answers import Headers, not_allowed, options
 from .selection import create_pending
 
 _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
+_FORM = b"application/x-www-form-urlencoded"
+MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
 Page: TypeAlias = Callable[[Call], Awaitable[Answer]]
@@ -53,6 +55,7 @@ class Pages:
         if has_forms and call.method == "POST":
             call.is_kept = False
             call.body_bytes = bytes(await call.read(receive, self._most(call)))
+            _check_fields(call)
         await _show(self._console, call, ALLOW_FORMS if has_forms else ALLOW)
 
 
@@ -64,6 +67,14 @@ async def _show(page: Page, call: Call, allow: str) -> None:
         call.answer = await page(call)
     else:
         raise not_allowed(call.method, allow)
+
+
+def _check_fields(call: Call) -> None:
+    """Raises a 413 for a form of very many fields."""
+    is_plain = call.headers.get(b"content-type", b"").lower().startswith(_FORM)
+    if is_plain and call.body_bytes.count(b"&") >= MOST_FIELDS:
+        message = f"The form has more than {MOST_FIELDS:,} fields, the most that is read."
+        raise Refusal(message, status=413, code="payload_too_large")
 
 
 async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:

@@ -160,3 +160,25 @@ def test_the_nearest_request_keeps_the_price_and_shows_what_is_new_alone(
     assert "201" in done.text
     assert "price_mismatch" not in done.text
     assert done.text.index("What it changed") < done.text.index("Request {")
+
+
+def test_of_a_long_body_the_beginning_is_shown_with_a_link_to_all_of_it(console: Console, api: httpx2.Client) -> None:
+    """The page of 16 KB of quotation marks took two seconds of everybody's time, that of a megabyte hours."""
+    body = '"' + '\\"' * 100_000
+    sent = api.post("/v2/customers", content=body, headers={"Content-Type": "application/json"})
+    address = f"/console/requests/{sent.headers['x-request-id']}"
+    page = console.open(address)
+    assert "This is the beginning." in page.text
+    assert 65_536 <= page.text.count("\\") + page.text.count('"') < 80_000
+    (link,) = [link for link in page.links if link.endswith("/sent")]
+    whole = console.follow(page, link).response
+    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
+    assert whole.text == body
+    assert console.open(f"{address}/answered").response.json()["code"] == "malformed_json"
+
+
+def test_a_form_has_a_thousand_fields(console: Console) -> None:
+    fields = "&".join(f"a{number}=1" for number in range(1_001))
+    headers = {"Origin": console.origin, "Content-Type": "application/x-www-form-urlencoded"}
+    answer = console.http.post(f"{console.base}/console/faults/make", content=fields, headers=headers)
+    assert (413, "payload_too_large") == (answer.status_code, answer.json()["code"])
