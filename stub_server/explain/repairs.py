@@ -483,8 +483,10 @@ KINDS: Mapping[str, Kind] = {
     "internal_error": Kind(FAULT, "A defect: its cause is in the server's log.", None, False),
     # without a repair
     "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is rejected.", None, False),
-    "uri_too_long": Kind(CONTRACT, "A query has a limited number of members. Longer ones are rejected.", None, False),
-    "headers_too_large": Kind(CONTRACT, "Target and headers have at most 64 KiB in all.", None, False),
+    "uri_too_long": Kind(CONTRACT, "A query has at most 1,000 members.", None, False),
+    "headers_too_large": Kind(
+        CONTRACT, "A request has at most 100 headers, and target and headers at most 64 KiB in all.", None, False
+    ),
     "not_implemented": Kind(RULE, "The operation, method or transfer coding is not supported.", None, False),
     "sandbox_unavailable": Kind(RULE, "A broken sandbox serves no requests until it is reset.", None, False),
     "store_unavailable": Kind(RULE, "The store cannot be written: its disk may be full.", None, False),

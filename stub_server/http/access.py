@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, PERMITTED, Call
 from ..engine.deliveries import INBOX
-from ..kernel.problem import BadRequest, Forbidden, Limited, NotBuilt
+from ..kernel.problem import BadRequest, Forbidden, Limited, NotBuilt, Refusal
 from ..kernel.text import counted, host_name, is_local
 from ..settings import Settings
 from .answers import Headers, Pairs
@@ -61,6 +61,9 @@ _COMMON = (
     b"X-Sandbox-Control-Key, X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
+MOST_HEADERS = 100
+MOST_QUERY_MEMBERS = 1_000
+"""Bounds of a request that are checked before anything reads its headers and query one by one."""
 VARY = (b"vary", b"Origin")
 """On every response, with or without an Origin: a cache must not give one origin's response to another."""
 
@@ -96,13 +99,17 @@ def _coding(headers: Mapping[bytes, bytes]) -> bytes:
 
 def _repeated(sent: Pairs) -> str | None:
     """The header that was sent more than once and must not be."""
-    names = [name for name, _ in sent]
-    twice = (name for name in names if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1)
-    return next((name.decode("latin-1").title() for name in twice), None)
+    met = set[bytes]()
+    for name, _ in sent:
+        if name in met:
+            return name.decode("latin-1").title()
+        if name in _ONCE or name.startswith(b"x-sandbox"):
+            met.add(name)
+    return None
 
 
 class HostPolicy:
-    """Refuses requests of pages of other hosts, requests that proxies may read otherwise, and webhook deliveries.
+    """Refuses requests of pages of other hosts, of too many parts, that proxies may read otherwise, and deliveries.
 
     It counts wrong admin keys before anybody else looks at one, since paths that need none may answer them otherwise.
     """
@@ -112,6 +119,7 @@ class HostPolicy:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
+        _check_size(scope["headers"], call.query_string)
         if not call.head.needs_no_checks:
             self._check(call, scope)
         return self.app(scope, receive, send)
@@ -142,6 +150,16 @@ class HostPolicy:
         if DELIVERY in headers and inbox_at(call.method, path) is None:
             message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
             raise Forbidden(message, code="delivery_not_allowed")
+
+
+def _check_size(headers: Pairs, query: bytes) -> None:
+    """Raises a 431 or 414 for a request of very many parts."""
+    if len(headers) > MOST_HEADERS:
+        message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
+        raise Refusal(message, status=431, code="headers_too_large")
+    if query.count(b"&") >= MOST_QUERY_MEMBERS:
+        message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
+        raise Refusal(message, status=414, code="uri_too_long")
 
 
 def inbox_at(method: str, path: str) -> str | None:

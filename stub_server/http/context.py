@@ -14,7 +14,7 @@ from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone, undone
 from ..kernel.text import nearest, warning_of
-from .access import VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
+from .access import MOST_HEADERS, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
 from .answers import Headers, HungUp, hang_up, render, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .forwarding import HOP, Hops, Word
@@ -298,8 +298,8 @@ class HeaderReader:
         self._known: dict[tuple[tuple[bytes, bytes], ...], Head] = {}
 
     def __call__(self, sent: Headers) -> Head:
-        """The head with these headers; names are in lower case."""
-        key = tuple(sent)
+        """The head with these headers; names are in lower case. HostPolicy refuses a request that has more of them."""
+        key = tuple(sent[:MOST_HEADERS])
         return self._known.get(key) or self._read(key)
 
     def _read(self, sent: tuple[tuple[bytes, bytes], ...]) -> Head:

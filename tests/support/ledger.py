@@ -24,6 +24,8 @@ OF_THE_SERVER = frozenset(
         "host_not_allowed",
         "delivery_not_allowed",
         "request_timeout",
+        "uri_too_long",
+        "headers_too_large",
         "malformed_request",
         "not_implemented",
         "step_not_kept",

@@ -14,7 +14,7 @@ from ..conftest import Serve
 from ..support.live import Live
 from ..support.make import customer_body
 from ..support.refusal import refused
-from ..support.wire import Answer, Door, answer_on, connect, rest_of
+from ..support.wire import Answer, Door, answer_on, connect, exchange, rest_of
 
 MANY = 64 * 1024 * 1024
 
@@ -87,6 +87,23 @@ def test_blank_lines_before_a_request_are_skipped(live: Live) -> None:
     with connect(live.port) as connection:
         connection.sendall(b"\r\n" * 70_000 + head(live))
         assert answer_on(connection).status == 200
+
+
+def test_a_request_has_a_hundred_headers(live: Live) -> None:
+    """Thousands of headers, all different, kept everybody waiting for half a second."""
+    for number, expected in ((98, 200), (100, 200), (101, 431), (3_400, 431)):
+        sent = head(live, *(f"X-Sandbox{n}: 1" for n in range(number - 1)))
+        answer = exchange(live.port, "GET", sent)
+        assert answer.status == expected
+    assert refused(answer, 431, "headers_too_large")["message"].startswith("The request has more than 100 headers")
+
+
+def test_a_query_has_a_thousand_members(live: Live) -> None:
+    for path in ("/_sandbox/requests", "/console/requests", "/v2/nothing"):
+        most, more, many = ("&".join(f"a{n}" for n in range(number)) for number in (1_000, 1_001, 12_000))
+        assert exchange(live.port, "GET", head(live, path=f"{path}?{most}")).status != 414
+        refused(exchange(live.port, "GET", head(live, path=f"{path}?{more}")), 414, "uri_too_long")
+        refused(exchange(live.port, "GET", head(live, path=f"{path}?{many}")), 414, "uri_too_long")
 
 
 def taken(connection: socket.socket) -> int:
