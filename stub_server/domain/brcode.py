@@ -129,6 +129,7 @@ def _fields(text: str) -> dict[str, str]:
     return fields
 
 
+@lru_cache(maxsize=64)
 def drawn(code: str, form: str) -> bytes:
     """The QR image of a BR Code as `svg` or `png`. The same code gives the same bytes, so a client may cache them."""
     import segno  # imported for the first image, not at every start
