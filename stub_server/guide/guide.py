@@ -34,6 +34,7 @@ _ASKING = re.compile(
     re.IGNORECASE,
 ).fullmatch
 """Words of questions, which a search leaves out."""
+_ENDING = re.compile(r"(?<!\W)(\Ws)?\W*$")  # what a word of a question ends with: `'s`, marks
 _PICTURES = "docs/pictures/"
 _MOST = 20  # results
 _WORDS = 24  # words of an excerpt
@@ -127,7 +128,7 @@ class Guide:
         Case, accents, endings and words of questions do not count. A word that no section has may be the beginning of
         one.
         """
-        every = [re.sub(r"(\Ws)?\W*$", "", word) for word in query.split()]
+        every = [_ENDING.sub("", word) for word in query.split()]
         words = [word for word in every if not _ASKING(word)] or every
         with self._lock:
             rows = self._index.execute(

@@ -15,7 +15,7 @@ SHOWN = 80  # characters of a value in a message
 MOST_GUESSED = 20  # unknown names that are compared with known ones, as that is slow
 _LONGEST_NUMBER = 20
 _MOST_OPTIONS = 20
-_BEFORE_A_COMMA = re.compile(r"(-?[0-9]+),$").search
+_BEFORE_A_COMMA = re.compile(r"(-?(?<![0-9])[0-9]+),$").search
 _DIGITS = re.compile("[0-9]+").match
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
 # The code of each keyword of JSON Schema that a value may break.

@@ -31,7 +31,7 @@ Difference = tuple[str, Any, Any]
 _ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
 _LONGEST_NAME = 100  # characters of what was asked for
-_PARAMETER = re.compile(r"\{[^}]*\}")
+_PARAMETER = re.compile(r"\{[^{}]*\}")
 _PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
 
 

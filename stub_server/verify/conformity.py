@@ -44,7 +44,8 @@ _KINDS = MappingProxyType(
 )  # fmt: skip
 _ERROR = "#/components/schemas/Error"
 _UNREAD = object()
-_VARIES = re.compile(rb"[0-9A-Za-z_:.+-]*[0-9][0-9A-Za-z_:.+-]*")  # ids, instants and numbers
+# Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its second letter.
+_VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-]*")
 
 
 class _Departure(NamedTuple):
