@@ -100,7 +100,7 @@ def test_a_request_has_a_hundred_headers(live: Live) -> None:
 
 def test_a_query_has_a_thousand_members(live: Live) -> None:
     for path in ("/_sandbox/requests", "/console/requests", "/v2/nothing"):
-        most, more, many = ("&".join(f"a{n}" for n in range(number)) for number in (1_000, 1_001, 12_000))
+        most, more, many = ("&".join(f"a{n}" for n in range(number)) for number in (1_000, 1_001, 9_000))
         assert exchange(live.port, "GET", head(live, path=f"{path}?{most}")).status != 414
         refused(exchange(live.port, "GET", head(live, path=f"{path}?{more}")), 414, "uri_too_long")
         refused(exchange(live.port, "GET", head(live, path=f"{path}?{many}")), 414, "uri_too_long")

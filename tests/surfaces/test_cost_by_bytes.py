@@ -1,0 +1,409 @@
+"""Nothing of a request costs more than its length: bytes of strangers in every place where they enter.
+
+Judged is CPU time: nobody else waits longer than `MOST_HOLD` for a turn, and ten times the bytes cost at most
+`MOST_GROWTH` times as much. `test_expressions.py` judges the regular expressions among what reads these bytes.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from gzip import compress
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from stub_server.domain.brcode import crc16, encode
+from stub_server.files.package import MEDIA
+
+from ..support.cost import Measured, measured
+from ..support.receiver import receiving
+from ..support.wire import Answer, Door, Header
+
+MOST_HOLD = 0.050  # seconds of CPU time in which nobody else is served
+MOST_GROWTH = 15.0  # for ten times the bytes
+LEAST_TOTAL = 0.010  # seconds: a smaller cost is mostly that of any request
+HEAD, BODY, KEPT, FORM = 60_000, 1_000_000, 260_000, 490_000  # bytes: nearly the most of each
+
+Send = Callable[[], object]
+"""What is measured: the requests that are sent."""
+Prepare = Callable[[Door, bytes], Send]
+"""Takes the hostile bytes, and does what comes before."""
+
+
+# -- the bytes
+
+
+def repeated(piece: str, before: str = "", after: str = "") -> Callable[[int], bytes]:
+    """As many pieces as fit, between two texts."""
+    return lambda size: (before + piece * (size // len(piece.encode())) + after).encode()
+
+
+def distinct(form: str, before: str = "", after: str = "") -> Callable[[int], bytes]:
+    """As many different pieces as fit; `form` has a place for a number."""
+    return lambda size: (before + "".join(form.format(n) for n in range(size // (len(form) + 4))) + after).encode()
+
+
+def nested(opened: str, inner: str, closed: str, levels: int = 0) -> Callable[[int], bytes]:
+    """One value in another: as deep as fits, or `levels` deep and then as wide as fits."""
+
+    def made(size: int) -> bytes:
+        if not levels:
+            depth = size // len(opened + closed)
+            return (opened * depth + inner + closed * depth).encode()
+        wide = ",".join([inner] * (size // (len(inner) + 1)))
+        return (opened * levels + f"[{wide}]" + closed * levels).encode()
+
+    return made
+
+
+TEXTS: dict[str, Callable[[int], bytes]] = {
+    "one letter": repeated("a"),
+    "digits": repeated("1", after="x"),
+    "marks": repeated("!", after="x"),
+    "blanks": repeated(" ", before="x", after="x"),
+    "quotes": repeated('"'),
+    "a quote and escaped ones": repeated('\\"', before='"'),
+    "slashes": repeated("a/"),
+    "dots": repeated("a."),
+    "at signs": repeated("@", after=" "),
+    "commas": repeated("a,"),
+    "semicolons": repeated("a=b; "),
+    "brackets": repeated("["),
+    "braces": repeated('{"a":'),
+    "stars": repeated("a*", after="b"),
+    "percent signs": repeated("%"),
+    "percent signs, encoded again": repeated("%25"),
+    "beginnings of keys": repeated("sk_sandbox_"),
+    "beginnings of tokens": repeated("eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a"),
+    "secret members of a query": repeated("token=a&"),
+    "hyphens and digits": repeated("1-"),
+    "words": repeated("when is a "),
+    "accents": repeated("á"),
+    "letters with two accents each": repeated("a\u0301\u0316"),
+    "different words": distinct("w{0},"),
+}
+BODIES: dict[str, Callable[[int], bytes]] = {
+    "a long text": repeated("a", '{"name":"', '"}'),
+    "escaped quotes": repeated('\\"', '{"name":"', '"}'),
+    "a text without its end": repeated('\\"', '{"name":"'),
+    "only quotes": repeated('"'),
+    "a quote and escaped ones": repeated('\\"', before='"'),
+    "a quote and backslashes": repeated("\\", before='"'),
+    "brackets without their end": repeated("["),
+    "braces without their end": repeated('{"a":'),
+    "lists in lists": nested("[", "", "]"),
+    "objects in objects": nested('{"a":', "1", "}"),
+    "a wide list, deep inside": nested("[", "1", "]", levels=200),
+    "a wide list of texts": nested("[", '"a"', "]", levels=1),
+    "a wide list of objects": nested("[", "{}", "]", levels=1),
+    "items": nested('{"items":', '{"amount":1}', "}", levels=1),
+    "different members": distinct('"k{0}":1,', "{", '"z":1}'),
+    "different texts": distinct('"k{0}",', "[", "1]"),
+    "one member again and again": repeated('"name":1,', "{", '"z":1}'),
+    "a long number": repeated("1", '{"amount":', "}"),
+    "a long fraction": repeated("1", '{"amount":0.', "}"),
+    "many numbers": repeated("-1.5e3,", "[", "1]"),
+    "words of JSON": repeated("true,", "[", "1]"),
+    "surrogates": repeated("\\ud83d", '{"name":"', '"}'),
+    "accents": repeated("a\u0301\u0316", '{"name":"', '"}'),
+    "lines": repeated("\n", '{"name":', "1}"),
+    "texts on lines": repeated('"\n'),
+    "HTML": repeated("<b>&"),
+    "percent signs": repeated("%25", '{"name":"', '"}'),
+    "beginnings of keys": repeated("sk_sandbox_", '{"name":"', '"}'),
+    "beginnings of tokens": repeated("eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a", '{"name":"', '"}'),
+    "secret members": repeated('"token":"', "{"),
+    "a secret member and escaped quotes": repeated('\\"', '{"token":"'),
+    "secret headers": repeated('"name":"authorization","value":"\\"', "[{"),
+    "values of headers": repeated('"value":"\\"'),
+    "ids": distinct('"0b1f6c1e-6a0e-4f0b-9a53-{0:012}",', "[", "1]"),
+}
+
+
+# -- the places
+
+
+def target(form: str, method: str = "GET") -> Prepare:
+    """In a path or query: `form` has the place."""
+    return lambda door, text: lambda: door.ask(method, form.format(quote(text)[:HEAD]))
+
+
+def header(name: str, method: str = "GET", path: str = "/v2/projects") -> Prepare:
+    def prepare(door: Door, text: bytes) -> Send:
+        token = None if name == "Authorization" else ""
+        return lambda: door.ask(method, path, headers=[(name, text.strip())], token=token)
+
+    return prepare
+
+
+def headers(form: str, number: int | None = None) -> Prepare:
+    """Many headers, one of them twice: `form` has a place for a number in a name. Without a number as many as fit."""
+
+    def prepare(door: Door, text: bytes) -> Send:
+        many = number or len(text) // (len(form) + 8)
+        value = text[: len(text) // many - len(form) - 4] if number else b""
+        sent: list[Header] = [(form.format(n), value.strip()) for n in range(many)] + [("Accept", "*/*")] * 2
+        return lambda: door.ask("GET", "/v2/projects", headers=sent)
+
+    return prepare
+
+
+def members(form: str, path: str = "/v2/projects") -> Prepare:
+    """Many members of a query: as many as fit, or 1,000 where `form` has a place for a text."""
+
+    def prepare(door: Door, text: bytes) -> Send:
+        if "{1}" in form:
+            value = quote(text[: len(text) // 1_000])[: len(text) // 1_000]
+            query = "&".join(form.format(n, value) for n in range(1_000))[:HEAD]
+        else:
+            query = "&".join(form.format(n) for n in range(len(text) // (len(form) + (5 if "{" in form else 1))))
+        return lambda: door.ask("GET", f"{path}?{query}")
+
+    return prepare
+
+
+def body(method: str, path: str, media: str = "application/json") -> Prepare:
+    return lambda door, content: lambda: door.ask(method, path, content, media=media)
+
+
+def page_of_a_request(form: str) -> Prepare:
+    """What shows a refused request with this body; `form` has a place for its id."""
+
+    def prepare(door: Door, content: bytes) -> Send:
+        ident = door.ask("POST", "/v2/customers", content).header("x-request-id")
+        return lambda: shown(door.ask("GET", form.format(ident)))
+
+    return prepare
+
+
+def page_of_a_message(form: str) -> Prepare:
+    """What shows a message of an inbox; `form` has a place for its number."""
+
+    def prepare(door: Door, content: bytes) -> Send:
+        number = door.ask("POST", "/_sandbox/inbox/hostile", content).json()["received"]
+        return lambda: shown(door.ask("GET", form.format(number)))
+
+    return prepare
+
+
+def page_of_an_answer(form: str) -> Prepare:
+    """What shows a delivery that was answered so; `form` has a place for its id."""
+
+    def prepare(door: Door, content: bytes) -> Send:
+        with receiving() as receiver:
+            receiver.body = content
+            ident = delivery_to(door, receiver.url)
+        return lambda: shown(door.ask("GET", form.format(ident)))
+
+    return prepare
+
+
+def delivery(door: Door, content: bytes) -> Send:
+    """A test delivery to a receiver that answers so."""
+
+    def send() -> None:
+        with receiving() as receiver:
+            receiver.body = content
+            delivery_to(door, receiver.url)
+
+    return send
+
+
+def delivery_to(door: Door, url: str) -> str:
+    """The id of a test delivery to an address, of a webhook that is deleted then: there may be only so many."""
+    made = door.send("POST", "/v2/webhooks", {"url": url, "events": ["webhook.test"]}).json()
+    path = f"/v2/webhooks/{made['webhook']['id']}"
+    ident: str = door.send("POST", f"{path}/test", {}).json()["log"]["id"]
+    assert door.ask("DELETE", path).status == 200
+    return ident
+
+
+def shown(answer: Answer) -> None:
+    assert answer.status == 200, answer.body[:500]
+
+
+def form_field(path: str, name: str, **others: str) -> Prepare:
+    """In a field of a form that a page of the server has made for its visitor."""
+
+    def prepare(door: Door, text: bytes) -> Send:
+        sent, token = visited(door)
+        fields = urlencode({"token": token, "to": "/console/faults", **others})
+        content = f"{fields}&{name}={quote(text)[: len(text)]}".encode()
+        return lambda: door.ask("POST", path, content, headers=sent, media="application/x-www-form-urlencoded")
+
+    return prepare
+
+
+def form_fields(form: str) -> Prepare:
+    """Many fields of a form."""
+
+    def prepare(door: Door, text: bytes) -> Send:
+        sent, token = visited(door)
+        fields = "&".join(form.format(n) for n in range(len(text) // (len(form) + 4)))
+        content = f"token={token}&{fields}".encode()
+        return lambda: door.ask(
+            "POST", "/console/faults/make", content, headers=sent, media="application/x-www-form-urlencoded"
+        )
+
+    return prepare
+
+
+def visited(door: Door) -> tuple[list[Header], str]:
+    """The headers of a visitor of the console, and the token of their forms."""
+    answer = door.ask("GET", "/console/faults")
+    cookie = answer.all("set-cookie")[0].partition(";")[0]
+    token = re.findall(rb'name="token" value="([^"]+)"', answer.body)[0].decode()
+    return [("Cookie", cookie), ("Origin", f"http://127.0.0.1:{door.port}")], token
+
+
+def import_line(door: Door, content: bytes) -> Send:
+    """A line of a file that is imported."""
+    lines = b'{"header":{"format":"stub.sandbox","version":2,"server":"0.2.0","secrets":false,"note":""}}\n'
+    packed = compress(lines + b'{"record":' + content + b"}\n", 1)
+    return lambda: door.ask("POST", "/_sandbox/import?name=hostile", packed, media=MEDIA)
+
+
+class Place(NamedTuple):
+    """A place where bytes of strangers enter, or are shown; `size` is the most that it takes."""
+
+    name: str
+    prepare: Prepare
+    size: int
+    shapes: dict[str, Callable[[int], bytes]]
+
+
+ONE = {"as many as fit": repeated("a")}
+PLACES = [
+    Place("a path of no operation", target("/v2/{}"), HEAD, TEXTS),
+    Place("an id in a path", target("/v2/orders/{}"), HEAD, TEXTS),
+    Place("a name in a path of the control surface", target("/_sandbox/snapshots/{}"), HEAD, TEXTS),
+    Place("the name of a sandbox", target("/s/{}/v2/orders"), HEAD, TEXTS),
+    Place("the name of an inbox", target("/_sandbox/inbox/{}", "POST"), HEAD, TEXTS),
+    Place("the name of a page", target("/docs/{}"), HEAD, TEXTS),
+    Place("a path of the guide", target("/guide/{}"), HEAD, TEXTS),
+    Place("a path of the console", target("/console/{}"), HEAD, TEXTS),
+    Place("a path of a payer", target("/pay/{}"), HEAD, TEXTS),
+    Place("a search", target("/v2/customers?search={}"), HEAD, TEXTS),
+    Place("a number in a query", target("/v2/orders?minAmount={}"), HEAD, TEXTS),
+    Place("an instant in a query", target("/v2/orders?createdFrom={}"), HEAD, TEXTS),
+    Place("an unknown name in a query", target("/v2/orders?{}=1"), HEAD, TEXTS),
+    Place("a text that requests contain", target("/_sandbox/requests?contains={}"), HEAD, TEXTS),
+    Place("a pattern of paths", target("/_sandbox/requests?path={}"), HEAD, TEXTS),
+    Place("a pattern of sandboxes", target("/_sandbox/sandboxes?name={}"), HEAD, TEXTS),
+    Place("a search of the guide", target("/guide?q={}"), HEAD, TEXTS),
+    Place("a search of the console", target("/console/find?q={}"), HEAD, TEXTS),
+    Place("a filter of the console", target("/console/requests?contains={}"), HEAD, TEXTS),
+    Place("the text of a QR code", target("/_sandbox/qr.svg?code={}"), HEAD, TEXTS),
+    Place("members of a query", members("a{}=1"), HEAD, ONE),
+    Place("one member again and again", members("page=1"), HEAD, ONE),
+    Place("the shortest members", members("a"), HEAD, ONE),
+    Place("the shortest members, of a control", members("a", "/_sandbox/requests"), HEAD, ONE),
+    Place("the shortest members, of a page", members("a", "/console/requests"), HEAD, ONE),
+    Place("a thousand members of a query", members("a{0}={1}"), HEAD, TEXTS),
+    Place("a thousand members of a page's query", members("a{0}={1}", "/console/requests"), HEAD, TEXTS),
+    Place("different headers", headers("x-a{}"), HEAD, ONE),
+    Place("different headers of the sandbox", headers("x-sandbox{}"), HEAD, ONE),
+    Place("one header again and again", headers("a"), HEAD, ONE),
+    Place("ninety headers", headers("x-sandbox-{}", 90), HEAD, TEXTS),
+    *(
+        Place(f"the header {name}", header(name), HEAD, TEXTS)
+        for name in (
+            "Authorization",
+            "Accept",
+            "Prefer",
+            "X-Sandbox",
+            "X-Sandbox-Simulate",
+            "X-Sandbox-Delay",
+            "X-Sandbox-As-Of",
+            "X-Sandbox-Client-IP",
+            "X-Sandbox-Admin-Key",
+            "Origin",
+            "Idempotency-Key",
+            "User-Agent",
+            "If-Match",
+        )
+    ),
+    Place("the type of a body", header("Content-Type", "POST"), HEAD, TEXTS),
+    Place("the coding of a body", header("Content-Encoding", "POST"), HEAD, TEXTS),
+    Place("a cookie of a page", header("Cookie", path="/console/faults"), HEAD, TEXTS),
+    Place("the host of a page", header("X-Forwarded-Host", path="/console/faults"), HEAD, TEXTS),
+    Place("a customer", body("POST", "/v2/customers"), BODY, BODIES),
+    Place("an order", body("POST", "/v2/orders/pix"), BODY, BODIES),
+    Place("a webhook", body("POST", "/v2/webhooks"), BODY, BODIES),
+    Place("a project", body("POST", "/v2/projects"), BODY, BODIES),
+    Place("a body of no operation", body("POST", "/v2/nothing"), BODY, BODIES),
+    Place("a fault rule", body("POST", "/_sandbox/faults"), BODY, BODIES),
+    Place("an event", body("POST", "/_sandbox/events"), BODY, BODIES),
+    Place("settings", body("PATCH", "/_sandbox/settings"), BODY, BODIES),
+    Place("a pasted request to explain", body("POST", "/_sandbox/requests/expect"), BODY, BODIES),
+    Place("a message of an inbox", body("POST", "/_sandbox/inbox/hostile"), BODY, BODIES),
+    Place("a line of a file", import_line, BODY, BODIES),
+    Place("the answer of a receiver", delivery, BODY, BODIES),
+    Place("the page of a request", page_of_a_request("/console/requests/{}"), KEPT, BODIES),
+    Place("a request of the journal", page_of_a_request("/_sandbox/requests/{}"), KEPT, BODIES),
+    Place("the body of a request", page_of_a_request("/console/requests/{}/sent"), KEPT, BODIES),
+    Place("the page of a message", page_of_a_message("/console/inboxes/hostile/{}"), BODY, BODIES),
+    Place("the page of an inbox", page_of_a_message("/console/inboxes/hostile?page=1&x={}"), BODY, BODIES),
+    Place("the page of a delivery", page_of_an_answer("/console/webhooks/deliveries/{}"), BODY, BODIES),
+    Place("a rule in a form", form_field("/console/faults/make-json", "body"), FORM, BODIES),
+    Place("a body in a form", form_field("/console/try/createCustomer", "body"), FORM, BODIES),
+    Place("headers in a form", form_field("/console/try/createCustomer", "headers", body="{}"), FORM, TEXTS),
+    Place("a name in a form", form_field("/console/faults/make", "name"), FORM, TEXTS),
+    Place("many fields of a form", form_fields("a{}=1"), FORM, ONE),
+]
+CASES = pytest.mark.parametrize("place", PLACES, ids=[place.name for place in PLACES])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Measured]:
+    """A server whose CPU time is read."""
+    with measured() as made:
+        for path in ("/", "/guide?q=order", "/console/requests", "/openapi.json", "/_sandbox/qr.svg?code=x"):
+            made.door.ask("GET", path)  # what the first visitor waits for
+        yield made
+
+
+@pytest.mark.check
+@CASES
+def test_the_most_bytes_hold_nobody_up(server: Measured, place: Place) -> None:
+    wrong = {}
+    for shape, made in place.shapes.items():
+        hold = server.heart.least(place.prepare(server.door, made(place.size)), enough=MOST_HOLD).hold
+        if hold > MOST_HOLD:
+            wrong[shape] = hold
+    assert not wrong
+
+
+@pytest.mark.night
+@CASES
+def test_ten_times_the_bytes_cost_ten_times_as_much(server: Measured, place: Place) -> None:
+    wrong = {}
+    for shape, made in place.shapes.items():
+        sizes = (place.size // 10, place.size)
+        less, more = (server.heart.least(place.prepare(server.door, made(size))).total for size in sizes)
+        if more > max(MOST_GROWTH * less, LEAST_TOTAL):
+            wrong[shape] = (less, more)
+    assert not wrong
+
+
+def pix_code(number: int) -> str:
+    """A valid code of the sandbox of 512 characters, the most of one."""
+    code = encode(100 + number, "a" * 35, "Loja", "Recife")[:-8]
+    for ident in range(80, 99):
+        room = min(99, 512 - len(code) - 8 - 4)
+        if room < 0:
+            break
+        code += f"{ident}{room:02}" + f"{number:x}".rjust(room, "x")[:room]
+    code = code.ljust(504, "x") + "6304"
+    return code + crc16(code)
+
+
+def test_images_of_long_codes_are_drawn_beside_others(server: Measured) -> None:
+    """Each took 150 to 200 ms of everybody's time. One that was drawn before is not drawn again."""
+    codes = iter(map(pix_code, range(100)))
+    path = "/_sandbox/qr.png?code="
+    cost = server.heart.least(lambda: shown(server.door.ask("GET", path + quote(next(codes)))))
+    assert cost.hold <= MOST_HOLD
+    last = quote(pix_code(4))
+    assert server.heart.least(lambda: shown(server.door.ask("GET", path + last))).total < cost.total / 5
+    assert server.door.ask("GET", path + last + "0").status == 422
