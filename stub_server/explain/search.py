@@ -24,8 +24,10 @@ class Search:
 
     def __init__(self, mender: Mender, rehearsal: Rehearsal, merchant: str, sent: Attempt) -> None:
         self._mender, self._rehearsal, self._merchant = mender, rehearsal, merchant
-        values = sent.body.values() if isinstance(sent.body, dict) else ()
-        self._words = frozenset(str(value).strip().lower()[:64] for value in values)
+        body = sent.body
+        values = body.values() if isinstance(body, dict) else ()
+        words = (str(value) for value in values if not isinstance(value, dict | list))
+        self._words = frozenset(word.strip().lower()[:64] for word in words)
         self._seen: set[object] = set()
         self.left = MOST
         self.codes: dict[str, None] = {}  # codes of the refusals, in order
@@ -79,13 +81,15 @@ def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecy
     A project is off while it does not sell, as its lifecycle says; plans and products have a state `inactive`.
     """
     changes: dict[str, Any] = {}
-    if attempt.member("is_active") is False and words.isdisjoint(NO):
+    sent = attempt.body
+    body = sent if isinstance(sent, dict) else {}
+    if body.get("is_active") is False and words.isdisjoint(NO):
         changes["is_active"] = True
-    status = attempt.member("status")
+    status = body.get("status")
     off = ["inactive", *(state for state in projects.states if state not in projects.sets["selling"])]
     if status in off and not any(nearest(word, [status]) for word in words):
         changes["status"] = "active"
-    ends = str(attempt.member("expires_at"))
+    ends = str(body.get("expires_at"))
     names_day = any(len(word) >= 10 and ends.lower().startswith(word[:10]) for word in words)
     if is_date_time(ends) and parse_iso(ends) <= now and not names_day:
         changes["expires_at"] = iso(now + _YEAR)
