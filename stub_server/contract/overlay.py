@@ -69,6 +69,7 @@ def _leaves(change: Json) -> list[tuple[str, ...]]:
 
 _STEP = re.compile(r"\.(\w+)|\[([0-9]+)\]|\['(.*?)'\](?=[.\[]|$)")
 _POINTER = re.compile(r"#(/[^\s'\",]+)")
+_LONGEST_PATH = 1_000  # characters: each step of a path is a call within that of the step before it
 _KEYS = {"target", "description", "update", "remove", "copy"}
 
 
@@ -120,6 +121,8 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
     from jsonpath_rfc9535 import JSONPathError, find  # takes 20 ms, which a start without overlays saves
 
+    if len(str(path)) > _LONGEST_PATH:
+        raise ContractError(f"{str(path)[:60]}… has more than {_LONGEST_PATH:,} characters, the most of a JSONPath")
     try:
         return [node.location for node in find(str(path), document)]
     except (JSONPathError, RecursionError) as error:
