@@ -5,13 +5,18 @@ Judged is CPU time: nobody else waits longer than `MOST_HOLD` for a turn, and te
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator
-from gzip import compress
+from contextlib import suppress
+from gzip import compress, decompress
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 import pytest
 
+from stub_server.app import contracts
+from stub_server.contract.source import ContractError
 from stub_server.domain.brcode import crc16, encode
 from stub_server.files.package import MEDIA
 
@@ -257,10 +262,17 @@ def visited(door: Door) -> tuple[list[Header], str]:
 
 
 def import_line(door: Door, content: bytes) -> Send:
-    """A line of a file that is imported."""
-    lines = b'{"header":{"format":"stub.sandbox","version":2,"server":"0.2.0","secrets":false,"note":""}}\n'
-    packed = compress(lines + b'{"record":' + content + b"}\n", 1)
-    return lambda: door.ask("POST", "/_sandbox/import?name=hostile", packed, media=MEDIA)
+    """A line of a file that is imported: the first record of an export, replaced."""
+    lines = decompress(door.ask("GET", "/_sandbox/export").body).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith(b'{"record"'))
+    lines[first] = b'{"record":' + content + b"}"
+    packed = compress(b"\n".join(lines) + b"\n", 1)
+
+    def send() -> None:
+        answer = door.ask("POST", "/_sandbox/import", packed, media=MEDIA)
+        assert (answer.status, answer.json()["code"]) == (422, "unusable_file"), answer.body
+
+    return send
 
 
 class Place(NamedTuple):
@@ -335,7 +347,7 @@ PLACES = [
     Place("a fault rule", body("POST", "/_sandbox/faults"), BODY, BODIES),
     Place("an event", body("POST", "/_sandbox/events"), BODY, BODIES),
     Place("settings", body("PATCH", "/_sandbox/settings"), BODY, BODIES),
-    Place("a pasted request to explain", body("POST", "/_sandbox/requests/expect"), BODY, BODIES),
+    Place("what requests are expected", body("POST", "/_sandbox/requests/verify"), BODY, BODIES),
     Place("a message of an inbox", body("POST", "/_sandbox/inbox/hostile"), BODY, BODIES),
     Place("a line of a file", import_line, BODY, BODIES),
     Place("the answer of a receiver", delivery, BODY, BODIES),
@@ -384,6 +396,34 @@ def test_ten_times_the_bytes_cost_ten_times_as_much(server: Measured, place: Pla
         if more > max(MOST_GROWTH * less, LEAST_TOTAL):
             wrong[shape] = (less, more)
     assert not wrong
+
+
+ACTION = "overlay: 1.0.0\ninfo: { title: x, version: '1' }\nactions:\n"
+OVERLAYS: dict[str, Callable[[int], bytes]] = {
+    "a target of many steps": repeated(".a", f"{ACTION}- target: $", "\n  remove: true\n"),
+    "a target of many filters": repeated("[?@.a]", f"{ACTION}- target: $", "\n  remove: true\n"),
+    "a target without its end": repeated("['x", f'{ACTION}- target: "$', '"\n  remove: true\n'),
+    "many actions": repeated("- target: $.info\n  update: { x-a: 1 }\n", ACTION),
+    "a long text": repeated("#/a", f"{ACTION}- target: $.info\n  update: {{ description: '", "' }\n"),
+    "different members": distinct("k{0}: 1, ", f"{ACTION}- target: $.info\n  update: {{ x-m: {{ ", "} }\n"),
+    "lists in lists": repeated("[", f"{ACTION}- target: $.info\n  update: {{ x-m: "),
+    "a long number": repeated("1", f"{ACTION}- target: $.info\n  update: {{ x-m: ", " }\n"),
+}
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("shape", OVERLAYS)
+def test_ten_times_the_bytes_of_an_overlay_cost_ten_times_as_much(shape: str, tmp_path: Path) -> None:
+    """It is read before anybody is served. A target of 100,000 steps ended the process."""
+    costs = []
+    for size in (20_000, 200_000):
+        file = tmp_path / "overlay.yaml"
+        file.write_bytes(OVERLAYS[shape](size))
+        before = time.thread_time()
+        with suppress(ContractError):
+            contracts([file])
+        costs.append(time.thread_time() - before)
+    assert costs[1] <= MOST_GROWTH * costs[0]
 
 
 def pix_code(number: int) -> str:
