@@ -66,7 +66,9 @@ class Explainer:
         if trace.status < 400:
             return None
         async with self._turn:
-            return await self._explained(server, sandbox, trace)
+            found = await self._explained(server, sandbox, trace)
+        await asyncio.sleep(0)  # to show a large body takes a turn of its own
+        return found
 
     async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
         code, answer = trace.code or "", object_in(trace.answer or b"")

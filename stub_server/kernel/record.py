@@ -118,12 +118,12 @@ def has_more_values(value: Any, most: int) -> bool:
 
 
 def is_deeper_than(value: Any, levels: int) -> bool:
-    layer = [value]
+    layer = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):
         layer = [
             child
             for node in layer
-            if isinstance(node, (dict, list))
             for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
         ]
-    return any(isinstance(node, (dict, list)) for node in layer)
+    return bool(layer)
