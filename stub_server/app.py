@@ -23,6 +23,7 @@ from .contract.document import Document
 from .contract.formats import formats
 from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
+from .data.filling import Seeding
 from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
@@ -43,6 +44,8 @@ from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.problem import Unavailable
 from .kernel.record import Body
+from .kernel.shipped import PACKAGE as PACKAGE
+from .kernel.shipped import data_dir as data_dir
 from .persistence import sqlite
 from .persistence.persistence import Persistence
 from .persistence.sql import Database, StoreError
@@ -50,21 +53,13 @@ from .resolver import Handlers, check_fit
 from .sandboxes.making import SandboxFactory
 from .sandboxes.residence import Residence
 from .sandboxes.sandboxes import Sandboxes
-from .seeding.filling import Seeding
 from .settings import Settings
 from .store.tables import Layout, UniqueViolation, table_specs
 from .version import __version__
 
-PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
 Contracts: TypeAlias = tuple[Document, Document, Document | None]
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
-
-
-def data_dir(name: str) -> Path:
-    """`openapi/`, `fixtures/` or `docs/`: beside the package in a checkout, inside it when installed."""
-    inside = PACKAGE / "_data" / name
-    return inside if inside.is_dir() else PACKAGE.parent / name
 
 
 def create_app(settings: Settings | None = None, loaded: Contracts | None = None) -> Application:

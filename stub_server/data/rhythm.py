@@ -78,12 +78,6 @@ def pay_delay(rng: Random, below: int = DAY) -> int:
             return delay
 
 
-def refund_delay(rng: Random) -> int:
-    """Ms from payment to refund: one to seven days, as consumer law gives to regret a purchase; most of them early."""
-    luck = rng.random()
-    return DAY + int(6 * DAY * luck * luck)
-
-
 def moment(rng: Random, at_ms: int, sway_ms: int) -> int:
     """An instant at most `sway_ms` from another, mostly at an hour in which people buy."""
     near = at_ms
@@ -107,6 +101,16 @@ def office_hour(rng: Random, at_ms: int) -> int:
 def office_hour_before(rng: Random, at_ms: int) -> int:
     """As `office_hour`, on the last working day before the day of an instant."""
     return _on_working_day(rng, (at_ms + BRASILIA) // DAY - 1, 9, 9, -1)
+
+
+def refund_hour(rng: Random, paid_ms: int) -> int:
+    """When a payment is refunded: in office hours, one to seven days later, as consumer law gives to regret it.
+
+    Most of them early. Never are all banks closed on five days in a row.
+    """
+    day = (paid_ms + BRASILIA) // DAY
+    open_days = [after for after in range(day + 2, day + 7) if is_working_day(after)]
+    return _on_working_day(rng, open_days[int(len(open_days) * rng.random() ** 2)], 9, 9)
 
 
 def _on_working_day(rng: Random, day: int, first_hour: int, hours: int, step: int = 1) -> int:

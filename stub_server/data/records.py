@@ -5,7 +5,6 @@ A record is checked against the contract's requests. It may have members that a 
 for the record with that key.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ..contract.schema import Schemas
@@ -13,19 +12,18 @@ from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
 from ..domain.documents import normalise
 from ..domain.lifecycle import known_ids
-from ..domain.projects import new_plan, new_product, new_project
 from ..domain.subscriptions import CHARGED
-from ..drawing.draw import stream
-from ..drawing.purchases import PAID, Fate, Offer, cart
-from ..drawing.rhythm import moment
 from ..engine import resources
 from ..kernel.clock import DAY, HOUR, iso, parse_iso
 from ..kernel.ids import named_uuid
-from ..kernel.problem import Refusal
 from ..kernel.record import Body
-from ..scenarios.files import Node, check_request, expand
-from .merchant import move_project
+from .files import Node, check_request, expand
+from .goods import Goods, move_project
+from .lives import Purchase
 from .personas import STORIES, Story
+from .provider import stream
+from .purchases import Fate, Offer, cart, pays_at
+from .rhythm import moment
 from .sales import Sales
 
 #: Table -> the kind of its records, the schema of a request that creates one, and days between it and the first sale.
@@ -39,15 +37,14 @@ KINDS = {
 
 
 class Records:
-    """Plans what the scenario names. `in_use` are the ids, names and documents that records have.
+    """Plans what the scenario names. A node is the place in the file that an error names.
 
-    A node is the place in the file that an error names. Methods raise ScenarioError.
+    Methods raise ScenarioError.
     """
 
-    def __init__(self, sales: Sales, schemas: Schemas, begun: int) -> None:
-        self.sales, self.script, self.scenario, self.schemas = sales, sales.script, sales.scenario, schemas
-        self.begun, self.in_use, self.now = begun, sales.buyers.in_use, sales.script.end
-        self.defaults = sales.script.sandbox.rules.defaults
+    def __init__(self, goods: Goods, sales: Sales, schemas: Schemas, begun: int) -> None:
+        self.goods, self.sales, self.script, self.scenario = goods, sales, goods.script, sales.scenario
+        self.schemas, self.begun, self.now = schemas, begun, goods.script.end
         self._created: dict[str, int] = {}  # when each id and document was, in ms
         self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.planner.offers}
         self._orders: list[tuple[Node, str, str, int]] = []
@@ -70,27 +67,10 @@ class Records:
             if order is None or order.public["status"] != outcome:
                 raise node.fail(f"an order of {iso(at)} cannot be {outcome} yet; give it more days_ago")
 
-    def _checked(self, node: Node, action: Callable[..., object], *args: Any) -> None:
-        """Call an action; what the rules refuse is an error of the file."""
-        try:
-            action(*args)
-        except Refusal as refusal:
-            raise node.fail(refusal.message) from None
-
-    def _later(self, at: int, node: Node, change: Callable[..., object], *args: Any) -> None:
-        """Plan a step at an instant."""
-        self.script.add(at, self._checked, node, self.script.step, change, *args)
-
-    def _claim(self, name: str, node: Node, what: str) -> None:
-        """Use an id, name or document that only one record can have."""
-        if name in self.in_use:
-            raise node.fail(f"another {what}")
-        self.in_use.add(name)
-
     def _ident(self, kind: str, node: Node, given: str | None, named: str) -> str:
         """The id of a record: the one that the scenario gives, or `named`."""
         ident = named if given is None else given.lower()
-        self._claim(ident, node, f"{kind} has the id {ident}")
+        self.goods.claim(ident, node, f"{kind} has the id {ident}")
         return ident
 
     # -- personas
@@ -109,14 +89,21 @@ class Records:
             if at < offer.opens:
                 raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
-            self.script.add(at, self._checked, persona, self._buy_of_story, offer, as_buyer(public), ident, fate)
+            self.script.add(at, self.goods.checked, persona, self._buy_of_story, offer, as_buyer(public), ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
         abroad = buyer["address"].get("country") not in (None, "BR")
         once = fate.outcome == "paid" and offer.plan["interval"] is None and CHARGED in offer.plan["payment_methods"]
-        method, shop = CHARGED if abroad and once else "pix", self.sales.shop
-        shop.buy(self.script.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
+        method = CHARGED if abroad and once else "pix"
+        self._live(cart(self.sales.rng, offer), buyer, customer_id, method, fate)
+
+    def _live(
+        self, body: Body, buyer: Body, customer_id: str, method: str, fate: Fate, ident: str | None = None
+    ) -> None:
+        pays = pays_at(self.sales.rng, method, self.script.now, self.now + DAY)
+        purchase = Purchase(body, buyer, customer_id, method, fate, pays, ident)
+        self.script.follow(self.sales.lives.live(self.script.draft(), purchase))
 
     # -- explicit records
 
@@ -135,10 +122,10 @@ class Records:
         at = self._created[ident] = self._time(own, usual, node)
         if "projectId" in fields:
             project = fields["projectId"] = fields["projectId"].lower()
-            if project not in self.in_use:
+            if project not in self.goods.in_use:
                 raise node.fail("projectId names no project of this scenario")
             self._check_older(node, kind, project, "project", at)
-        self._checked(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
+        self.goods.checked(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
 
     def _time(self, own: Body, usual: int, node: Node) -> int:
         """When a record is created, in ms."""
@@ -159,39 +146,28 @@ class Records:
             raise node.fail(f"the {kind} is older than its {what}, which is of {iso(created)}")
 
     def _project(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        self._claim(fields["name"].casefold(), node, "project has this name")
-        user, status = self.script.store.merchant.user_id, own.get("status_now")
-        public, hidden = new_project(fields, self.defaults["Project"], ident, user, iso(at))
-        self._later(at, node, resources.add_project, public, hidden)
+        self.goods.add_project(node, ident, fields, at)
+        status = own.get("status_now")
         if status is not None:
-            self._later(max(at, self.now - HOUR), node, move_project, ident, status)
+            self.goods.later(max(at, self.now - HOUR), node, move_project, ident, status)
 
     def _plan(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        public = self._plans[ident] = new_plan(fields, self.defaults["Plan"], iso(at)) | {"id": ident}
-        self._claim(f"{public['projectId']} {public['name'].casefold()}", node, "plan of this project has this name")
-        self._later(at, node, resources.add, "plans", public)
+        self._plans[ident] = self.goods.add_plan(node, ident, fields, at)
 
     def _product(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        project, planned = fields["projectId"], self._plans
-        fields["planIds"] = known_ids(
-            "planIds",
-            "plan",
-            fields.get("planIds", []),
-            lambda ident: planned.get(ident, {}).get("projectId") == project,
-        )
+        of_project = {ident for ident, plan in self._plans.items() if plan["projectId"] == fields["projectId"]}
+        asked = fields.get("planIds", [])
+        fields["planIds"] = known_ids("planIds", "plan", asked, of_project.__contains__)
         for plan in fields["planIds"]:
             self._check_older(node, "product", plan, "plan", at)
-        public = new_product(fields, self.defaults["Product"], iso(at)) | {"id": ident}
-        if public["sku"] is not None:
-            self._claim(f"{project} sku {public['sku']}", node, "product of this project has this sku")
-        self._later(at, node, resources.add, "products", public)
+        self.goods.add_product(node, ident, fields, at)
 
     def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body | None = None) -> Body:
-        public = new_customer(fields, self.defaults["Customer"], iso(at)) | {"id": ident}
-        self._claim(public["document"], node, "customer has this document")
+        public = new_customer(fields, self.goods.defaults["Customer"], iso(at)) | {"id": ident}
+        self.goods.claim(public["document"], node, "customer has this document")
         self._created[public["document"]] = at
         self.sales.buyers.named += 1
-        self._later(at, node, resources.add, "customers", public)
+        self.goods.later(at, node, resources.add, "customers", public)
         return public
 
     def _order(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
@@ -208,17 +184,17 @@ class Records:
         buyer = order_rules.buyer(fields["customer"])
         document = normalise(buyer["document"])
         self._check_older(node, "order", document, "customer", at)
-        if document not in self.in_use:  # whoever buys without being known becomes a customer, as in createPixOrder
+        if document not in self.goods.in_use:  # as in createPixOrder, who buys becomes one
             self._customer(node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at)
-        fate = Fate(outcome, (PAID,))
+        fate = Fate(outcome)
         self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))
-        self.script.add(at, self._checked, node, self._buy, fields, buyer, fate, ident)
+        self.script.add(at, self.goods.checked, node, self._buy, fields, buyer, fate, ident)
 
     def _buy(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
         customer = self.script.store.customers.holder("document", normalise(buyer["document"]))
         assert customer is not None  # planned before the order
-        self.sales.shop.buy(self.script.draft(), body, buyer, customer, body["paymentMethod"], fate, ident)
+        self._live(body, buyer, customer, body["paymentMethod"], fate, ident)
 
 
 def _resolved(fields: Body) -> Body:

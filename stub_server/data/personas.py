@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from random import Random
 
 from ..domain.calendar import add_interval
-from ..drawing.purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer, is_of_one
-from ..drawing.rhythm import moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body
-from ..scenarios.files import Node
+from .files import Node
+from .purchases import CANCEL, LAPSE, LATE, PAID, Fate, Offer, is_of_one
+from .rhythm import moment
 
 SWAY = 8 * HOUR  # no story depends on the hour
 Purchase = tuple[Offer, int, Fate]  # what, when (ms), and what becomes of the order
@@ -48,7 +48,7 @@ class Story:
 
     def bought(self, outcome: str, days: float, offer: Offer | None = None) -> list[Purchase]:
         """One purchase, of the monthly plan unless another is given, so many days ago."""
-        return [(offer or self.monthly, self.days_ago(days), Fate(outcome, (PAID,)))]
+        return [(offer or self.monthly, self.days_ago(days), Fate(outcome, [PAID]))]
 
     def renewed(self, days: float, *renewals: str, sway: int = SWAY) -> list[Purchase]:
         """A monthly membership with one of these renewals a period; the last period ended about so many days ago."""
@@ -84,7 +84,7 @@ class Story:
         latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
         noons = (datetime(year, 2, 29, 12, tzinfo=UTC) for year in range(latest.year, 0, -1) if isleap(year))
         at = int(next(noon for noon in noons if noon <= latest).timestamp()) * 1000
-        return [(offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid", (PAID,)))]
+        return [(offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid", [PAID]))]
 
 
 STORIES: dict[str, Callable[[Story], list[Purchase]]] = {
