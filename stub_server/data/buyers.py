@@ -1,7 +1,7 @@
 """The customers of a seeded year: who comes when, who comes back, and what becomes of their records."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from random import Random
 
 from faker import Faker
@@ -18,9 +18,6 @@ from .purchases import pick
 from .rhythm import Rhythm
 from .script import Script
 
-#: What some customers have in their metadata: buyers, and those who have signed up and have not bought yet.
-OF_BUYERS = {"": 7, "origin checkout": 1, "newsletter true": 1}
-OF_OTHERS = {"": 2, "origin landing_page": 2, "newsletter true": 1}
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
 RENUMBERED = 0.15  # of the customers, while the past lasts: they have a new mobile number
 WAITED = 0.04  # of those who come once a CNPJ may have letters, as long as companies with such a CNPJ wait
@@ -71,7 +68,7 @@ class Buyers:
             self._too_new.append(buyer)
         return self._too_new.pop()
 
-    def newcomer(self, draft: Draft, rng: Random, metadata: Mapping[str, float] = OF_BUYERS) -> Buyer:
+    def newcomer(self, draft: Draft, rng: Random, metadata: str = "metadata_of_buyers") -> Buyer:
         """Create the next customer of those who were gathered."""
         buyer = self._next(draft.now)
         words = pick(rng, metadata).split()
@@ -97,7 +94,7 @@ class Buyers:
         """Plan those who sign up and do not buy anything yet."""
         for _ in range(count):
             at = self.rhythm.at(0.03 + 0.96 * self._idle.random())
-            self.script.add(at, self.script.step, self.newcomer, self._idle, OF_OTHERS)
+            self.script.add(at, self.script.step, self.newcomer, self._idle, "metadata_of_others")
 
     def _renumber(self, draft: Draft, buyer: Buyer) -> None:
         """Give a customer the new mobile number; earlier orders keep the old one."""

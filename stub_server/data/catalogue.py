@@ -3,35 +3,18 @@
 Slogans are Faker's own; what a project teaches and what it costs stands in our tables.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain, zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from faker import Generator
 from faker.providers import BaseProvider
 
 from ..kernel.record import Body
-from .tables import plain_ascii, table, weighted
+from .tables import elements, plain_ascii, table
 
-SOURCES = ("instagram", "google", "youtube", "facebook", "indicacao")
 AFFILIATES = 0.4
-#: Which plans a project has, with the share of projects.
-MENUS = weighted(
-    {
-        "Mensal Anual": 40,
-        "Mensal Trimestral Anual": 30,
-        "Mensal Anual Vitalício": 15,
-        "Mensal Trimestral Anual Vitalício": 15,
-    }
-)
-#: Share of a project's sales.
-SALES = {"Mensal": 55.0, "Trimestral": 7.0, "Anual": 35.0, "Vitalício": 3.0}
-INTERVALS: dict[str, tuple[str | None, int | None]] = {
-    "Mensal": ("month", 1),
-    "Trimestral": ("month", 3),
-    "Anual": ("year", 1),
-    "Vitalício": (None, None),
-}
 BRIEFLY = 3  # so many features of the niche come with the plan that is paid by the month
 FEATURES = 5
 
@@ -55,18 +38,13 @@ class CatalogueProvider(BaseProvider):
 
     __use_weighting__ = True
 
-    def __init__(self, generator: Generator) -> None:
-        super().__init__(generator)
-        self._prices: Body = table("prices")["monthly"]
-        niches: list[Body] = table("niches")["niches"]
-        self._offered = {project["slug"]: (niche, project) for niche in niches for project in niche["projects"]}
-
     # -- prices and plans
 
-    def price(self, most: float | None = None) -> float:
+    def price(self, most: float = 1_000) -> float:
         """What a membership costs a month, in reais; at most so much."""
-        shares = {price: row["share"] for price, row in self._prices.items() if most is None or float(price) <= most}
-        return float(self.random_element(weighted(shares)))
+        rows = table("prices")["monthly"].items()
+        shares = OrderedDict((float(price), row["share"]) for price, row in rows if float(price) <= most)
+        return self.random_element(shares)
 
     def plan(self) -> Body:
         """A PlanCreate without its projectId."""
@@ -75,25 +53,21 @@ class CatalogueProvider(BaseProvider):
     def _plans(self, niche: Body, *, has_trial: bool) -> Iterator[Body]:
         """The plans of one project, cheapest first."""
         monthly = self.price(niche["monthly_up_to"])
-        longer: Body = self._prices[f"{monthly:.2f}"]
-        drawn = self.random_sample(niche["features"], min(FEATURES, len(niche["features"])))
-        features = [feature for feature in niche["features"] if feature in drawn]
-        trial_days = int(self.random_element(weighted(table("prices")["trials"]))) if has_trial else 0
-        for name in self.random_element(MENUS).split():
+        longer: Body = table("prices")["monthly"][f"{monthly:.2f}"]
+        some = self.random_sample(range(len(niche["features"])), min(FEATURES, len(niche["features"])))
+        features = [niche["features"][number] for number in sorted(some)]
+        for name in self.random_element(elements("habits", "menus")).split():
             if name == "Mensal":
-                more = f" {trial_days} dias a mais no primeiro mês." if trial_days else ""
-                text = f"Acesso completo, renovado todo mês.{more} Cancele quando quiser."
-                yield _plan(name, monthly, text, features[:BRIEFLY]) | {"trial_period_days": trial_days}
+                trial_days = int(self.random_element(elements("prices", "trials"))) if has_trial else 0
+                trial = table("niches")["trial"].format(days=trial_days) if has_trial else ""
+                yield _plan(name, monthly, features[:BRIEFLY], trial=trial) | {"trial_period_days": trial_days}
             elif name == "Trimestral":
-                text = f"Três meses de acesso. Sai por {printed(longer['quarterly'] / 3)} por mês."
-                yield _plan(name, longer["quarterly"], text, features)
+                yield _plan(name, longer["quarterly"], features, a_month=printed(longer["quarterly"] / 3))
             elif name == "Anual":
-                text = f"Um ano de acesso. Sai por {printed(longer['yearly'] / 12)} por mês."
-                yield _plan(name, longer["yearly"], text, features)
+                yield _plan(name, longer["yearly"], features, a_month=printed(longer["yearly"] / 12))
             else:
-                amount = float(self.random_element(weighted(longer["lifetime"])))
-                text = "Pagamento único, com acesso vitalício a todo o conteúdo."
-                yield _plan(name, amount, text, [*features, "Acesso vitalício"])
+                amount = float(self.random_element(OrderedDict(longer["lifetime"])))
+                yield _plan(name, amount, [*features, "Acesso vitalício"])
 
     # -- projects
 
@@ -114,7 +88,7 @@ class CatalogueProvider(BaseProvider):
 
         A later edition has another name and slug. Raises KeyError for an unknown slug.
         """
-        niche, project = self._offered[slug or self.random_element(tuple(self._offered))]
+        niche, project = offered()[slug or self.random_element(tuple(offered()))]
         name, slug = project["name"], project["slug"]
         if edition > 1:
             again = table("niches")["edition"]
@@ -123,12 +97,29 @@ class CatalogueProvider(BaseProvider):
             has_trial = self.generator.random.random() < table("prices")["trial_share"]
         plans = list(self._plans(niche, has_trial=has_trial))
         names = [plan["name"] for plan in plans]
-        products = [
-            (_product(niche, product, slug, number), _unlocking(product, names))
-            for number, product in enumerate(project["products"], start=1)
-        ]
+        products = []
+        for number, product in enumerate(project["products"], start=1):
+            words = niche | {"slug": slug, "number": number, "initials": _initials(slug)}
+            # Mentorship comes with the dearer plans only, everything else with all.
+            unlocking = names[1:] if product["type"] == "mentorship" else names
+            products.append((product | filled(table("niches")["product"], words), unlocking))
         bumps = [(bump["title"], bump["price"]) for bump in niche["bumps"]]
-        return Membership(slug, self._project(niche, project, name, slug), plans, products, bumps)
+        return Membership(slug, self._project(niche, project, slug) | {"name": name}, plans, products, bumps)
+
+    def _project(self, niche: Body, project: Body, slug: str) -> Body:
+        drawn = {
+            name: self.random_element(elements("habits", name)) for name in ("visibility", "release", "reminder_days")
+        }
+        drawn["owner"] = self.generator.format("surname")
+        drawn["slogan"] = self.slogan()
+        drawn["source"] = self.random_element(elements("habits", "sources_of_projects"))
+        drawn["hashtag"] = "".join(word[0].upper() + word[1:] for word in project["name"].split())
+        drawn["certificate"] = str(any(product["type"] == "course" for product in project["products"])).lower()
+        made: Body = filled(table("niches")["project"], niche | project | drawn | {"slug": slug})
+        if self.generator.random.random() < AFFILIATES:
+            percent = self.random_element(elements("habits", "affiliate_percent"))
+            made["marketing_settings"] |= {"affiliates": "true", "affiliate_percent": percent}
+        return {name: project[name] for name in ("name", "description", "long_description")} | made
 
     def slogan(self) -> str:
         """One of Faker's catch phrases that reads well and promises no money."""
@@ -138,82 +129,40 @@ class CatalogueProvider(BaseProvider):
             slogan = str(self.generator.format("catch_phrase"))
         return slogan
 
-    def _project(self, niche: Body, project: Body, name: str, slug: str) -> Body:
-        return {
-            "name": name,
-            "description": project["description"],
-            "long_description": project["long_description"],
-            "logo_url": f"https://assets.example.com/{slug}/logo.png",
-            "cover_image": f"https://assets.example.com/{slug}/capa.jpg",
-            "website_url": f"https://www.example.com/{slug}",
-            "visibility": self.random_element(weighted({"public": 85, "unlisted": 15})),
-            "business_settings": {
-                "legal_name": f"{self.generator.format('surname')} Educação Digital Ltda.",
-                "support_email": f"suporte.{slug}@example.com",
-                "timezone": "America/Sao_Paulo",
-                "refund_days": "7",
-            },
-            "marketing_settings": self._marketing(project),
-            "content_settings": {
-                "language": "pt-BR",
-                "release": self.random_element(("immediate", "weekly", "weekly")),
-                "certificate": "true" if any(each["type"] == "course" for each in project["products"]) else "false",
-                "theme_color": f"#{niche['color']}",
-            },
-            "notification_settings": {
-                "sender_name": f"Equipe {project['name']}",
-                "welcome_email": "true",
-                "renewal_reminder_days": self.random_element(("1", "3", "3", "5")),
-            },
-            "metadata": {"niche": niche["key"], "audience": niche["audience"]},
-        }
 
-    def _marketing(self, project: Body) -> Body:
-        hashtag = "".join(word[0].upper() + word[1:] for word in project["name"].split())
-        settings = {
-            "slogan": self.slogan(),
-            "hashtag": f"#{hashtag}",
-            "main_source": self.random_element(SOURCES),
-            "affiliates": "false",
-        }
-        if self.generator.random.random() < AFFILIATES:
-            settings |= {"affiliates": "true", "affiliate_percent": self.random_element(("20", "30", "40", "50"))}
-        return settings
+@cache
+def offered() -> dict[str, tuple[Body, Body]]:
+    """The projects of the catalogue by their slugs, each with its niche."""
+    niches = table("niches")["niches"]
+    return {project["slug"]: (niche, project) for niche in niches for project in niche["projects"]}
 
 
-def _plan(name: str, amount: float, description: str, features: list[str]) -> Body:
-    interval, interval_count = INTERVALS[name]
+def filled(template: Any, words: Body) -> Any:
+    """A template with words in place of their names in braces."""
+    if isinstance(template, dict):
+        return {name: filled(value, words) for name, value in template.items()}
+    return template.format(**words)
+
+
+def _plan(name: str, amount: float, features: list[str], **words: str) -> Body:
+    row = table("niches")["plans"][name]
     return {
         "name": name,
-        "description": description,
+        "description": row["text"].format(**words),
         "amount": amount,
-        "billing_type": "recurring" if interval else "one_time",
-        "interval": interval,
-        "interval_count": interval_count,
+        "billing_type": "recurring" if row["interval"] else "one_time",
+        "interval": row["interval"],
+        "interval_count": row["interval_count"],
         "trial_period_days": 0,
         "payment_methods": ["pix", "credit_card", "boleto"],
         "features": features,
     }
 
 
-def _product(niche: Body, product: Body, slug: str, number: int) -> Body:
+def _initials(slug: str) -> str:
+    """Those of a SKU. One letter of the first word would be the same for Contas do MEI and Churrasco de Mestre."""
     first, *others = slug.split("-")
-    # One letter of the first word would be the same for Contas do MEI and Churrasco de Mestre.
-    initials = first[:3] + "".join(word if word.isdigit() else word[0] for word in others)
-    return {
-        "name": product["name"],
-        "description": product["description"],
-        "type": product["type"],
-        "image_url": f"https://assets.example.com/{slug}/produto-{number}.jpg",
-        "access_url": f"https://membros.example.com/{slug}/{number}",
-        "sku": f"{initials.upper()}-{number:02d}",
-        "metadata": {"niche": niche["key"]},
-    }
-
-
-def _unlocking(product: Body, plans: list[str]) -> list[str]:
-    """The plans that unlock a product: mentorship comes with the dearer ones only, everything else with all."""
-    return plans[1:] if product["type"] == "mentorship" else plans
+    return (first[:3] + "".join(word if word.isdigit() else word[0] for word in others)).upper()
 
 
 def printed(amount: float) -> str:

@@ -13,7 +13,7 @@ from ..events.signing import new_key
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body
-from .catalogue import SALES, Membership
+from .catalogue import Membership
 from .files import Node, check_request
 from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
@@ -21,7 +21,7 @@ from .provider import new_faker, stream
 from .purchases import Offer
 from .rhythm import office_hour, office_hour_before
 from .scenario import Scenario
-from .tables import plain_ascii
+from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
 MAIN_KEY: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
@@ -103,7 +103,7 @@ class Merchant:
             yield fields, node.get("share", 1) * of_project
         if not given:
             for plan in membership.plans:
-                yield {"projectId": project_id, **plan}, SALES[plan["name"]] * of_project
+                yield {"projectId": project_id, **plan}, table("habits")["sales"][plan["name"]] * of_project
 
     def _plan_plan(
         self, rng: Random, spec: Node, slug: str, fields: Body, at: int, stopped: int | None

@@ -1,6 +1,6 @@
 """Draws purchases: what is put into a cart, how it is paid, and what becomes of the membership that it opens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
 from random import Random
@@ -13,36 +13,17 @@ from ..kernel.clock import DAY, MINUTE
 from ..kernel.money import cents
 from ..kernel.record import Body
 from .rhythm import bank_morning, pay_delay
+from .tables import elements
 
-SOURCES = {"instagram": 6, "google": 4, "youtube": 2, "facebook": 1, "indicacao": 1}  # where buyers come from
 BUMP, COUPON = 0.12, 0.06  # shares of first orders with an extra item, and of those by the year or once with a coupon
-DISCOUNTS = (10, 10, 15, 20)
-COUPONS = ("BEMVINDO", "AMIGO", "SEMANA")
-#: Shares of first orders, where a plan takes all methods: what is paid again every few weeks is left to a card.
-METHODS = {"pix": 43.5, CHARGED: 47.5, "boleto": 9}
-METHODS_FOR_LONG = {"pix": 56.5, CHARGED: 29.5, "boleto": 14}  # of plans that are paid once or by the year
-#: How first orders end, in percent. A provider that cannot open the charge fails a PIX; nobody cancels a boleto.
-OUTCOMES: dict[str, dict[str, float]] = {
-    "pix": {"paid": 34, "expired": 50, "canceled": 9, "refunded": 5, "partly": 1.5, "failed": 0.5},
-    CHARGED: {"paid": 75.5, "refunded": 10.5, "partly": 2, "failed": 12},
-    "boleto": {"paid": 38, "expired": 56, "refunded": 5, "partly": 1},
-}
 PAYING = ("paid", "refunded", "partly")
-PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"
-#: What members do about the bill of a period, in percent. A card that is late was declined once and accepted then.
-BILLS: dict[str, dict[str, float]] = {
-    CHARGED: {PAID: 93, LATE: 3, LAPSE: 1, CANCEL: 3},
-    "pix": {PAID: 86.5, LATE: 5.5, LAPSE: 5.5, CANCEL: 2.5},
-    "boleto": {PAID: 86.5, LATE: 5.5, LAPSE: 5.5, CANCEL: 2.5},
-}
+PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"  # what members do about the bill of a period
 FOR_EVER = 60  # periods: who has paid so many goes on
-#: Why a card is refused, in percent: at the first payment, and when a member's is charged again.
-REFUSALS = {"card_declined": 58, "card_limit_exceeded": 28, "suspected_fraud": 8, "card_expired": 6}
-REFUSALS_OF_MEMBERS = {"card_declined": 55, "card_limit_exceeded": 33, "card_expired": 12}
 
 
-def pick(rng: Random, shares: Mapping[str, float]) -> str:
-    """One of the keys, in proportion to the values."""
+def pick(rng: Random, *habit: str) -> str:
+    """One element of a table of habits, by the shares."""
+    shares = elements("habits", *habit)
     return rng.choices([*shares], [*shares.values()])[0]
 
 
@@ -72,17 +53,17 @@ def cart(rng: Random, offer: Offer) -> Body:
     plan, project = offer.plan, offer.project
     price = cents(plan["amount"])
     total = price
-    metadata: dict[str, Any] = {"utm_source": pick(rng, SOURCES)}
+    metadata: dict[str, Any] = {"utm_source": pick(rng, "sources")}
     extras: list[Body] = []
     if offer.bumps and rng.random() < BUMP:
         title, amount = rng.choices(offer.bumps)[0]
         extras.append({"description": title, "quantity": 1, "amount": amount})
         total += cents(amount)
     elif plan["interval"] in (None, "year") and rng.random() < COUPON:  # the discount is for the first payment only
-        percent = rng.choices(DISCOUNTS)[0]
+        percent = int(pick(rng, "discounts"))
         price -= price * percent // 100
         total = price
-        metadata["coupon"] = f"{rng.choices(COUPONS)[0]}{percent}"
+        metadata["coupon"] = f"{pick(rng, 'coupons')}{percent}"
     items = [{"description": f"{project['name']}: {plan['name']}", "quantity": 1, "amount": price / 100}, *extras]
     return {
         "projectId": project["id"],
@@ -103,25 +84,26 @@ class Fate(NamedTuple):
     bills: Sequence[str] = (PAID,)
 
     def bill(self, cycle: int) -> str:
-        """How the period after this one is paid."""
+        """How the period after this one is paid; a card that is late was declined once."""
         return self.bills[min(cycle, len(self.bills) - 1)]
 
 
 def draw_method(rng: Random, plan: Body) -> str:
     """One of the methods that a plan takes."""
-    usual = METHODS_FOR_LONG if plan["interval"] in (None, "year") else METHODS
-    return pick(rng, {method: share for method, share in usual.items() if method in plan["payment_methods"]})
+    usual = elements("habits", "methods_for_long" if plan["interval"] in (None, "year") else "methods")
+    methods: list[str] = plan["payment_methods"]
+    return rng.choices(methods, [usual[method] for method in methods])[0]
 
 
 def draw_fate(rng: Random, method: str) -> Fate:
     """A random fate of a first order by a method."""
-    outcome = pick(rng, OUTCOMES[method])
+    outcome = pick(rng, "outcomes", method)
     return paying(rng, outcome, method) if outcome in PAYING else Fate(outcome)
 
 
 def paying(rng: Random, outcome: str, method: str) -> Fate:
     """A random fate of a buyer who pays the first order and some periods, and then stops."""
-    shares = BILLS[method]
+    shares = elements("habits", "bills", method)
     drawn = rng.choices([*shares], [*shares.values()], k=FOR_EVER)
     paid = [*takewhile(lambda bill: bill in (PAID, LATE), drawn)]
     return Fate(outcome, paid + (drawn[len(paid) : len(paid) + 1] or [PAID]))

@@ -20,7 +20,7 @@ from ..kernel.record import Body
 from .files import Node, check_request, expand
 from .goods import Goods, move_project
 from .lives import Purchase
-from .personas import STORIES, Story
+from .personas import Story
 from .provider import stream
 from .purchases import Fate, Offer, cart, pays_at
 from .rhythm import moment
@@ -34,6 +34,7 @@ KINDS = {
     "customers": ("customer", "CustomerCreate", 8),
     "orders": ("order", "OrderCreate", 0),
 }
+NOT_OF_REQUESTS = ("id", "key", "created", "days_ago", "status_now")
 
 
 class Records:
@@ -76,31 +77,31 @@ class Records:
     # -- personas
 
     def _persona(self, name: str, persona: Node) -> None:
-        node, sandbox, story = persona["customer"], self.script.sandbox, persona.value["story"]
+        node, sandbox = persona["customer"], self.script.sandbox
         fields = expand(node)
         given = fields.pop("id", None)
         check_request(self.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.seed, "personas", name)
-        purchases = STORIES[story](Story(self.sales.planner.offers, self.now, persona, rng))
+        purchases = Story(self.sales.planner.offers, self.now, persona, rng).purchases()
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
-        public = self._customer(node, ident, fields, first)
+        buyer = as_buyer(self._customer(node, ident, fields, first))
         for offer, at, fate in purchases:
             if at < offer.opens:
+                story = persona.value["story"]
                 raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
-            self.script.add(at, self.goods.checked, persona, self._buy_of_story, offer, as_buyer(public), ident, fate)
+            self.script.add(at, self.goods.checked, persona, self._buy_of_story, offer, buyer, ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
         abroad = buyer["address"].get("country") not in (None, "BR")
         once = fate.outcome == "paid" and offer.plan["interval"] is None and CHARGED in offer.plan["payment_methods"]
-        method = CHARGED if abroad and once else "pix"
-        self._live(cart(self.sales.rng, offer), buyer, customer_id, method, fate)
+        body = cart(self.sales.rng, offer) | {"paymentMethod": CHARGED if abroad and once else "pix"}
+        self._buy(body, buyer, customer_id, fate)
 
-    def _live(
-        self, body: Body, buyer: Body, customer_id: str, method: str, fate: Fate, ident: str | None = None
-    ) -> None:
+    def _buy(self, body: Body, buyer: Body, customer_id: str, fate: Fate, ident: str | None = None) -> None:
+        method = body["paymentMethod"]
         pays = pays_at(self.sales.rng, method, self.script.now, self.now + DAY)
         purchase = Purchase(body, buyer, customer_id, method, fate, pays, ident)
         self.script.follow(self.sales.lives.live(self.script.draft(), purchase))
@@ -109,31 +110,31 @@ class Records:
 
     def _record(self, number: int, table: str, node: Node) -> None:
         kind, schema, days_before = KINDS[table]
+        own = node.value
+        key = (self.scenario.name, str(number)) if own.get("key") is None else str(own["key"]).split("/")
+        ident = self._ident(kind, node, own.get("id"), named_uuid(kind, *key))
         fields = _resolved(expand(node))
-        names = ("id", "key", "created", "days_ago", "status_now", *(("status",) if kind == "order" else ()))
-        own = {name: fields.pop(name) for name in names if name in fields}
-        given, key = own.get("id"), own.get("key")
-        named = named_uuid(kind, *(str(key).split("/") if key is not None else (self.scenario.name, str(number))))
-        ident = self._ident(kind, node, given, named)
+        for name in NOT_OF_REQUESTS:
+            fields.pop(name, None)
         if kind == "order":
+            fields.pop("status", None)
             fields.setdefault("paymentMethod", "pix")
         check_request(self.schemas, schema, fields, node)
         usual = self.sales.planner.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
-        at = self._created[ident] = self._time(own, usual, node)
+        at = self._created[ident] = self._time(node, usual)
         if "projectId" in fields:
             project = fields["projectId"] = fields["projectId"].lower()
             if project not in self.goods.in_use:
                 raise node.fail("projectId names no project of this scenario")
             self._check_older(node, kind, project, "project", at)
-        self.goods.checked(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
+        self.goods.checked(node, getattr(self, f"_{kind}"), node, ident, fields, at)
 
-    def _time(self, own: Body, usual: int, node: Node) -> int:
+    def _time(self, node: Node, usual: int) -> int:
         """When a record is created, in ms."""
-        at = usual
-        if "created" in own:
-            at = parse_iso(own["created"])
-        elif "days_ago" in own:
-            at = self.now - int(own["days_ago"] * DAY)
+        created, days_ago = node.value.get("created"), node.value.get("days_ago")
+        at = usual if days_ago is None else self.now - int(days_ago * DAY)
+        if created is not None:
+            at = parse_iso(created)
         if not self.begun < at <= self.now:
             allowed = f"must be after {iso(self.begun)} and not after {iso(self.now)}"
             raise node.fail(f"created is {iso(at)}, but {allowed}")
@@ -141,20 +142,20 @@ class Records:
 
     def _check_older(self, node: Node, kind: str, ident: str, what: str, at: int) -> None:
         """Check that a record is created after one that it needs."""
-        created = self._created.get(ident)
-        if created is not None and created > at:
+        created = self._created.get(ident, at)
+        if created > at:
             raise node.fail(f"the {kind} is older than its {what}, which is of {iso(created)}")
 
-    def _project(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
+    def _project(self, node: Node, ident: str, fields: Body, at: int) -> None:
         self.goods.add_project(node, ident, fields, at)
-        status = own.get("status_now")
+        status = node.get("status_now", None)
         if status is not None:
             self.goods.later(max(at, self.now - HOUR), node, move_project, ident, status)
 
-    def _plan(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
+    def _plan(self, node: Node, ident: str, fields: Body, at: int) -> None:
         self._plans[ident] = self.goods.add_plan(node, ident, fields, at)
 
-    def _product(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
+    def _product(self, node: Node, ident: str, fields: Body, at: int) -> None:
         of_project = {ident for ident, plan in self._plans.items() if plan["projectId"] == fields["projectId"]}
         asked = fields.get("planIds", [])
         fields["planIds"] = known_ids("planIds", "plan", asked, of_project.__contains__)
@@ -162,7 +163,7 @@ class Records:
             self._check_older(node, "product", plan, "plan", at)
         self.goods.add_product(node, ident, fields, at)
 
-    def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body | None = None) -> Body:
+    def _customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         public = new_customer(fields, self.goods.defaults["Customer"], iso(at)) | {"id": ident}
         self.goods.claim(public["document"], node, "customer has this document")
         self._created[public["document"]] = at
@@ -170,8 +171,8 @@ class Records:
         self.goods.later(at, node, resources.add, "customers", public)
         return public
 
-    def _order(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        outcome, method = own.get("status") or "pending", fields["paymentMethod"]
+    def _order(self, node: Node, ident: str, fields: Body, at: int) -> None:
+        outcome, method = node.get("status", "pending"), fields["paymentMethod"]
         fields["planId"] = fields["planId"].lower()
         plan = order_rules.check_plan(fields["projectId"], self._plans.get(fields["planId"]))
         if at < parse_iso(plan["createdAt"]):
@@ -189,24 +190,25 @@ class Records:
         fate = Fate(outcome)
         self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))
-        self.script.add(at, self.goods.checked, node, self._buy, fields, buyer, fate, ident)
+        self.script.add(at, self.goods.checked, node, self._buy_of_record, fields, buyer, fate, ident)
 
-    def _buy(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
+    def _buy_of_record(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
         customer = self.script.store.customers.holder("document", normalise(buyer["document"]))
         assert customer is not None  # planned before the order
-        self._live(body, buyer, customer, body["paymentMethod"], fate, ident)
+        self._buy(body, buyer, customer, fate, ident)
 
 
 def _resolved(fields: Body) -> Body:
     """The fields of a record with ids in place of references `@name`."""
-
-    def ident(reference: Any, kind: str) -> Any:
-        is_name = isinstance(reference, str) and reference.startswith("@")
-        return named_uuid(kind, *reference[1:].split("/")) if is_name else reference
-
-    named: Body = {
-        name: ident(fields[name], name.removesuffix("Id")) for name in ("projectId", "planId") if name in fields
-    }
+    for name in ("projectId", "planId"):
+        if name in fields:
+            fields[name] = _referred(fields[name], name.removesuffix("Id"))
     if isinstance(fields.get("planIds"), list):
-        named["planIds"] = [ident(reference, "plan") for reference in fields["planIds"]]
-    return fields | named
+        fields["planIds"] = [_referred(reference, "plan") for reference in fields["planIds"]]
+    return fields
+
+
+def _referred(reference: Any, kind: str) -> Any:
+    if isinstance(reference, str) and reference.startswith("@"):
+        return named_uuid(kind, *reference[1:].split("/"))
+    return reference

@@ -1,9 +1,9 @@
-"""The tables of `fixtures/catalogue/`: places, names, projects and prices where Faker's own are not good enough."""
+"""The tables of `fixtures/catalogue/`: places, names, projects, prices and habits where Faker has none or bad ones."""
 
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from ..contract.source import read
 from ..kernel.record import Body
@@ -17,9 +17,13 @@ def table(name: str) -> Body:
     return found
 
 
-def weighted(shares: Mapping[str, float]) -> "OrderedDict[str, float]":
-    """Elements with their shares, in the form that Faker draws from."""
-    return OrderedDict(shares)
+@cache
+def elements(name: str, *path: str) -> "OrderedDict[str, float]":
+    """The elements of a table with their shares, in the form that Faker draws from."""
+    found: Any = table(name)
+    for step in path:
+        found = found[step]
+    return OrderedDict(found)
 
 
 def plain_ascii(text: str) -> str:

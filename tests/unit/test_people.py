@@ -258,8 +258,10 @@ def test_our_tables_agree_with_each_other() -> None:
         for cep in row["streets"].values():
             assert cep.startswith(row["cep"])
             assert any(low <= cep[:5] <= high for low, high in state["cep"]), cep
-    particles = {particle for _, particle, _ in read("names.yaml", "Names")["surnames"].values()}
-    assert particles <= {"", "da", "das", "de", "do", "dos"}
+    names = read("names.yaml", "Names")
+    assert names["particles"].keys() <= names["surnames"].keys()
+    particles = {particle for particle, _ in names["particles"].values()}
+    assert particles <= {"da", "das", "de", "do", "dos"}
     prices = read("prices.yaml", "PriceTable")["monthly"]
     niches = read("niches.yaml", "Niches")["niches"]
     amounts = [price for niche in niches for price in (niche["monthly_up_to"], *(b["price"] for b in niche["bumps"]))]
@@ -269,3 +271,5 @@ def test_our_tables_agree_with_each_other() -> None:
         named = [project[member] for niche in niches for project in niche["projects"]]
         assert len(named) == len(set(named))
     assert read("banks.yaml", "Banks")
+    assert read("habits.yaml", "Habits")
+    assert read("stories.yaml", "Stories")
