@@ -19,16 +19,16 @@ from .rhythm import Rhythm
 from .script import Script
 
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
-RENUMBERED = 0.15  # of the customers, while the past lasts: they have a new mobile number
+RENUMBERED = 0.15  # of the first customers, and ever fewer of the later ones: they have a new mobile number
 WAITED = 0.04  # of those who come once a CNPJ may have letters, as long as companies with such a CNPJ wait
 
 
 class Buyer:
     """Somebody with an id who is or will be a customer, and may come back.
 
-    `order_copy` is the customer as the next order has it, `new_number` a mobile number that they get later, `joined`
-    the projects of which they bought a plan. Id, customer and new number follow from the seed and the place in the
-    crowd: people are the same whatever the time.
+    `order_copy` is the customer as the next order has it, and `joined` the projects of which they bought a plan.
+    `new_number` is a mobile number that they get later. All this follows from the seed and the place in the crowd:
+    people are the same whatever the time.
     """
 
     def __init__(self, ident: str, customer: Body, new_number: str | None) -> None:
@@ -56,7 +56,7 @@ class Buyers:
         """Draw so many persons, whose documents are not in use."""
         letters = self.script.end >= ALPHANUMERIC_SINCE_MS
         crowd = new_faker(self.seed, "people").crowd(count, self.in_use, letters=letters)
-        self._crowd = _buyers(crowd, new_faker(self.seed, "people", "moves"))
+        self._crowd = _buyers(crowd, count, new_faker(self.seed, "people", "moves"))
 
     def _next(self, at: int) -> Buyer:
         """Who comes at an instant: companies whose CNPJ has letters wait until such are issued, then come singly."""
@@ -76,10 +76,9 @@ class Buyers:
         defaults = self.script.sandbox.rules.defaults["Customer"]
         resources.add(draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": buyer.id})
         if buyer.new_number is not None:
-            share = self.rhythm.share(draft.now) + self._idle.random()
-            if share < 1:
-                since = max(draft.now + MINUTE, self.rhythm.at(share))
-                self.script.add(min(since, self.script.end), self.script.step, self._renumber, buyer)
+            share = self.rhythm.share(draft.now)
+            since = max(draft.now + MINUTE, self.rhythm.at(share + (1 - share) * self._idle.random()))
+            self.script.add(min(since, self.script.end), self.script.step, self._renumber, buyer)
         return buyer
 
     def returning(self, rng: Random, project: str) -> Buyer:
@@ -107,13 +106,14 @@ class Buyers:
         buyer.order_copy = buyer.order_copy | {"phones": flat_phones(phones)}
 
 
-def _buyers(crowd: Iterator[Body], faker: Faker) -> Iterator[Buyer]:
-    """The buyers of a crowd.
+def _buyers(crowd: Iterator[Body], count: int, faker: Faker) -> Iterator[Buyer]:
+    """The buyers of a crowd. The later they come, the fewer of them have another number already.
 
     Seldom all of them come: a function of the module, since a generator that is left over must not refer to the actors,
     or a cycle would keep the whole sandbox in memory.
     """
-    for person in crowd:
-        ident, number = uuid_text(faker.random.getrandbits(128)), faker.mobile_number()
-        is_renumbered = faker.random.random() < RENUMBERED and "mobile_phone" in person["phones"]
-        yield Buyer(ident, person, number if is_renumbered else None)
+    rng = faker.random
+    for place, person in enumerate(crowd):
+        ident = uuid_text(rng.getrandbits(128))
+        is_renumbered = rng.random() < RENUMBERED * (1 - place / count) and "mobile_phone" in person["phones"]
+        yield Buyer(ident, person, faker.mobile_number() if is_renumbered else None)

@@ -61,7 +61,7 @@ class PeopleProvider(BaseProvider):
             "type": "individual",
             "name": name,
             "email": f"{mailbox}@{self._habit('domains')}",
-            "document": cpf_with_check_digits(self.numerify("########") + str(region)),
+            "document": cpf_with_check_digits(f"{self.random_int(0, 99_999_999):08}{region}"),
             "document_type": "cpf",
             "phones": self._phones(place, LANDLINES),
             "address": {} if self._chance(WITHOUT_ADDRESS) else self._address(place),
@@ -148,7 +148,7 @@ class PeopleProvider(BaseProvider):
 
     def mobile_number(self) -> str:
         """Nine digits, without the area code."""
-        return self.numerify(self._habit("mobiles"))
+        return f"9{self.random_int(60_000_000, 99_999_999)}"
 
     def _phones(self, place: Body, landlines: float) -> Body:
         """A mobile number, for some a landline too, and for a few no phone at all."""
@@ -157,7 +157,7 @@ class PeopleProvider(BaseProvider):
         code = {"country_code": "55", "area_code": place["ddd"]}
         phones = {"mobile_phone": code | {"number": self.mobile_number()}}
         if self._chance(landlines):
-            phones["home_phone"] = code | {"number": self.numerify(self._habit("landlines"))}
+            phones["home_phone"] = code | {"number": f"3{self.random_int(0, 9_999_999):07}"}
         return phones
 
     # -- places

@@ -35,9 +35,9 @@ class Story:
             return self._one_a_day()
         if story in ("leap_month", "leap_year"):
             return [self._on_leap_day(story.removeprefix("leap_"))]
-        return [] if story == "none" else [self._told(table("stories")[story])]
+        return [] if story == "none" else [self._by_row(table("stories")[story])]
 
-    def _told(self, row: Body) -> Bought:
+    def _by_row(self, row: Body) -> Bought:
         """The purchase of a row of the table."""
         kind, bills = row.get("plan"), row.get("bills", [])
         if kind == "one_time":
