@@ -24,6 +24,7 @@ from .contract.formats import formats
 from .contract.overlay import Overlays
 from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
+from .data.filling import Seeding
 from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
@@ -44,6 +45,8 @@ from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
 from .http.validation import Validation
 from .kernel.problem import Unavailable
 from .kernel.record import Body
+from .kernel.shipped import PACKAGE as PACKAGE
+from .kernel.shipped import data_dir as data_dir
 from .persistence import sqlite
 from .persistence.persistence import Persistence
 from .persistence.sql import Database, StoreError
@@ -51,12 +54,10 @@ from .resolver import Handlers
 from .sandboxes.making import SandboxFactory
 from .sandboxes.residence import Residence
 from .sandboxes.sandboxes import Sandboxes
-from .seeding.filling import Seeding
 from .settings import Settings
 from .store.tables import Layout, UniqueViolation, table_specs
 from .version import __version__
 
-PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
 
@@ -68,12 +69,6 @@ class Contracts(NamedTuple):
     control: Document
     shipped: Document | None
     overlays: Overlays
-
-
-def data_dir(name: str) -> Path:
-    """`openapi/`, `fixtures/` or `docs/`: beside the package in a checkout, inside it when installed."""
-    inside = PACKAGE / "_data" / name
-    return inside if inside.is_dir() else PACKAGE.parent / name
 
 
 def create_app(settings: Settings | None = None, loaded: Contracts | None = None) -> Application:

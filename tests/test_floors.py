@@ -16,8 +16,8 @@ from .conftest import LONG, TESTS
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "stub_server"
 FLOORS = {
-    "kernel": 0, "contract": 1, "store": 1, "domain": 2, "events": 3, "drawing": 3, "scenarios": 3, "faults": 3,
-    "engine": 4, "audit": 5, "certify": 5, "delivery": 5, "seeding": 5, "files": 5, "sandboxes": 6, "persistence": 6,
+    "kernel": 0, "contract": 1, "store": 1, "domain": 2, "events": 3, "faults": 3,
+    "engine": 4, "audit": 5, "certify": 5, "delivery": 5, "data": 5, "files": 5, "sandboxes": 6, "persistence": 6,
     "calls": 7, "journal": 7,
     "operations": 8, "http": 9, "guide": 10, "console": 10, "explain": 10, "commands": 12, "replay": 12, "testing": 12,
     "verify": 12,
@@ -28,7 +28,7 @@ TOP = {
     "process": 0, "serving": 12, "request_log": 12,
 }  # fmt: skip
 # Rooms of one floor that must not know each other.
-APART = ({"contract", "store"}, {"audit", "seeding"}, {"audit", "certify"}, {"certify", "seeding"})
+APART = ({"contract", "store"}, {"audit", "data"}, {"audit", "certify"}, {"certify", "data"})
 OWNERS = {
     "connexion": ("http/", "app.py", "resolver.py"),
     "starlette": ("http/", "app.py", "resolver.py"),

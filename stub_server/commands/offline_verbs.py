@@ -81,8 +81,8 @@ def check(overlays: tuple[Path, ...]) -> None:
     from ..contract import checks
     from ..contract.formats import formats
     from ..contract.source import ContractError
+    from ..data.files import ScenarioError
     from ..domain.documents import is_document_here, is_document_unchecked
-    from ..scenarios.files import ScenarioError
     from ..settings import Settings
 
     try:

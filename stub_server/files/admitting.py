@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import orjson
 
+from ..data.keys import MAIN_ID
 from ..engine.sandbox import SILENT, Sandbox
 from ..events.log import Event, EventLog
 from ..kernel.record import Body, Record
-from ..seeding.keys import MAIN_ID
 from .fitting import SHOWN, Fitting, faults_of, is_job, things
 from .lines import Reader
 from .package import BadFile, damaged

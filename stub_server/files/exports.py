@@ -14,6 +14,7 @@ from typing import IO
 import orjson
 
 from ..contract.secrets import REDACTED
+from ..data.keys import pair_of
 from ..domain.api_keys import digest
 from ..domain.webhooks import ABROAD
 from ..engine.bounded import Replies
@@ -23,7 +24,6 @@ from ..engine.step import Step, Used
 from ..events.signing import new_key
 from ..kernel.ids import derived_text
 from ..kernel.record import Body, Record
-from ..seeding.keys import pair_of
 from ..store.table import encoded
 from .fitting import Fitting
 from .lines import Change, Reader, Rewrite, as_it_is, line_of, state_lines, step_line

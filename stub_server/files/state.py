@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
 from ..kernel.record import Record
-from ..seeding.keys import ready_pair
 from ..store.memory import Store, Usage, Usages
 
 OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep

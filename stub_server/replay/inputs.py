@@ -9,6 +9,7 @@ import orjson
 
 from ..calls.credentials import Tokens
 from ..contract.source import nodes
+from ..data.keys import pair_of
 from ..delivery.courier import Courier
 from ..delivery.posting import claimed_attempt
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
@@ -23,7 +24,6 @@ from ..files.fitting import Fitting
 from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.record import Body
 from ..kernel.timers import SENDING, Timer
-from ..seeding.keys import pair_of
 from .recorded import json_of
 
 _TURNS = 200  # of the event loop before an attempt that is not in the recording is passed over

@@ -13,6 +13,7 @@ from ..contract.converting import Converter
 from ..contract.formats import NO_FORMATS
 from ..contract.schema import Schemas
 from ..contract.secrets import KEY_HEADERS, REDACTED
+from ..data.scenario import known_scenarios
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.fault_rules import Faults
@@ -26,7 +27,6 @@ from ..http.inside import Question, ask
 from ..journal.recordable import answered, line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
-from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from .differences import converted, difference
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece

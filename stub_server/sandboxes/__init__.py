@@ -1,6 +1,6 @@
 """The sandboxes of one server: created, forked, found by name, reset, replaced by a file, and deleted.
 
-Floor 6: imports `persistence/`, `files/`, `seeding/`, `delivery/`, `engine/` and below. Begin with `sandboxes.py`,
+Floor 6: imports `persistence/`, `files/`, `data/`, `delivery/`, `engine/` and below. Begin with `sandboxes.py`,
 which has what requests do; `making.py` makes one or reads it from a file, `residence.py` decides which of a store are
 in memory.
 """

@@ -2,6 +2,9 @@
 
 import logging
 
+from ..data.filling import Seeding
+from ..data.keys import derive_keys, mark_seeded
+from ..data.scenario import known_scenarios
 from ..delivery.inbox import MOST_BYTES_IN_ALL as MOST_INBOX_BYTES
 from ..delivery.inbox import Inbox
 from ..engine.bounded import Budget, Log
@@ -18,9 +21,6 @@ from ..kernel.ids import Ids
 from ..kernel.problem import NotFound, UnusableInput
 from ..kernel.record import Body
 from ..kernel.slices import BackgroundWorker
-from ..scenarios.scenario import known_scenarios
-from ..seeding.filling import Seeding
-from ..seeding.keys import derive_keys, mark_seeded
 from ..settings import Settings
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
 

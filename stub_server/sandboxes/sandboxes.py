@@ -8,6 +8,8 @@ from itertools import count
 from threading import Event
 from typing import TypeVar
 
+from ..data.keys import derive_keys, keep_newest, ready_pair, renewed
+from ..data.scenario import known_scenarios
 from ..engine.draft import Draft
 from ..engine.history import state_at
 from ..engine.resources import change_key, drop_key
@@ -24,8 +26,6 @@ from ..kernel.text import glob, nearest
 from ..persistence import sql
 from ..persistence.persistence import Persistence, Written
 from ..persistence.sql import Kept
-from ..scenarios.scenario import known_scenarios
-from ..seeding.keys import derive_keys, keep_newest, ready_pair, renewed
 from ..store.memory import Store
 from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
 from .generations import Generations

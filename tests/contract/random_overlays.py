@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from stub_server.contract.source import ContractError
-from stub_server.scenarios.files import ScenarioError
+from stub_server.data.files import ScenarioError
 
 from ..support.contract import document
 from ..support.estate import estate

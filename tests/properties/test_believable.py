@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
+from stub_server.data.people import ALPHANUMERIC_SINCE_MS
 from stub_server.domain.calendar import is_working_day
-from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import parse_iso
 from tests.support.worlds import FIXTURES, world

@@ -8,7 +8,7 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
-from stub_server.seeding.filling import MERCHANT_ID
+from stub_server.data.filling import MERCHANT_ID
 from stub_server.settings import Settings
 
 CLAIMS: dict[str, Any] = {

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 from stub_server import app
 from stub_server.contract.document import Document
+from stub_server.data.filling import Key, Seeding
 from stub_server.engine.sandbox import Sandbox
-from stub_server.seeding.filling import Key, Seeding
 
 from .contract import document
 

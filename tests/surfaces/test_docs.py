@@ -1,5 +1,6 @@
 """README and docs: their commands are run and their answers compared; their tables and links name what exists."""
 
+import doctest
 import os
 import re
 import shutil
@@ -73,6 +74,20 @@ def test_every_command_of_a_page_answers_as_shown(
     assert len(answers) == len(shown)
     for (command, expected), answer in zip(shown, answers, strict=True):
         assert re.fullmatch(as_pattern(expected), answer, re.DOTALL), f"$ {command}\n{answer}"
+
+
+SESSIONS = [page for page in (*PAGES, ROOT / "fixtures/scenarios/README.md") if ">>> " in page.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.parent.name)
+def test_every_python_session_of_a_page_answers_as_shown(page: Path) -> None:
+    """As the interpreter does that somebody types it into."""
+    shown = "".join(re.findall(r"^```pycon\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    session = doctest.DocTestParser().get_doctest(shown.replace("…", "..."), {}, page.name, None, 0)
+    assert len(session.examples) >= 3
+    told: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=told.append)
+    assert [] == told
 
 
 def test_the_readme_is_read_in_a_few_minutes() -> None:

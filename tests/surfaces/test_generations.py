@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from stub_server import banner
 from stub_server.cli import main
+from stub_server.data.filling import MERCHANT_ID
+from stub_server.data.keys import MAIN_ID, pair_of
 from stub_server.kernel import guesses
-from stub_server.seeding.filling import MERCHANT_ID
-from stub_server.seeding.keys import MAIN_ID, pair_of
 from stub_server.settings import Settings
 
 from ..support import forge

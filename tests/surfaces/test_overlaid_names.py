@@ -15,7 +15,7 @@ import pytest
 
 from stub_server.app import create_app
 from stub_server.contract.source import ContractError
-from stub_server.scenarios.files import ScenarioError
+from stub_server.data.files import ScenarioError
 from stub_server.settings import Settings
 
 from ..conftest import Serve

@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.data.keys import MAIN_ID, derive_keys, pair_of
 from stub_server.sandboxes import entry
 from stub_server.sandboxes.entry import keys_of
-from stub_server.seeding.keys import MAIN_ID, derive_keys, pair_of
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live

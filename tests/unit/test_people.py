@@ -1,8 +1,6 @@
 """Seeded people: coherent, valid, reproducible and quick to draw."""
 
 import os
-import random
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -11,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from faker import Faker
+from faker.providers.person.pt_BR import Provider as FakersPeople
 from stdnum.br import cnpj, cpf
 
-from stub_server.contract.source import ContractError
+from stub_server.data import MembershipProvider
+from stub_server.data.files import Files
+from stub_server.data.provider import new_faker
+from stub_server.data.tables import plain_ascii, table
 from stub_server.domain.customers import as_buyer
 from stub_server.domain.places import warnings_for
-from stub_server.drawing.catalogue import Catalogue, load_catalogue, plain_ascii
-from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS, People, seeded_faker
 from stub_server.kernel.record import Body
-from stub_server.scenarios.files import Files, ScenarioError
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -28,13 +27,12 @@ FOLDER = FIXTURES / "catalogue"
 
 
 @pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    return load_catalogue(Files(FIXTURES))
-
-
-@pytest.fixture(scope="module")
-def persons(catalogue: Catalogue) -> list[Body]:
-    return list(People(catalogue, seeded_faker(42)).crowd(random.Random(7), 20_000, ALPHANUMERIC_SINCE_MS))
+def persons() -> list[Body]:
+    faker = Faker("pt_BR")
+    faker.add_provider(MembershipProvider)
+    faker.seed_instance(7)
+    found: list[Body] = list(faker.crowd(20_000, set()))
+    return found
 
 
 @pytest.mark.check
@@ -51,8 +49,8 @@ def test_cpf_digits_repeat_as_in_real_ones(persons: list[Body]) -> None:
     assert sum(repeats) > 0.95 * len(repeats)
 
 
-def test_every_field_of_a_person_comes_from_one_place(catalogue: Catalogue, persons: list[Body]) -> None:
-    places = {(place["city"], place["state"], place["bairro"]): place for place in catalogue.geography["rows"]}
+def test_every_field_of_a_person_comes_from_one_place(persons: list[Body]) -> None:
+    places = {(place["city"], place["state"], place["bairro"]): place for place in table("geography")["rows"]}
     for person in persons:
         address = person["address"]
         if not address:
@@ -66,7 +64,7 @@ def test_every_field_of_a_person_comes_from_one_place(catalogue: Catalogue, pers
         assert number.startswith("Bloco ") == is_superquadra
         assert {phone["area_code"] for phone in person["phones"].values()} <= {place["ddd"]}
         if person["type"] == "individual":
-            assert person["document"][8] == str(catalogue.geography["states"][place["state"]]["cpf_region"])
+            assert person["document"][8] == str(table("geography")["states"][place["state"]]["cpf_region"])
 
 
 def test_places_agree_with_the_rules_that_warn_about_contacts(persons: list[Body]) -> None:
@@ -110,10 +108,10 @@ def test_a_crowd_shares_neither_documents_nor_mail(persons: list[Body]) -> None:
     assert len({person["email"] for person in persons}) == len(persons)
 
 
-def test_names_read_as_brazilian_names(catalogue: Catalogue, persons: list[Body]) -> None:
-    suffixes = set(catalogue.names["suffixes"])
-    women = set(catalogue.names["female"])
-    barred = set(catalogue.names["not_from_faker"])
+def test_names_read_as_brazilian_names(persons: list[Body]) -> None:
+    suffixes = set(table("names")["suffixes"])
+    women = set(table("names")["female"])
+    barred = set(table("names")["not_from_faker"])
     for person in persons:
         if person["type"] == "company":
             continue
@@ -124,7 +122,7 @@ def test_names_read_as_brazilian_names(catalogue: Catalogue, persons: list[Body]
         surnames = [word for word in words[1:] if word[0].isupper()]
         assert len(set(surnames)) == len(surnames), person["name"]
         if suffixes & {words[-1]}:
-            assert words[0] not in women - set(catalogue.names["male"])
+            assert words[0] not in women - set(table("names")["male"])
 
 
 def test_shares_follow_the_population(persons: list[Body]) -> None:
@@ -138,7 +136,7 @@ def test_shares_follow_the_population(persons: list[Body]) -> None:
     assert states["SP"] == max(states.values())
 
 
-def test_two_thirds_of_customers_live_in_capitals(catalogue: Catalogue) -> None:
+def test_two_thirds_of_customers_live_in_capitals() -> None:
     capitals = {
         "AC Rio Branco", "AL Maceió", "AM Manaus", "AP Macapá", "BA Salvador", "CE Fortaleza", "DF Brasília",
         "ES Vitória", "GO Goiânia", "MA São Luís", "MG Belo Horizonte", "MS Campo Grande", "MT Cuiabá", "PA Belém",
@@ -147,21 +145,27 @@ def test_two_thirds_of_customers_live_in_capitals(catalogue: Catalogue) -> None:
         "TO Palmas",
     }  # fmt: skip
     weights: Counter[str] = Counter()
-    for place in catalogue.geography["rows"]:
+    for place in table("geography")["rows"]:
         weights[f"{place['state']} {place['city']}"] += place["weight"]
     assert capitals <= weights.keys()
     assert 0.6 < sum(weights[name] for name in capitals) / weights.total() < 0.7
 
 
-def test_faker_supplies_the_long_tail(catalogue: Catalogue, persons: list[Body]) -> None:
-    table = {*catalogue.names["female"], *catalogue.names["male"]}
-    firsts = {name.split()[0] for name in table}
-    tail = [p for p in persons if p["type"] == "individual" and p["name"].split()[0] not in firsts]
-    assert 0.01 < len(tail) / len(persons) < 0.08
+def test_most_people_have_a_name_that_faker_drew(persons: list[Body]) -> None:
+    """Nearly half of the given names, beside those that our table has too, and all the middle ones."""
+    pool = {*FakersPeople.first_names_female, *FakersPeople.first_names_male} - set(table("names")["not_from_faker"])
+    last = set(FakersPeople.last_names)
+    names = [person["name"].split() for person in persons if person["type"] == "individual"]
+    given = [name for name in names if name[0] in pool or " ".join(name[:2]) in pool]
+    older = [name for name in names if name[0] not in {first.split()[0] for first in pool}]
+    assert 0.45 < len(given) / len(names) < 0.85
+    assert len(older) > 0.2 * len(names), "not all are children"
+    middle = [name[1:-1] for name in names if len(name) == 3 and name[1] in last]
+    assert len(middle) > 0.3 * len(names)
 
 
-def test_one_postal_code_is_one_street(catalogue: Catalogue) -> None:
-    streets = [cep for place in catalogue.geography["rows"] for cep in place["streets"].values()]
+def test_one_postal_code_is_one_street() -> None:
+    streets = [cep for place in table("geography")["rows"] for cep in place["streets"].values()]
     assert len(set(streets)) == len(streets)
 
 
@@ -203,26 +207,24 @@ def test_most_mail_addresses_have_no_digits(persons: list[Body]) -> None:
 
 
 @pytest.mark.check
-def test_no_alphanumeric_cnpj_before_they_were_issued(catalogue: Catalogue) -> None:
-    people, rng = People(catalogue, seeded_faker(1)), random.Random(1)
-    before = [people.person(rng, ALPHANUMERIC_SINCE_MS - 1) for _ in range(10_000)]
-    assert all(person["document"].isdigit() for person in before)
+def test_no_alphanumeric_cnpj_before_they_were_issued() -> None:
+    faker: Any = new_faker(1)
+    assert all(faker.company(letters=False)["document"].isdigit() for _ in range(2_000))
+    assert not all(faker.company()["document"].isdigit() for _ in range(2_000))
 
 
 @pytest.mark.check
 def test_one_seed_gives_one_crowd_whatever_the_hash_seed() -> None:
     code = (
-        "import random, sys, hashlib\n"
-        "from pathlib import Path\n"
-        "from stub_server.drawing.catalogue import load_catalogue\n"
-        "from stub_server.drawing.people import People, seeded_faker\n"
-        "from stub_server.scenarios.files import Files\n"
-        "people = People(load_catalogue(Files(Path(sys.argv[1]))), seeded_faker(5))\n"
-        "print(hashlib.sha256(repr(list(people.crowd(random.Random(5), 2000, 0))).encode()).hexdigest())\n"
+        "import hashlib\n"
+        "from stub_server.data.provider import new_faker\n"
+        "faker = new_faker(5)\n"
+        "drawn = [*faker.crowd(2000, set()), faker.project(), faker.plan(), faker.address_of('Recife')]\n"
+        "print(hashlib.sha256(repr(drawn).encode()).hexdigest())\n"
     )
     digests = {
         subprocess.run(
-            [sys.executable, "-c", code, str(FIXTURES)],
+            [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
@@ -233,10 +235,16 @@ def test_one_seed_gives_one_crowd_whatever_the_hash_seed() -> None:
     assert len(digests) == 1
 
 
-def test_other_seeds_give_other_people(catalogue: Catalogue) -> None:
-    people = People(catalogue, seeded_faker(5))
-    assert people.person(random.Random(1), 0) != people.person(random.Random(2), 0)
-    assert people.person(random.Random(1), 0) == people.person(random.Random(1), 0)
+def test_other_seeds_give_other_people() -> None:
+    assert new_faker(1).buyer() != new_faker(2).buyer()
+    assert new_faker(1).buyer() == new_faker(1).buyer()
+
+
+def test_an_address_is_in_the_city_that_was_asked_for() -> None:
+    faker = new_faker(1)
+    assert {faker.address_of("Campinas")["city"] for _ in range(20)} == {"Campinas"}
+    with pytest.raises(ValueError, match=r"no city 'Springfield' in the table; known are .*Campinas"):
+        faker.address_of("Springfield")
 
 
 def test_our_tables_agree_with_each_other() -> None:
@@ -250,29 +258,18 @@ def test_our_tables_agree_with_each_other() -> None:
         for cep in row["streets"].values():
             assert cep.startswith(row["cep"])
             assert any(low <= cep[:5] <= high for low, high in state["cep"]), cep
-    particles = {particle for _, particle, _ in read("names.yaml", "Names")["surnames"].values()}
-    assert particles <= {"", "da", "das", "de", "do", "dos"}
-    prices = read("prices.yaml", "PriceTable")
-    assert prices["ladder"] == sorted(set(prices["ladder"]))
-    assert {float(price) for price in (*prices["monthly"], *prices["lifetime"])} <= set(prices["ladder"])
+    names = read("names.yaml", "Names")
+    assert names["particles"].keys() <= names["surnames"].keys()
+    particles = {particle for particle, _ in names["particles"].values()}
+    assert particles <= {"da", "das", "de", "do", "dos"}
+    prices = read("prices.yaml", "PriceTable")["monthly"]
     niches = read("niches.yaml", "Niches")["niches"]
     amounts = [price for niche in niches for price in (niche["monthly_up_to"], *(b["price"] for b in niche["bumps"]))]
-    assert [] == [amount for amount in (*amounts, *prices["ladder"]) if round(amount, 2) != amount]
+    assert [] == [amount for amount in amounts if round(amount, 2) != amount]
+    assert min(niche["monthly_up_to"] for niche in niches) >= max(float(price) for price in [*prices][:5])
     for member in ("name", "slug"):
         named = [project[member] for niche in niches for project in niche["projects"]]
         assert len(named) == len(set(named))
     assert read("banks.yaml", "Banks")
-
-
-def test_a_wrong_table_is_named_with_its_key(tmp_path: Path) -> None:
-    files = Files(FIXTURES)
-    files.folder = tmp_path
-    with pytest.raises(ContractError, match=r"geography\.yaml: no such file"):
-        load_catalogue(files)
-    shutil.copytree(FOLDER, tmp_path / "catalogue")
-    path = tmp_path / "catalogue" / "geography.yaml"
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    del data["rows"][3]["weight"]
-    path.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
-    with pytest.raises(ScenarioError, match=r"^geography\.yaml: rows\[3\]: \"weight\" is a required property"):
-        load_catalogue(files)
+    assert read("habits.yaml", "Habits")
+    assert read("stories.yaml", "Stories")

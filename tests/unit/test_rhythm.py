@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
+from stub_server.data.rhythm import Rhythm, moment, office_hour, office_hour_before, pay_delay, refund_hour
 from stub_server.domain.calendar import is_working_day
-from stub_server.drawing.rhythm import Rhythm, moment, office_hour, office_hour_before, pay_delay, refund_delay
 from stub_server.kernel.clock import DAY, HOUR
 
 from ..support.banking import is_banking_day
@@ -74,11 +74,15 @@ def test_payment_comes_before_a_short_expiry() -> None:
     assert all(10_000 <= pay_delay(rng, below=11_000) < 11_000 for _ in range(2_000))
 
 
-def test_refunds_come_one_to_seven_days_later() -> None:
+def test_refunds_come_one_to_seven_days_later_in_office_hours() -> None:
     rng = random.Random(3)
-    delays = [refund_delay(rng) for _ in range(5_000)]
-    assert DAY <= min(delays) < 2 * DAY
-    assert 6 * DAY < max(delays) < 7 * DAY
+    for hour in range(24 * 400):  # on every holiday of a year
+        paid = START + hour * HOUR
+        back = refund_hour(rng, paid)
+        assert DAY < back - paid < 7 * DAY
+        there = datetime.fromtimestamp(back / 1000, BRASILIA)
+        assert 9 <= there.hour < 18
+        assert is_working_day(there.toordinal() - EPOCH_DAY)
 
 
 def test_a_moment_is_near_and_at_a_likely_hour() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from stub_server.contract.source import ContractError
+from stub_server.data.files import ScenarioError
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.ids import named_uuid
-from stub_server.scenarios.files import ScenarioError
 from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world
 
@@ -72,7 +72,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
-            r"projects\[1\]: the project '.*' appears twice",
+            r"projects\[1\]: another project has the name 'Canto Livre'",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",

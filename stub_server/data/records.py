@@ -5,7 +5,6 @@ A record is checked against the contract's requests. It may have members that a 
 for the record with that key.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ..contract.schema import Schemas
@@ -13,19 +12,18 @@ from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
 from ..domain.documents import normalise
 from ..domain.lifecycle import known_ids
-from ..domain.projects import new_plan, new_product, new_project
 from ..domain.subscriptions import CHARGED
-from ..drawing.draw import stream
-from ..drawing.purchases import PAID, Fate, Offer, cart
-from ..drawing.rhythm import moment
 from ..engine import resources
 from ..kernel.clock import DAY, HOUR, iso, parse_iso
 from ..kernel.ids import named_uuid
-from ..kernel.problem import Refusal
 from ..kernel.record import Body
-from ..scenarios.files import Node, check_request, expand
-from .merchant import move_project
-from .personas import STORIES, Story
+from .files import Node, check_request, expand
+from .goods import Goods, move_project
+from .lives import Purchase
+from .personas import Story
+from .provider import stream
+from .purchases import Fate, Offer, cart, pays_at
+from .rhythm import moment
 from .sales import Sales
 
 #: Table -> the kind of its records, the schema of a request that creates one, and days between it and the first sale.
@@ -36,18 +34,18 @@ KINDS = {
     "customers": ("customer", "CustomerCreate", 8),
     "orders": ("order", "OrderCreate", 0),
 }
+NOT_OF_REQUESTS = ("id", "key", "created", "days_ago", "status_now")
 
 
 class Records:
-    """Plans what the scenario names. `in_use` are the ids, names and documents that records have.
+    """Plans what the scenario names. A node is the place in the file that an error names.
 
-    A node is the place in the file that an error names. Methods raise ScenarioError.
+    Methods raise ScenarioError.
     """
 
-    def __init__(self, sales: Sales, schemas: Schemas, begun: int) -> None:
-        self.sales, self.script, self.scenario, self.schemas = sales, sales.script, sales.scenario, schemas
-        self.begun, self.in_use, self.now = begun, sales.buyers.in_use, sales.script.end
-        self.defaults = sales.script.sandbox.rules.defaults
+    def __init__(self, goods: Goods, sales: Sales, schemas: Schemas, begun: int) -> None:
+        self.goods, self.sales, self.script, self.scenario = goods, sales, goods.script, sales.scenario
+        self.schemas, self.begun, self.now = schemas, begun, goods.script.end
         self._created: dict[str, int] = {}  # when each id and document was, in ms
         self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.planner.offers}
         self._orders: list[tuple[Node, str, str, int]] = []
@@ -70,83 +68,73 @@ class Records:
             if order is None or order.public["status"] != outcome:
                 raise node.fail(f"an order of {iso(at)} cannot be {outcome} yet; give it more days_ago")
 
-    def _checked(self, node: Node, action: Callable[..., object], *args: Any) -> None:
-        """Call an action; what the rules refuse is an error of the file."""
-        try:
-            action(*args)
-        except Refusal as refusal:
-            raise node.fail(refusal.message) from None
-
-    def _later(self, at: int, node: Node, change: Callable[..., object], *args: Any) -> None:
-        """Plan a step at an instant."""
-        self.script.add(at, self._checked, node, self.script.step, change, *args)
-
-    def _claim(self, name: str, node: Node, what: str) -> None:
-        """Use an id, name or document that only one record can have."""
-        if name in self.in_use:
-            raise node.fail(f"another {what}")
-        self.in_use.add(name)
-
     def _ident(self, kind: str, node: Node, given: str | None, named: str) -> str:
         """The id of a record: the one that the scenario gives, or `named`."""
         ident = named if given is None else given.lower()
-        self._claim(ident, node, f"{kind} has the id {ident}")
+        self.goods.claim(ident, node, f"{kind} has the id {ident}")
         return ident
 
     # -- personas
 
     def _persona(self, name: str, persona: Node) -> None:
-        node, sandbox, story = persona["customer"], self.script.sandbox, persona.value["story"]
+        node, sandbox = persona["customer"], self.script.sandbox
         fields = expand(node)
         given = fields.pop("id", None)
         check_request(self.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.seed, "personas", name)
-        purchases = STORIES[story](Story(self.sales.planner.offers, self.now, persona, rng))
+        purchases = Story(self.sales.planner.offers, self.now, persona, rng).purchases()
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
-        public = self._customer(node, ident, fields, first)
+        buyer = as_buyer(self._customer(node, ident, fields, first))
         for offer, at, fate in purchases:
             if at < offer.opens:
+                story = persona.value["story"]
                 raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
-            self.script.add(at, self._checked, persona, self._buy_of_story, offer, as_buyer(public), ident, fate)
+            self.script.add(at, self.goods.checked, persona, self._buy_of_story, offer, buyer, ident, fate)
 
     def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
         abroad = buyer["address"].get("country") not in (None, "BR")
         once = fate.outcome == "paid" and offer.plan["interval"] is None and CHARGED in offer.plan["payment_methods"]
-        method, shop = CHARGED if abroad and once else "pix", self.sales.shop
-        shop.buy(self.script.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
+        body = cart(self.sales.rng, offer) | {"paymentMethod": CHARGED if abroad and once else "pix"}
+        self._buy(body, buyer, customer_id, fate)
+
+    def _buy(self, body: Body, buyer: Body, customer_id: str, fate: Fate, ident: str | None = None) -> None:
+        method = body["paymentMethod"]
+        pays = pays_at(self.sales.rng, method, self.script.now, self.now + DAY)
+        purchase = Purchase(body, buyer, customer_id, method, fate, pays, ident)
+        self.script.follow(self.sales.lives.live(self.script.draft(), purchase))
 
     # -- explicit records
 
     def _record(self, number: int, table: str, node: Node) -> None:
         kind, schema, days_before = KINDS[table]
+        own = node.value
+        key = (self.scenario.name, str(number)) if own.get("key") is None else str(own["key"]).split("/")
+        ident = self._ident(kind, node, own.get("id"), named_uuid(kind, *key))
         fields = _resolved(expand(node))
-        names = ("id", "key", "created", "days_ago", "status_now", *(("status",) if kind == "order" else ()))
-        own = {name: fields.pop(name) for name in names if name in fields}
-        given, key = own.get("id"), own.get("key")
-        named = named_uuid(kind, *(str(key).split("/") if key is not None else (self.scenario.name, str(number))))
-        ident = self._ident(kind, node, given, named)
+        for name in NOT_OF_REQUESTS:
+            fields.pop(name, None)
         if kind == "order":
+            fields.pop("status", None)
             fields.setdefault("paymentMethod", "pix")
         check_request(self.schemas, schema, fields, node)
         usual = self.sales.planner.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
-        at = self._created[ident] = self._time(own, usual, node)
+        at = self._created[ident] = self._time(node, usual)
         if "projectId" in fields:
             project = fields["projectId"] = fields["projectId"].lower()
-            if project not in self.in_use:
+            if project not in self.goods.in_use:
                 raise node.fail("projectId names no project of this scenario")
             self._check_older(node, kind, project, "project", at)
-        self._checked(node, getattr(self, f"_{kind}"), node, ident, fields, at, own)
+        self.goods.checked(node, getattr(self, f"_{kind}"), node, ident, fields, at)
 
-    def _time(self, own: Body, usual: int, node: Node) -> int:
+    def _time(self, node: Node, usual: int) -> int:
         """When a record is created, in ms."""
-        at = usual
-        if "created" in own:
-            at = parse_iso(own["created"])
-        elif "days_ago" in own:
-            at = self.now - int(own["days_ago"] * DAY)
+        created, days_ago = node.value.get("created"), node.value.get("days_ago")
+        at = usual if days_ago is None else self.now - int(days_ago * DAY)
+        if created is not None:
+            at = parse_iso(created)
         if not self.begun < at <= self.now:
             allowed = f"must be after {iso(self.begun)} and not after {iso(self.now)}"
             raise node.fail(f"created is {iso(at)}, but {allowed}")
@@ -154,48 +142,37 @@ class Records:
 
     def _check_older(self, node: Node, kind: str, ident: str, what: str, at: int) -> None:
         """Check that a record is created after one that it needs."""
-        created = self._created.get(ident)
-        if created is not None and created > at:
+        created = self._created.get(ident, at)
+        if created > at:
             raise node.fail(f"the {kind} is older than its {what}, which is of {iso(created)}")
 
-    def _project(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        self._claim(fields["name"].casefold(), node, "project has this name")
-        user, status = self.script.store.merchant.user_id, own.get("status_now")
-        public, hidden = new_project(fields, self.defaults["Project"], ident, user, iso(at))
-        self._later(at, node, resources.add_project, public, hidden)
+    def _project(self, node: Node, ident: str, fields: Body, at: int) -> None:
+        self.goods.add_project(node, ident, fields, at)
+        status = node.get("status_now", None)
         if status is not None:
-            self._later(max(at, self.now - HOUR), node, move_project, ident, status)
+            self.goods.later(max(at, self.now - HOUR), node, move_project, ident, status)
 
-    def _plan(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        public = self._plans[ident] = new_plan(fields, self.defaults["Plan"], iso(at)) | {"id": ident}
-        self._claim(f"{public['projectId']} {public['name'].casefold()}", node, "plan of this project has this name")
-        self._later(at, node, resources.add, "plans", public)
+    def _plan(self, node: Node, ident: str, fields: Body, at: int) -> None:
+        self._plans[ident] = self.goods.add_plan(node, ident, fields, at)
 
-    def _product(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        project, planned = fields["projectId"], self._plans
-        fields["planIds"] = known_ids(
-            "planIds",
-            "plan",
-            fields.get("planIds", []),
-            lambda ident: planned.get(ident, {}).get("projectId") == project,
-        )
+    def _product(self, node: Node, ident: str, fields: Body, at: int) -> None:
+        of_project = {ident for ident, plan in self._plans.items() if plan["projectId"] == fields["projectId"]}
+        asked = fields.get("planIds", [])
+        fields["planIds"] = known_ids("planIds", "plan", asked, of_project.__contains__)
         for plan in fields["planIds"]:
             self._check_older(node, "product", plan, "plan", at)
-        public = new_product(fields, self.defaults["Product"], iso(at)) | {"id": ident}
-        if public["sku"] is not None:
-            self._claim(f"{project} sku {public['sku']}", node, "product of this project has this sku")
-        self._later(at, node, resources.add, "products", public)
+        self.goods.add_product(node, ident, fields, at)
 
-    def _customer(self, node: Node, ident: str, fields: Body, at: int, own: Body | None = None) -> Body:
-        public = new_customer(fields, self.defaults["Customer"], iso(at)) | {"id": ident}
-        self._claim(public["document"], node, "customer has this document")
+    def _customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
+        public = new_customer(fields, self.goods.defaults["Customer"], iso(at)) | {"id": ident}
+        self.goods.claim(public["document"], node, "customer has this document")
         self._created[public["document"]] = at
         self.sales.buyers.named += 1
-        self._later(at, node, resources.add, "customers", public)
+        self.goods.later(at, node, resources.add, "customers", public)
         return public
 
-    def _order(self, node: Node, ident: str, fields: Body, at: int, own: Body) -> None:
-        outcome, method = own.get("status") or "pending", fields["paymentMethod"]
+    def _order(self, node: Node, ident: str, fields: Body, at: int) -> None:
+        outcome, method = node.get("status", "pending"), fields["paymentMethod"]
         fields["planId"] = fields["planId"].lower()
         plan = order_rules.check_plan(fields["projectId"], self._plans.get(fields["planId"]))
         if at < parse_iso(plan["createdAt"]):
@@ -208,29 +185,30 @@ class Records:
         buyer = order_rules.buyer(fields["customer"])
         document = normalise(buyer["document"])
         self._check_older(node, "order", document, "customer", at)
-        if document not in self.in_use:  # whoever buys without being known becomes a customer, as in createPixOrder
+        if document not in self.goods.in_use:  # as in createPixOrder, who buys becomes one
             self._customer(node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at)
-        fate = Fate(outcome, (PAID,))
+        fate = Fate(outcome)
         self.sales.foresee(plan, at, fate)
         self._orders.append((node, ident, outcome, at))
-        self.script.add(at, self._checked, node, self._buy, fields, buyer, fate, ident)
+        self.script.add(at, self.goods.checked, node, self._buy_of_record, fields, buyer, fate, ident)
 
-    def _buy(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
+    def _buy_of_record(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
         customer = self.script.store.customers.holder("document", normalise(buyer["document"]))
         assert customer is not None  # planned before the order
-        self.sales.shop.buy(self.script.draft(), body, buyer, customer, body["paymentMethod"], fate, ident)
+        self._buy(body, buyer, customer, fate, ident)
 
 
 def _resolved(fields: Body) -> Body:
     """The fields of a record with ids in place of references `@name`."""
-
-    def ident(reference: Any, kind: str) -> Any:
-        is_name = isinstance(reference, str) and reference.startswith("@")
-        return named_uuid(kind, *reference[1:].split("/")) if is_name else reference
-
-    named: Body = {
-        name: ident(fields[name], name.removesuffix("Id")) for name in ("projectId", "planId") if name in fields
-    }
+    for name in ("projectId", "planId"):
+        if name in fields:
+            fields[name] = _referred(fields[name], name.removesuffix("Id"))
     if isinstance(fields.get("planIds"), list):
-        named["planIds"] = [ident(reference, "plan") for reference in fields["planIds"]]
-    return fields | named
+        fields["planIds"] = [_referred(reference, "plan") for reference in fields["planIds"]]
+    return fields
+
+
+def _referred(reference: Any, kind: str) -> Any:
+    if isinstance(reference, str) and reference.startswith("@"):
+        return named_uuid(kind, *reference[1:].split("/"))
+    return reference

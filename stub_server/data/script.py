@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import run
-from ..engine.step import Cause, Step
+from ..engine.step import Cause
 from ..store.memory import Store
 
 T = TypeVar("T")
@@ -31,6 +31,12 @@ class Script:
             self._added += 1
             heappush(self._queue, (max(at, self.now), self._added, action, args))
 
+    def follow(self, life: Iterator[int]) -> None:
+        """Have a life act now, and again at the instants that it yields."""
+        at = next(life, None)
+        if at is not None:
+            self.add(at, self.follow, life)
+
     def draft(self) -> Draft:
         """A step of a person at the present instant."""
         return Draft(self.sandbox, self.store, PERSON, self.now)
@@ -42,16 +48,14 @@ class Script:
         draft.record()
         return made
 
-    def run(self) -> Iterator[Step]:
-        """Do everything in the order of time; at one instant, jobs of the clock come first. Yields their steps."""
+    def run(self) -> None:
+        """Do everything in the order of time; at one instant, jobs of the clock come first."""
         queue, timers = self._queue, self.sandbox.timers
         while True:
             timer = timers.next(queue[0][0] if queue else self.end)
             if timer is not None:
                 self.now = max(self.now, timer.due)
-                step = run(self.sandbox, timer, self.now)
-                if step is not None:
-                    yield step
+                run(self.sandbox, timer, self.now)
             elif queue:
                 self.now, _, action, args = heappop(queue)
                 action(*args)

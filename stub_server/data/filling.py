@@ -3,37 +3,31 @@
 import gc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import cached_property
 from pathlib import Path
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..domain.documents import checks_digits
-from ..drawing.blueprints import Blueprints
-from ..drawing.catalogue import load_catalogue
-from ..drawing.draw import stream
-from ..drawing.people import People, seeded_faker
-from ..drawing.purchases import Offer
-from ..drawing.rhythm import Rhythm, office_hour
 from ..engine.sandbox import Sandbox
 from ..engine.step import SandboxSettings
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
-from ..scenarios.files import Files
-from ..scenarios.scenario import Scenario, parse_scenario, read_scenario
 from ..store import memory
 from ..store.memory import Store
 from .buyers import Buyers
+from .files import Files
+from .goods import Goods
 from .merchant import Merchant
-from .planning import Planner
+from .provider import stream
+from .purchases import Offer
 from .records import Records
+from .rhythm import Rhythm, office_hour
 from .sales import Sales
+from .scenario import Scenario, parse_scenario, read_scenario
 from .script import Script
-from .shop import Shop
+from .visits import Planner
 
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
-# The pools of names come from one Faker for all sandboxes: a seed decides who is drawn, not who exists.
-POOL_SEED = 20_260_101
 # Sandboxes are kept as they were filled, so that the next one like them is a copy: so many, of so many records in all.
 MOST_COPIES, MOST_KEPT = 8, 200_000
 SHARED_FOR = HOUR  # while the clock runs, a sandbox that was filled so long ago is still copied
@@ -43,10 +37,7 @@ Key = tuple[str, str, int, bytes, str]
 
 
 class Seeding:
-    """Fills sandboxes. Catalogue and names are read once, when the first one is filled.
-
-    `copies` are sandboxes as they were filled.
-    """
+    """Fills sandboxes. `copies` are sandboxes as they were filled."""
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas, by which the records of a file are checked."""
@@ -54,11 +45,6 @@ class Seeding:
         self._files, self._schemas = Files(fixtures), schemas
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self.copies: dict[Key, Sandbox] = {}
-
-    @cached_property
-    def _pools(self) -> tuple[People, Blueprints]:
-        catalogue, faker = load_catalogue(self._files), seeded_faker(POOL_SEED)
-        return People(catalogue, faker), Blueprints(catalogue, faker)
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises UnusableInput."""
@@ -91,7 +77,6 @@ class Seeding:
         return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url
 
     def _fill(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
-        people, blueprints = self._pools
         seed, now = sandbox.seed, sandbox.clock.now
         start = now - round(scenario.root.get("months", 12) * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
@@ -103,21 +88,21 @@ class Seeding:
         settings, sandbox.settings = sandbox.settings, SandboxSettings()  # no autopay, and the standard schedule
         sandbox.raises_events = False  # nobody listens before the first webhook
         with closing(script), sandbox.seeding_past(begun), store.in_bulk():
-            merchant = Merchant(script, scenario, self._schemas, secret, begun)
-            merchant.plan_projects(blueprints)
+            goods = Goods(script)
+            merchant = Merchant(goods, scenario, self._schemas, secret, begun)
+            merchant.plan_projects()
             listening = merchant.plan_webhooks()
             if listening is not None:
                 script.add(listening, setattr, sandbox, "raises_events", True)
             sandbox.credentials = merchant.plan_keys(self._scopes)
             rhythm = Rhythm(start, now)
-            buyers = Buyers(script, people, seed, rhythm, merchant.in_use)
-            shop, planner = Shop(script, stream(seed, "lives")), Planner(seed, merchant.offers, rhythm)
-            sales = Sales(script, scenario, shop, buyers, planner)
-            records = Records(sales, self._schemas, begun)
+            planner = Planner(stream(seed, "arrivals"), merchant.offers, rhythm)
+            buyers = Buyers(script, rhythm, goods.in_use)
+            sales = Sales(script, scenario, buyers, planner, stream(seed, "lives"))
+            records = Records(goods, sales, self._schemas, begun)
             records.plan()
             sales.plan()
-            for step in script.run():
-                shop.after_job(step)
+            script.run()
             records.check()
         sandbox.settings, sandbox.raises_events = settings, True
         sandbox.sample = _sample(store, merchant.offers)

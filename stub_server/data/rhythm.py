@@ -6,26 +6,19 @@ daylight saving since 2019.
 
 import math
 from bisect import bisect
-from itertools import accumulate, pairwise
+from collections.abc import Sequence
+from itertools import pairwise
 from random import Random
 
 from ..domain.calendar import is_working_day
 from ..kernel.clock import DAY, HOUR
+from .tables import table
 
 YEAR = 365 * DAY
 BRASILIA = -3 * HOUR
 GROWTH_A_YEAR = 0.5
 
-# Hours 0 to 23 in Brasília: quiet nights, lunch from 12 to 14, evenings from 19 to 22.
-HOURS = (
-    2.2, 1.2, 0.7, 0.5, 0.5, 0.8, 1.6, 2.8, 4.0, 4.8, 5.2, 5.8,
-    8.0, 7.6, 5.4, 5.0, 5.0, 5.2, 6.0, 8.2, 9.0, 8.8, 6.4, 4.0,
-)  # fmt: skip
-BUSIEST = max(HOURS)
-# Monday to Sunday; the epoch began on a Thursday.
-WEEK = (1.06, 1.08, 1.05, 1.03, 0.96, 0.72, 0.76)
-EPOCH_WEEKDAY = 3
-WEEK_HOURS = tuple(day * hour for day in WEEK for hour in HOURS)
+EPOCH_WEEKDAY = 3  # the epoch began on a Thursday, the week on Monday
 
 # Delay of a payment: ten seconds at least; the rest is log-normal with its median at 2 min 30 s.
 FASTEST = 10_000
@@ -34,40 +27,41 @@ SIGMA = 1.85
 
 
 class Rhythm:
-    """The hours of a period, weighted by how much Brazilians buy in them: mild growth, quiet weekends, lunch and
-    evening peaks. A share between 0 and 1 stands for an instant between start and end.
+    """A period by how much Brazilians buy in each of its hours: mild growth, quiet weekends, lunch and evening peaks.
+
+    A share between 0 and 1 stands for an instant between start and end.
     """
 
     def __init__(self, start_ms: int, end_ms: int) -> None:
         self.start, self.end = start_ms, end_ms
-        first = (start_ms + BRASILIA) // HOUR
-        limits: list[int] = [start_ms, *range((first + 1) * HOUR - BRASILIA, end_ms, HOUR), end_ms]
-        self._starts = limits[:-1]
-        self._lengths = [after - before for before, after in pairwise(limits)]
-        begin = (first + 24 * EPOCH_WEEKDAY) % len(WEEK_HOURS)
-        a_day = GROWTH_A_YEAR / YEAR
-        self._weights: list[float] = [
-            WEEK_HOURS[(begin + hour) % len(WEEK_HOURS)] * (1 + a_day * (at - start_ms)) * length / HOUR
-            for hour, (at, length) in enumerate(zip(self._starts, self._lengths, strict=True))
-        ]
-        self._sums = [0.0, *accumulate(self._weights)]
-        self._total = self._sums.pop()
+        self._limits = [start_ms, *range((start_ms // HOUR + 1) * HOUR, end_ms, HOUR), end_ms]
+        self._sums = [0.0]
+        for begins, ends in pairwise(self._limits):
+            growth = 1 + GROWTH_A_YEAR * (begins - start_ms) / YEAR
+            self._sums.append(self._sums[-1] + _demand(begins) * growth * (ends - begins))
 
     def at(self, share: float) -> int:
         """The instant before which `share` of the period's purchases are made."""
-        drawn = share * self._total
-        hour = bisect(self._sums, drawn, 1) - 1
-        into = int((drawn - self._sums[hour]) / self._weights[hour] * self._lengths[hour])
-        # Rounding may give the hour's end.
-        return self._starts[hour] + min(max(into, 0), self._lengths[hour] - 1)
+        return min(int(_between(self._sums, self._limits, share * self._sums[-1])), self.end - 1)
 
     def share(self, at_ms: int) -> float:
         """The share of the period's purchases that are made before an instant."""
-        if not self.start <= at_ms < self.end:
-            return 0.0 if at_ms < self.start else 1.0
-        hour = bisect(self._starts, at_ms) - 1
-        done = (at_ms - self._starts[hour]) / self._lengths[hour] * self._weights[hour]
-        return (self._sums[hour] + done) / self._total
+        inside = min(max(at_ms, self.start), self.end)
+        return _between(self._limits, self._sums, inside) / self._sums[-1]
+
+
+def _demand(at_ms: int) -> float:
+    """How much is bought in an hour of the week, in Brasília."""
+    day, hour = divmod((at_ms + BRASILIA) // HOUR, 24)
+    share: float = table("habits")["hours"][hour] * table("habits")["week"][(day + EPOCH_WEEKDAY) % 7]
+    return share
+
+
+def _between(limits: Sequence[float], values: Sequence[float], at: float) -> float:
+    """The value at a place between two limits, as far between their values as it is between them."""
+    after = bisect(limits, at, 1, len(limits) - 1)
+    low, high = limits[after - 1], limits[after]
+    return values[after - 1] + (at - low) / (high - low) * (values[after] - values[after - 1])
 
 
 def pay_delay(rng: Random, below: int = DAY) -> int:
@@ -78,18 +72,12 @@ def pay_delay(rng: Random, below: int = DAY) -> int:
             return delay
 
 
-def refund_delay(rng: Random) -> int:
-    """Ms from payment to refund: one to seven days, as consumer law gives to regret a purchase; most of them early."""
-    luck = rng.random()
-    return DAY + int(6 * DAY * luck * luck)
-
-
 def moment(rng: Random, at_ms: int, sway_ms: int) -> int:
     """An instant at most `sway_ms` from another, mostly at an hour in which people buy."""
-    near = at_ms
+    hours, near = table("habits")["hours"], at_ms
     for _ in range(32):
         near = at_ms + int((2 * rng.random() - 1) * sway_ms)
-        if rng.random() * BUSIEST < HOURS[(near + BRASILIA) % DAY // HOUR]:
+        if rng.random() * max(hours) < hours[(near + BRASILIA) % DAY // HOUR]:
             break
     return near
 
@@ -107,6 +95,16 @@ def office_hour(rng: Random, at_ms: int) -> int:
 def office_hour_before(rng: Random, at_ms: int) -> int:
     """As `office_hour`, on the last working day before the day of an instant."""
     return _on_working_day(rng, (at_ms + BRASILIA) // DAY - 1, 9, 9, -1)
+
+
+def refund_hour(rng: Random, paid_ms: int) -> int:
+    """When a payment is refunded: in office hours, one to seven days later, as consumer law gives to regret it.
+
+    Most of them early. Never are all banks closed on five days in a row.
+    """
+    day = (paid_ms + BRASILIA) // DAY
+    open_days = [after for after in range(day + 2, day + 7) if is_working_day(after)]
+    return _on_working_day(rng, open_days[int(len(open_days) * rng.random() ** 2)], 9, 9)
 
 
 def _on_working_day(rng: Random, day: int, first_hour: int, hours: int, step: int = 1) -> int:

@@ -10,7 +10,7 @@ MOST = 1_000_000  # orders, and customers
 
 
 class Scenario(NamedTuple):
-    """A parsed scenario. `root` is the whole file; `seeding/` reads its projects, keys, webhooks and records.
+    """A parsed scenario. `root` is the whole file, of which others read projects, keys, webhooks and records.
 
     `drawn` is how many projects to draw, 0 where they are named. `personas` are by name; `owing` leaves every customer
     past due.

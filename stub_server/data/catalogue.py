@@ -1,0 +1,170 @@
+"""Faker's catalogue of Brazilian memberships: projects with texts, plans, prices and products, by niche.
+
+Slogans are Faker's own; what a project teaches and what it costs stands in our tables.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain, zip_longest
+from typing import Any, NamedTuple
+
+from faker.providers import BaseProvider
+
+from ..kernel.record import Body
+from .tables import elements, plain_ascii, table
+
+AFFILIATES = 0.4
+BRIEFLY = 3  # so many features of the niche come with the plan that is paid by the month
+FEATURES = 5
+
+
+class Membership(NamedTuple):
+    """A project to sell: a ProjectCreate, PlanCreates and ProductCreates without the ids that they get.
+
+    Each product stands beside the names of the plans that unlock it. `bumps` are (title, reais) of extras that are
+    offered at checkout.
+    """
+
+    slug: str
+    project: Body
+    plans: list[Body]
+    products: list[tuple[Body, list[str]]]
+    bumps: list[tuple[str, float]]
+
+
+class CatalogueProvider(BaseProvider):
+    """`price`, `plan`, `project` and `membership` for a Faker of `pt_BR`."""
+
+    __use_weighting__ = True
+
+    # -- prices and plans
+
+    def price(self, most: float = 1_000) -> float:
+        """What a membership costs a month, in reais; at most so much."""
+        rows = table("prices")["monthly"].items()
+        shares = OrderedDict((float(price), row["share"]) for price, row in rows if float(price) <= most)
+        return self.random_element(shares)
+
+    def plan(self) -> Body:
+        """A PlanCreate without its projectId."""
+        return self.random_element(self.membership().plans)
+
+    def _plans(self, niche: Body, *, has_trial: bool) -> Iterator[Body]:
+        """The plans of one project, cheapest first."""
+        monthly = self.price(niche["monthly_up_to"])
+        longer: Body = table("prices")["monthly"][f"{monthly:.2f}"]
+        some = self.random_sample(range(len(niche["features"])), min(FEATURES, len(niche["features"])))
+        features = [niche["features"][number] for number in sorted(some)]
+        for name in self.random_element(elements("habits", "menus")).split():
+            if name == "Mensal":
+                trial_days = int(self.random_element(elements("prices", "trials"))) if has_trial else 0
+                trial = table("niches")["trial"].format(days=trial_days) if has_trial else ""
+                yield _plan(name, monthly, features[:BRIEFLY], trial=trial) | {"trial_period_days": trial_days}
+            elif name == "Trimestral":
+                yield _plan(name, longer["quarterly"], features, a_month=printed(longer["quarterly"] / 3))
+            elif name == "Anual":
+                yield _plan(name, longer["yearly"], features, a_month=printed(longer["yearly"] / 12))
+            else:
+                amount = float(self.random_element(OrderedDict(longer["lifetime"])))
+                yield _plan(name, amount, [*features, "Acesso vitalício"])
+
+    # -- projects
+
+    def project(self) -> Body:
+        """A ProjectCreate."""
+        return self.membership().project
+
+    def slugs(self) -> list[str]:
+        """The projects of the catalogue, so shuffled that each niche has its turn."""
+        niches = [self._shuffled(niche["projects"]) for niche in self._shuffled(table("niches")["niches"])]
+        return [project["slug"] for project in chain.from_iterable(zip_longest(*niches)) if project is not None]
+
+    def _shuffled(self, items: list[Body]) -> list[Body]:
+        return sorted(items, key=lambda item: self.generator.random.random())
+
+    def membership(self, slug: str = "", edition: int = 1, *, has_trial: bool | None = None) -> Membership:
+        """A project with all that is sold in it: one of the catalogue by its slug, or any.
+
+        A later edition has another name and slug. Raises KeyError for an unknown slug.
+        """
+        niche, project = offered()[slug or self.random_element(tuple(offered()))]
+        name, slug = project["name"], project["slug"]
+        if edition > 1:
+            again = table("niches")["edition"]
+            name, slug = f"{name}: {again} {edition}", f"{slug}-{plain_ascii(again)}-{edition}"
+        if has_trial is None:
+            has_trial = self.generator.random.random() < table("prices")["trial_share"]
+        plans = list(self._plans(niche, has_trial=has_trial))
+        names = [plan["name"] for plan in plans]
+        products = []
+        for number, product in enumerate(project["products"], start=1):
+            words = niche | {"slug": slug, "number": number, "initials": _initials(slug)}
+            # Mentorship comes with the dearer plans only, everything else with all.
+            unlocking = names[1:] if product["type"] == "mentorship" else names
+            products.append((product | filled(table("niches")["product"], words), unlocking))
+        bumps = [(bump["title"], bump["price"]) for bump in niche["bumps"]]
+        return Membership(slug, self._project(niche, project, slug) | {"name": name}, plans, products, bumps)
+
+    def _project(self, niche: Body, project: Body, slug: str) -> Body:
+        drawn = {
+            name: self.random_element(elements("habits", name)) for name in ("visibility", "release", "reminder_days")
+        }
+        drawn["owner"] = self.generator.format("surname")
+        drawn["slogan"] = self.slogan()
+        drawn["source"] = self.random_element(elements("habits", "sources_of_projects"))
+        drawn["hashtag"] = "".join(word[0].upper() + word[1:] for word in project["name"].split())
+        drawn["certificate"] = str(any(product["type"] == "course" for product in project["products"])).lower()
+        made: Body = filled(table("niches")["project"], niche | project | drawn | {"slug": slug})
+        if self.generator.random.random() < AFFILIATES:
+            percent = self.random_element(elements("habits", "affiliate_percent"))
+            made["marketing_settings"] |= {"affiliates": "true", "affiliate_percent": percent}
+        return {name: project[name] for name in ("name", "description", "long_description")} | made
+
+    def slogan(self) -> str:
+        """One of Faker's catch phrases that reads well and promises no money."""
+        barred = table("niches")["not_in_slogans"]
+        slogan = str(self.generator.format("catch_phrase"))
+        while any(words in slogan for words in barred):
+            slogan = str(self.generator.format("catch_phrase"))
+        return slogan
+
+
+@cache
+def offered() -> dict[str, tuple[Body, Body]]:
+    """The projects of the catalogue by their slugs, each with its niche."""
+    niches = table("niches")["niches"]
+    return {project["slug"]: (niche, project) for niche in niches for project in niche["projects"]}
+
+
+def filled(template: Any, words: Body) -> Any:
+    """A template with words in place of their names in braces."""
+    if isinstance(template, dict):
+        return {name: filled(value, words) for name, value in template.items()}
+    return template.format(**words)
+
+
+def _plan(name: str, amount: float, features: list[str], **words: str) -> Body:
+    row = table("niches")["plans"][name]
+    return {
+        "name": name,
+        "description": row["text"].format(**words),
+        "amount": amount,
+        "billing_type": "recurring" if row["interval"] else "one_time",
+        "interval": row["interval"],
+        "interval_count": row["interval_count"],
+        "trial_period_days": 0,
+        "payment_methods": ["pix", "credit_card", "boleto"],
+        "features": features,
+    }
+
+
+def _initials(slug: str) -> str:
+    """Those of a SKU. One letter of the first word would be the same for Contas do MEI and Churrasco de Mestre."""
+    first, *others = slug.split("-")
+    return (first[:3] + "".join(word if word.isdigit() else word[0] for word in others)).upper()
+
+
+def printed(amount: float) -> str:
+    """As Brazilians print an amount: 1234.56 -> "R$ 1.234,56"."""
+    return "R$ " + f"{amount:,.2f}".translate(str.maketrans(",.", ".,"))

@@ -1,0 +1,184 @@
+"""What becomes of an order: its buyer pays, regrets, renews and leaves, and the engine does what follows from that.
+
+A life is a generator: it acts, and yields the instant at which it acts again. What happens in it was drawn before, as
+the fate of the purchase.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+from ..domain import orders as order_rules
+from ..domain.calendar import add_interval, lead_ms
+from ..domain.subscriptions import ATTEMPTS, CHARGED
+from ..engine import billing
+from ..engine.draft import Draft
+from ..engine.step import Step
+from ..kernel.clock import HOUR, MINUTE, parse_iso
+from ..kernel.record import Body, Record
+from .purchases import CANCEL, LAPSE, LATE, PAID, PAYING, Fate, pick
+from .rhythm import bank_morning, moment, refund_hour
+from .script import Script
+
+REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even opened
+
+
+class Purchase(NamedTuple):
+    """An order that somebody is about to place, and when it is paid (ms), if it is paid.
+
+    `body` is an OrderCreate, `buyer` the customer as the order has it.
+    """
+
+    body: Body
+    buyer: Body
+    customer_id: str
+    method: str
+    fate: Fate
+    pays: int
+    ident: str | None = None
+
+
+class Lives:
+    """Has buyers live: each from the order to the last bill, by its fate."""
+
+    def __init__(self, script: Script, rng: Random) -> None:
+        self.script, self.store, self.rng = script, script.store, rng
+
+    def live(self, draft: Draft, purchase: Purchase) -> Iterator[int]:
+        """Place an order, record the draft, and do what the fate says.
+
+        Raises Conflict for what nobody can buy at this instant, as createOrder does.
+        """
+        method, outcome = purchase.method, purchase.fate.outcome
+        order = self._place(draft, purchase)
+        opened = _opened_by(draft.record())
+        if outcome == "canceled":
+            yield moment(self.rng, self.script.now + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
+            self.script.step(self._cancel, order.id)
+        if outcome not in PAYING:
+            return
+        if method != CHARGED:
+            yield purchase.pays
+            opened = _opened_by(self._pay(order.id))
+        if outcome != "paid":
+            yield self._regrets(opened)
+            self.script.step(self._refund, order.id, outcome == "partly")
+        if opened is not None and outcome != "refunded":
+            yield from self._stay(opened, purchase.fate)
+
+    # -- the first order
+
+    def _place(self, draft: Draft, purchase: Purchase) -> Record:
+        body, customer_id, method = purchase.body, purchase.customer_id, purchase.method
+        project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
+        assert project is not None  # both were created before
+        assert plan is not None
+        renews = billing.running_of(draft, customer_id, plan["id"]) is not None
+        sold_out = self.store.is_sold_out(plan, customer_id)
+        order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
+        refused = None
+        if purchase.fate.outcome == "failed":
+            refused = pick(self.rng, "refusals") if method == CHARGED else REFUSED
+        return billing.buy(draft, body, purchase.buyer, customer_id, method, purchase.ident, refused)
+
+    def _pay(self, ident: str) -> Step | None:
+        """Pay an order, if it can still be paid."""
+        draft = self.script.draft()
+        row = draft.open(self.store.orders, ident)
+        if row is not None and billing.is_payable(draft, row):
+            billing.pay(draft, row)
+        return draft.record()
+
+    def _cancel(self, draft: Draft, ident: str) -> None:
+        row = draft.open(self.store.orders, ident)
+        if row is not None and billing.is_payable(draft, row):
+            billing.cancel(draft, row)
+
+    def _regrets(self, opened: Record | None) -> int:
+        """When a payment is refunded: within a week, and before the next one is due."""
+        now = self.script.now
+        at = refund_hour(self.rng, now)
+        if opened is None:
+            return at
+        period = parse_iso(self.store.subscriptions.parse(opened).public["next_billing_at"]) - now
+        return at if at <= now + period * 2 // 5 else now + period // 3
+
+    def _refund(self, draft: Draft, ident: str, part: bool) -> None:
+        row = draft.open(self.store.orders, ident)
+        if row is not None and row.public["status"] in draft.states("Order", "refundable"):
+            amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "parts")) // 100) if part else None
+            billing.refund(draft, row, amount)
+
+    # -- the membership
+
+    def _stay(self, opened: Record, fate: Fate) -> Iterator[int]:
+        """Pay the bill of each period, or do not, or leave before it comes."""
+        public = self.store.subscriptions.parse(opened).public
+        rhythm = (public["interval"], public["interval_count"])
+        anchor = parse_iso(public["trial_end"] or public["current_period_start"])
+        is_charged = public["paymentMethod"] == CHARGED
+        for cycle in count():
+            start, end = add_interval(anchor, *rhythm, cycle), add_interval(anchor, *rhythm, cycle + 1)
+            bill, billed = fate.bill(cycle), end - lead_ms(*rhythm)
+            if start > self.script.end:
+                return
+            if bill == CANCEL:
+                yield self._leaves(start, billed - HOUR)
+                self.script.step(self._leave, opened.id)
+                return
+            yield from self._charged(opened.id, bill, end) if is_charged else self._billed(opened.id, bill, billed, end)
+            if bill == LAPSE:
+                return
+
+    def _charged(self, ident: str, bill: str, end: int) -> Iterator[int]:
+        """The clock charges a card; all that happens before is that it will be declined."""
+        if bill == PAID:
+            return
+        yield end - MINUTE
+        self.script.sandbox.declining[ident] = pick(self.rng, "refusals_of_members")
+        if bill == LATE:
+            yield end + ATTEMPTS[0] - MINUTE
+            self.script.sandbox.declining.pop(ident)
+
+    def _billed(self, ident: str, bill: str, at: int, end: int) -> Iterator[int]:
+        """The clock places an order before the period ends, for the member to pay by PIX or boleto."""
+        yield at
+        row = self.store.subscriptions.open(ident)
+        assert row is not None  # nobody deletes one
+        order = row.hidden["renewal_order"]
+        if order is not None and bill != LAPSE:
+            yield self._pays_bill(order, end, late=bill == LATE)
+            self._pay(order)
+
+    def _pays_bill(self, ident: str, end: int, *, late: bool) -> int:
+        """When a renewal order is paid: before the period ends, or `late`, in the grace after it."""
+        rng, now = self.rng, self.script.now
+        order = self.store.orders.open(ident)
+        assert order is not None
+        grace = order_rules.expires_at(order.public)
+        begins, limit = now, end
+        if late or end <= now:
+            begins, limit = max(now, end) + HOUR, grace
+        wanted = begins + int((limit - begins) * (0.05 + 0.9 * rng.random() ** 1.5))
+        pays = moment(rng, wanted, min(6 * HOUR, max(0, limit - begins) // 4))
+        if order.public["paymentMethod"] == "boleto":
+            pays, limit = bank_morning(rng, pays), grace
+        return min(max(pays, begins + 4 * MINUTE), limit - MINUTE)
+
+    def _leaves(self, start: int, last: int) -> int:
+        """When a member cancels who leaves at the end of a period."""
+        wanted = moment(self.rng, start + int((last - start) * 0.9 * self.rng.random()), 6 * HOUR)
+        return min(max(wanted, start + MINUTE), last)
+
+    def _leave(self, draft: Draft, ident: str) -> None:
+        """Cancel a subscription at the end of its period."""
+        row = draft.open(self.store.subscriptions, ident)
+        if row is not None and row.public["status"] == "active" and not row.public["cancel_at_period_end"]:
+            billing.end_later(draft, row)
+
+
+def _opened_by(step: Step | None) -> Record | None:
+    """The subscription that a step has opened."""
+    puts = step.puts if step else ()
+    return next((record for table, record, before in puts if table == "subscriptions" and before is None), None)

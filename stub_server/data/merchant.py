@@ -1,0 +1,208 @@
+"""What the merchant does from the first day to now: opens projects with plans and products, keys and webhooks."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from ..contract.schema import Schemas
+from ..domain import api_keys
+from ..domain.lifecycle import known_ids
+from ..domain.webhooks import new_webhook
+from ..engine import resources
+from ..engine.draft import Draft
+from ..events.signing import new_key
+from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
+from ..kernel.ids import derived_text, named_uuid
+from ..kernel.record import Body
+from .catalogue import Membership
+from .files import Node, check_request
+from .goods import Goods, move_project, withdraw_plan
+from .keys import MAIN_ID, pair_of
+from .provider import new_faker, stream
+from .purchases import Offer
+from .rhythm import office_hour, office_hour_before
+from .scenario import Scenario
+from .tables import plain_ascii, table
+
+SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
+MAIN_KEY: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
+NOT_OF_KEYS = ("key", "state", "usage", "days_old", "allowed_projects", "expires_in_days")
+NOT_OF_WEBHOOKS = ("key", "behaviour", "days_old", "project")
+
+
+class Merchant:
+    """Plans what the merchant does since the first day, `begun` (ms). Methods raise ScenarioError.
+
+    `offers` are the plans that the crowd buys.
+    """
+
+    def __init__(self, goods: Goods, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int) -> None:
+        self.goods, self.script, self.scenario, self.schemas = goods, goods.script, scenario, schemas
+        self.secret, self.begun, self.now = secret, begun, goods.script.end
+        self.seed = self.script.sandbox.seed
+        self.offers: list[Offer] = []
+
+    # -- what is sold
+
+    def plan_projects(self) -> None:
+        """Plan the projects with all that will be for sale in them, one after the other."""
+        rng = stream(self.seed, "projects")
+        for number, (spec, membership) in enumerate(self._memberships()):
+            opened = office_hour(rng, self.begun + (3 + 2 * number) * DAY)
+            if spec.value["status"] == "draft":
+                opened = office_hour(rng, self.now - 9 * DAY)
+            self._plan_project(rng, spec, membership, min(opened, self.now - HOUR))
+
+    def _memberships(self) -> Iterator[tuple[Node, Membership]]:
+        """As many drawn projects as the scenario says, and those that it names."""
+        faker = new_faker(self.seed, "projects", "drawn")
+        slugs: list[str] = faker.slugs()
+        for number in range(self.scenario.drawn):
+            again, place = divmod(number, len(slugs))
+            first = number == 0 or None  # some project has a trial, whatever the seed
+            membership = faker.membership(slugs[place], again + 1, has_trial=first)
+            share = SHARES[min(number, len(SHARES) - 1)]
+            yield Node({"status": "active", "share": share}, "", membership.slug), membership
+        for spec in self.scenario.root.each("projects"):
+            slug = spec.value["slug"]
+            if slug not in slugs:
+                raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
+            yield spec, new_faker(self.seed, "projects", slug).membership(slug)
+
+    def _plan_project(self, rng: Random, spec: Node, membership: Membership, opened: int) -> None:
+        status, ident = spec.value["status"], named_uuid("project", membership.slug)
+        first = {"status": "draft", "visibility": "private"} if status == "draft" else {"status": "active"}
+        project = self.goods.add_project(spec, ident, membership.project | first, opened)
+        self.goods.claim(ident, spec, "project has this slug")
+        stopped = None
+        if status in ("suspended", "archived"):
+            wanted = office_hour_before(rng, self.now - (spec.get("stopped_days_ago", 60) - 1) * DAY)
+            stopped = min(self.now - HOUR, max(opened + 2 * HOUR, wanted))
+            self.script.add(stopped, self.script.step, move_project, ident, status)
+        at, alike = opened, {}  # plan id -> the drawn plan that unlocks the same products
+        usual = {plan["name"] for plan in membership.plans}
+        for fields, share in self._plans(ident, spec, membership):
+            at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), self.now)
+            plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at, stopped)
+            like = "Anual" if plan["billing_type"] == "one_time" else "Mensal"
+            alike[plan["id"]] = plan["name"] if plan["name"] in usual else like
+            if status != "draft" and share > 0:
+                self.offers.append(Offer(project, plan, share, at, closes, stopped, membership.bumps))
+        for number, (fields, names) in enumerate(membership.products, start=1):
+            at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), self.now)
+            unlocking = [plan_id for plan_id, name in alike.items() if name in names]
+            body = {"projectId": ident, **fields, "planIds": unlocking or [*alike]}
+            self.goods.add_product(spec, named_uuid("product", membership.slug, str(number)), body, at)
+
+    def _plans(self, project_id: str, spec: Node, membership: Membership) -> Iterator[tuple[Body, float]]:
+        """The plans that the scenario gives a project, or else the drawn ones, with their shares of all sales."""
+        of_project = spec.get("share", 1)
+        given = [*spec.each("plans")]
+        for node in given:
+            fields = {"projectId": project_id, **node.without("share")}
+            check_request(self.schemas, "PlanCreate", fields, node)
+            yield fields, node.get("share", 1) * of_project
+        if not given:
+            for plan in membership.plans:
+                yield {"projectId": project_id, **plan}, table("habits")["sales"][plan["name"]] * of_project
+
+    def _plan_plan(
+        self, rng: Random, spec: Node, slug: str, fields: Body, at: int, stopped: int | None
+    ) -> tuple[Body, int]:
+        """Plan a plan; returns it with the instant until which it is sold (ms)."""
+        ident, closes = named_uuid("plan", slug, plain_ascii(fields["name"])), stopped or self.now
+        plan = self.goods.add_plan(spec, ident, fields | {"status": "active"}, at)
+        self.goods.claim(ident, spec, f"plan of this project has the name {plan['name']!r}, accents apart")
+        if fields.get("status") == "inactive":  # it was sold until four months ago
+            closes = min(closes, max(at + HOUR, office_hour(rng, self.now - 120 * DAY)))
+            self.script.add(closes, self.script.step, withdraw_plan, ident)
+        return plan, closes
+
+    # -- webhooks and keys
+
+    def _project_id(self, node: Node, slug: str) -> str:
+        if all(spec.value["slug"] != slug for spec in self.scenario.root.each("projects")):
+            raise node.fail(f"there is no project {slug!r}")
+        return named_uuid("project", slug)
+
+    def _opened(self, rng: Random, days_old: int, soonest: int) -> int:
+        """An office hour about so many days ago, at least `soonest` ms after the first day began."""
+        return max(self.begun + soonest, min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE))
+
+    def plan_webhooks(self) -> int | None:
+        """Plan the webhooks; returns when the first one is created (ms).
+
+        Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox that is used.
+        """
+        rng, times = stream(self.seed, "webhooks"), []
+        for node in self.scenario.root.each("webhooks"):
+            fields = node.without(*NOT_OF_WEBHOOKS)
+            check_request(self.schemas, "WebhookCreate", fields, node)
+            created = self._opened(rng, node.get("days_old", 30), HOUR)
+            self.script.add(created, self.script.step, self._create_webhook, node, fields, created)
+            times.append(created)
+        return min(times, default=None)
+
+    def _create_webhook(self, draft: Draft, node: Node, fields: Body, created: int) -> None:
+        name, slug = node.value["key"], node.get("project", None)
+        fields["projectId"] = None if slug is None else self._project_id(node["project"], slug)
+        key = new_key(derived_text(self.secret, 32, str(self.seed), "webhook", name).encode())
+        ident, defaults = named_uuid("webhook", name), self.goods.defaults["Webhook"]
+        public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
+        gone = created + (self.now - created) * 2 // 5
+        receiver = {"behaviour": node.value["behaviour"], "created": created, "gone": gone, "until": self.now}
+        draft.create(draft.store.webhooks, ident, public, hidden | {"receiver": receiver})
+
+    def plan_keys(self, scopes: Sequence[str]) -> dict[str, str]:
+        """Plan the main key, which has all `scopes`, and the scenario's; returns the main key's two halves."""
+        rng, script = stream(self.seed, "keys"), self.script
+        first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
+        script.add(first, script.step, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": [*scopes]})
+        used = [use for node in self.scenario.root.each("keys") if (use := self._plan_key(rng, node)) is not None]
+        script.add(self.now, self._use_keys, used, self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE))
+        public_key, private_key = pair_of(self.secret, self.seed, MAIN_ID)
+        return {"public_key": public_key, "private_key": private_key}
+
+    def _plan_key(self, rng: Random, node: Node) -> tuple[str, int, int] | None:
+        """Plan a key; returns its id, how often it was used and when last (ms)."""
+        now, ident, state = self.now, named_uuid("api_key", node.value["key"]), node.value["state"]
+        fields = node.without(*NOT_OF_KEYS)
+        check_request(self.schemas, "ApiKeyCreate", fields, node)
+        slugs = node.get("allowed_projects", [])
+        fields["allowed_projects"] = [self._project_id(node["allowed_projects"], slug) for slug in slugs]
+        created = self._opened(rng, node.get("days_old", 200), 2 * HOUR)
+        last, days = now - int(rng.random() * 5 * HOUR), node.get("expires_in_days", None)
+        if state == "expired":
+            ended = created + (now - created) // 2
+            fields["expires_at"] = iso(ended)
+            last = ended - int(rng.random() * 20 * HOUR)
+        elif days is not None:  # to the end of the day in Brasília, three hours into the next one of UTC
+            fields["expires_at"] = iso((now // DAY + days) * DAY + 3 * HOUR - 1)
+        self.script.add(created, self.script.step, self._create_key, ident, fields)
+        if state == "inactive":
+            last = created + (now - created) // 3
+            self.script.add(last + HOUR, self.script.step, _switch_off, ident)
+        usage = node.get("usage", 0)
+        return (ident, usage, max(created, last)) if usage else None
+
+    def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
+        known, asked = draft.store.projects.keys, fields.get("allowed_projects", [])
+        projects = known_ids("allowed_projects", "project", asked, known.__contains__)
+        halves = pair_of(self.secret, self.seed, ident)
+        defaults = self.goods.defaults["ApiKey"]
+        public, hidden = api_keys.new_key(fields, defaults, ident, *halves, projects, draft.now)
+        resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
+
+    def _use_keys(self, used: Sequence[tuple[str, int, int]], latest: int) -> None:
+        """How often each key was used, and when last: the main one by every order, twice."""
+        store = self.script.store
+        for ident, count, last in used:
+            store.set_usage(ident, (count, iso(last)))
+        if len(store.orders):
+            requests = sum(count for _, count, _ in used)
+            store.set_usage(MAIN_ID, (2 * len(store.orders) + requests, iso(latest)))
+
+
+def _switch_off(draft: Draft, ident: str) -> None:
+    row = draft.open(draft.store.api_keys, ident)
+    assert row is not None
+    resources.change_key(draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now))

@@ -1,0 +1,223 @@
+"""Faker's people of Brazil, made coherent: every field of a customer belongs to one place.
+
+Given and middle names are drawn by Faker's own provider; where its lists are flat or made of newborns, our tables add
+the names of adults with their weights. Cities, area codes, postal codes and regions of a CPF are ours: those of Faker
+do not belong to each other.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+
+from faker.providers import BaseProvider
+
+from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits
+from ..kernel.record import Body
+from .tables import elements, plain_ascii, table
+
+COMPANIES = 0.04  # of the buyers
+WOMEN = 0.54
+FROM_FAKER = 0.45  # of the given names; the others are those of the parents of Faker's
+WITH_MIDDLE_NAME = 0.72
+WITHOUT_ADDRESS, WITHOUT_PHONE = 0.08, 0.03  # they leave this part of the form empty
+LANDLINES, LANDLINES_OF_COMPANIES = 0.12, 0.7
+ALPHANUMERIC = 0.06  # of the companies, since Receita Federal issues such CNPJs
+ALPHANUMERIC_SINCE_MS = 1_782_874_800_000  # 2026-07-01T00:00:00-03:00
+CNPJ_ALPHABET = "0123456789ABCDEGHJKLMNPRSTVWXYZ"  # without F, I, O, Q, U, which some programs reject
+OLDEST_ROOT, NEWEST_ROOT = 11, 64  # first digits of the CNPJs of the years in which there is a MEI
+HIGHEST_NUMBERS = {"Avenida": 1_990, "Praça": 190}  # of houses, by the first word of the street's name
+HIGHEST_NUMBER = 890
+BLOCKS = "ABCDEFGHIJK"  # of a superquadra in Brasília
+PARTICLES = ("da", "das", "de", "do", "dos", "e")
+
+
+class PeopleProvider(BaseProvider):
+    """`buyer`, `person`, `company` and `address_of` for a Faker of `pt_BR`."""
+
+    __use_weighting__ = True
+
+    def _habit(self, name: str) -> str:
+        return self.random_element(elements("habits", name))
+
+    def _chance(self, share: float) -> bool:
+        return bool(self.generator.random.random() < share)
+
+    # -- whom a shop knows
+
+    def buyer(self, *, letters: bool = True) -> Body:
+        """A person or, once in 25 times, a company: the members of a CustomerCreate.
+
+        `letters` says whether a CNPJ may have them: there are such since July 2026.
+        """
+        return self.company(letters=letters) if self._chance(COMPANIES) else self.person()
+
+    def person(self) -> Body:
+        """Somebody whose name, CPF, telephones and address belong to one place."""
+        place = self._place()
+        name, mailbox = self._name_and_mailbox(place)
+        region = table("geography")["states"][place["state"]]["cpf_region"]
+        return {
+            "type": "individual",
+            "name": name,
+            "email": f"{mailbox}@{self._habit('domains')}",
+            "document": cpf_with_check_digits(f"{self.random_int(0, 99_999_999):08}{region}"),
+            "document_type": "cpf",
+            "phones": self._phones(place, LANDLINES),
+            "address": {} if self._chance(WITHOUT_ADDRESS) else self._address(place),
+        }
+
+    def company(self, *, letters: bool = True) -> Body:
+        """A company; seven in ten are one person with a MEI, registered under the root of the CNPJ and the name."""
+        place = self._place()
+        form = self.random_element(elements("names", "company_forms"))
+        document = self._cnpj(letters=self._chance(ALPHANUMERIC) and letters)
+        is_alone = form == "MEI"
+        if is_alone:
+            owner, mailbox = self._name_and_mailbox(place)
+            name = f"{document[:2]}.{document[2:5]}.{document[5:8]} {owner}"
+        else:
+            brand = self.generator.parse(self._habit("brands"))
+            name = f"{brand} {self.random_element(table('names')['activities'])} {form}"
+            mailbox = f"{self._habit('departments')}.{plain_ascii(brand)}"
+        return {
+            "type": "company",
+            "name": name,
+            "email": f"{mailbox}@{self._habit('domains')}",
+            "document": document,
+            "document_type": "cnpj",
+            "phones": self._phones(place, LANDLINES if is_alone else LANDLINES_OF_COMPANIES),
+            "address": self._address(place, is_office=not is_alone),
+        }
+
+    def crowd(self, number: int, in_use: set[str], *, letters: bool = True) -> Iterator[Body]:
+        """So many buyers with documents and e-mail addresses of their own; nobody has a document that is `in_use`."""
+        known = set(in_use)
+        for _ in range(number):
+            buyer = self.buyer(letters=letters)
+            while buyer["document"] in known:
+                buyer = self.buyer(letters=letters)
+            email = next(email for email in _addresses(buyer) if email not in known)
+            known |= {buyer["document"], email}
+            yield buyer | {"email": email}
+
+    # -- parts of them
+
+    def surname(self) -> str:
+        """A surname without a particle, as often as Brazilians have it."""
+        return self.random_element(elements("names", "surnames"))
+
+    def given_name(self, *, of_a_woman: bool) -> str:
+        """The given name of an adult: Faker's, or one of our table."""
+        if not self._chance(FROM_FAKER):
+            return self.random_element(elements("names", "female" if of_a_woman else "male"))
+        return self._drawn_by_faker("first_name_female" if of_a_woman else "first_name_male")
+
+    def _drawn_by_faker(self, formatter: str) -> str:
+        """A name by a method of Faker's provider for persons, unless our table bars it."""
+        name = str(self.generator.format(formatter))
+        while name in table("names")["not_from_faker"]:
+            name = str(self.generator.format(formatter))
+        return name
+
+    def _name_and_mailbox(self, place: Body) -> tuple[str, str]:
+        """A full name, and the local part of an e-mail address that belongs to it."""
+        is_woman = self._chance(WOMEN)
+        given = self.given_name(of_a_woman=is_woman)
+        last = self.random_element(surnames_in(place["state"]))
+        middle = self._drawn_by_faker("last_name") if self._chance(WITH_MIDDLE_NAME) else ""
+        if middle.split()[-1:] == [last] or middle == given:
+            middle = ""
+        particle, share = table("names")["particles"].get(last, ("", 0))
+        suffix = "" if is_woman else self.random_element(elements("names", "suffixes"))
+        words = [given, middle, particle if self._chance(share) else "", last, suffix]
+        return " ".join(filter(None, words)), self._mailbox(given.split()[0], middle, last)
+
+    def _mailbox(self, given: str, middle: str, last: str) -> str:
+        pattern = self._habit("mailboxes")
+        if not middle:
+            pattern = pattern.replace("{middle}.", "")
+        first, middle = plain_ascii(given), plain_ascii(middle.rpartition(" ")[2])
+        local = pattern.format(given=first, initial=first[0], middle=middle, last=plain_ascii(last))
+        return local + self.numerify(self._habit("mail_digits"))
+
+    def _cnpj(self, *, letters: bool) -> str:
+        alphabet = CNPJ_ALPHABET if letters else "0123456789"
+        root = "".join(self.random_choices(alphabet, length=6))
+        return cnpj_with_check_digits(f"{self.random_int(OLDEST_ROOT, NEWEST_ROOT)}{root}0001")
+
+    def mobile_number(self) -> str:
+        """Nine digits, without the area code."""
+        return f"9{self.random_int(60_000_000, 99_999_999)}"
+
+    def _phones(self, place: Body, landlines: float) -> Body:
+        """A mobile number, for some a landline too, and for a few no phone at all."""
+        if self._chance(WITHOUT_PHONE):
+            return {}
+        code = {"country_code": "55", "area_code": place["ddd"]}
+        phones = {"mobile_phone": code | {"number": self.mobile_number()}}
+        if self._chance(landlines):
+            phones["home_phone"] = code | {"number": f"3{self.random_int(0, 9_999_999):07}"}
+        return phones
+
+    # -- places
+
+    def address_of(self, city: str) -> Body:
+        """An address in one of the cities of the table; its postal code is that of the street. Raises ValueError."""
+        rows = [row for row in table("geography")["rows"] if row["city"] == city]
+        if not rows:
+            known = ", ".join(sorted({row["city"] for row in table("geography")["rows"]}))
+            raise ValueError(f"there is no city {city!r} in the table; known are {known}")
+        return self._address(self.random_element(rows))
+
+    def _place(self) -> Body:
+        row: Body = table("geography")["rows"][self.random_element(places())]
+        return row
+
+    def _address(self, place: Body, *, is_office: bool = False) -> Body:
+        street = self.random_element(tuple(place["streets"]))
+        cep: str = place["streets"][street]
+        number = str(self.random_int(10, HIGHEST_NUMBERS.get(street.partition(" ")[0], HIGHEST_NUMBER)))
+        within = "offices" if is_office else "flats" if self._chance(place.get("apartments", 1.0)) else "houses"
+        if "numbering" in place:
+            block = self.random_int(0, len(BLOCKS) - 1)
+            number, cep, within = f"Bloco {BLOCKS[block]}", str(int(cep) + 10 * block), "flats_in_superquadras"
+        address = {
+            "line_1": f"{number}, {street}, {place['bairro']}",
+            "line_2": self.bothify(self._habit(within), letters="ABCD"),
+            "zip_code": cep,
+            "city": place["city"],
+            "state": place["state"],
+            "country": "BR",
+        }
+        return {name: text for name, text in address.items() if text}
+
+
+@cache
+def places() -> "OrderedDict[int, float]":
+    """The rows of the table of places, by their numbers, with their weights."""
+    return OrderedDict((number, row["weight"]) for number, row in enumerate(table("geography")["rows"]))
+
+
+@cache
+def surnames_in(state: str) -> "OrderedDict[str, float]":
+    """The surnames of a state, with those that its immigrants brought."""
+    found = OrderedDict(elements("names", "surnames"))
+    total = sum(found.values())
+    for group in table("names")["regional"]:
+        if state in group["states"]:
+            bearers = total * group["share"] / (1 - group["share"])
+            for name in group["surnames"]:
+                found[name] = found.get(name, 0) + bearers / len(group["surnames"])
+    return found
+
+
+def _addresses(buyer: Body) -> Iterator[str]:
+    """E-mail addresses of a buyer, the likeliest first: one that is in use is followed by that of the whole name."""
+    mailbox, _, domain = buyer["email"].partition("@")
+    yield buyer["email"]
+    if buyer["type"] == "individual":
+        mailbox = ".".join(plain_ascii(word) for word in buyer["name"].split() if word not in PARTICLES)
+        yield f"{mailbox}@{domain}"
+    for number in count(2):
+        yield f"{mailbox}{number}@{domain}"

@@ -1,0 +1,99 @@
+"""Stories of personas: what the customers have bought whom tests ask for by name, whatever the now."""
+
+from calendar import isleap
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+
+from ..domain.calendar import add_interval
+from ..kernel.clock import DAY, HOUR
+from ..kernel.record import Body
+from .files import Node
+from .purchases import Fate, Offer, is_of_one
+from .rhythm import moment
+from .tables import table
+
+SWAY = 8  # hours: no story depends on them
+EVERY_WAY = ("paid", "paid", "expired", "canceled", "failed", "refunded")
+Bought = tuple[Offer, int, Fate]  # what, when (ms), and what becomes of the order
+
+
+class Story:
+    """Chooses the plans and the instants of one persona's purchases. Plans on sale are sorted by sales, best first."""
+
+    def __init__(self, offers: list[Offer], now: int, node: Node, rng: Random) -> None:
+        self.now, self.node, self.rng = now, node, rng
+        on_sale = [offer for offer in offers if offer.closes >= now and offer.plan["status"] == "active"]
+        self.offers = sorted(on_sale, key=lambda offer: -offer.share)
+
+    def purchases(self) -> list[Bought]:
+        """All purchases of the persona. Raises ScenarioError."""
+        story = self.node.value["story"]
+        if story == "spender":
+            return self._dearest()
+        if story == "hundreds":
+            return self._one_a_day()
+        if story in ("leap_month", "leap_year"):
+            return [self._on_leap_day(story.removeprefix("leap_"))]
+        return [] if story == "none" else [self._by_row(table("stories")[story])]
+
+    def _by_row(self, row: Body) -> Bought:
+        """The purchase of a row of the table."""
+        kind, bills = row.get("plan"), row.get("bills", [])
+        if kind == "one_time":
+            offer = self._plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
+        elif kind == "trial":
+            offer = self._plan(lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial")
+        else:
+            offer = self._monthly()
+        trial_days = offer.plan["trial_period_days"]
+        days = row.get("days", row.get("share_of_trial", 0) * trial_days)
+        at = self._days_ago(days, row.get("sway", SWAY))
+        if bills:
+            at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
+        return offer, at, Fate(row.get("outcome", "paid"), bills or ["paid"])
+
+    def _plan(self, wanted: Callable[[Body], bool], what: str) -> Offer:
+        """The best selling plan of the kind that a story needs. Raises ScenarioError."""
+        for offer in self.offers:
+            if wanted(offer.plan):
+                return offer
+        raise self.node.fail(f"the story {self.node.value['story']!r} needs {what} on sale in an active project")
+
+    def _monthly(self) -> Offer:
+        """A monthly plan, one without a trial if there is one."""
+        for offer in self.offers:
+            if is_of_one(offer.plan, "month") and not offer.plan["trial_period_days"]:
+                return offer
+        return self._plan(lambda plan: is_of_one(plan, "month"), "a monthly plan")
+
+    def _days_ago(self, days: float, sway: float = SWAY) -> int:
+        """About so many days ago, at a likely hour."""
+        return moment(self.rng, self.now - int(days * DAY), int(sway * HOUR))
+
+    def _dearest(self) -> list[Bought]:
+        """The dearest membership of each project."""
+        recurring = [offer for offer in self.offers if offer.plan["billing_type"] == "recurring"] or [self._monthly()]
+        recurring.sort(key=lambda offer: offer.plan["amount"])
+        dearest = {offer.project["id"]: offer for offer in recurring}
+        return [
+            (offer, self._days_ago(290 - 19 * (number % 12)), Fate("paid"))
+            for number, offer in enumerate(dearest.values())
+        ]
+
+    def _one_a_day(self) -> list[Bought]:
+        """One purchase a day, which ends in every way."""
+        offer = self._plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
+        return [
+            (offer, self._days_ago(340 - number), Fate(EVERY_WAY[number % len(EVERY_WAY)])) for number in range(320)
+        ]
+
+    def _on_leap_day(self, interval: str) -> Bought:
+        offer = self._plan(
+            lambda plan: is_of_one(plan, interval) and not plan["trial_period_days"],
+            f"a plan of one {interval} without trial",
+        )
+        latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
+        noons = (datetime(year, 2, 29, 12, tzinfo=UTC) for year in range(latest.year, 0, -1) if isleap(year))
+        at = int(next(noon for noon in noons if noon <= latest).timestamp()) * 1000
+        return offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid")
