@@ -7,8 +7,6 @@ from typing import Any
 
 import orjson
 
-from ..calls.call import CONTROL
-from ..contract.converting import Converter
 from ..contract.secrets import REDACTED
 from ..engine.journal import Trace
 from .recorded import json_of
@@ -58,19 +56,6 @@ def _lines(request: Trace, skipped: frozenset[str]) -> list[str]:
         except TypeError:
             return [*lines, answer]
     return lines + answer.splitlines()
-
-
-def converted(request: Trace, api: Converter, control: Converter) -> Trace | None:
-    """A request with its answer as the served contract has it; None where that has no JSON answer to it."""
-    converter = control if request.is_control else api
-    path = request.path.removeprefix(CONTROL) if request.is_control else request.path
-    schema, value = converter.answer(request.method, path, request.status), json_of(request)
-    if schema is None or value is None:
-        return None
-    made = _with_answer(request, converter.converted(schema, value))
-    headers = ((name, made.length if name == "content-length" else value) for name, value in request.answer_headers)
-    made.sent = "".join(f"{name}: {value}\r\n" for name, value in headers).encode("latin-1")
-    return made
 
 
 def _with_answer(request: Trace, value: Any) -> Trace:

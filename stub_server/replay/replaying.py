@@ -9,9 +9,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..app import create_app, data_dir
-from ..contract.converting import Converter
-from ..contract.formats import NO_FORMATS
-from ..contract.schema import Schemas
 from ..contract.secrets import REDACTED
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
@@ -28,7 +25,7 @@ from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
-from .differences import converted, difference
+from .differences import difference
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
 from .recorded import content, is_sent, name_of, reasons, seen
 
@@ -42,9 +39,8 @@ class Outcome(NamedTuple):
     """How a replay ended: the first request whose answer differs, with the diff, if there is one.
 
     `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not compared, by reason.
-    Where the recording is of another contract, `contract`, all requests were sent, and by their operations `converted`
-    are the ids of those whose answers are the same once the recorded ones are as the served contract has them, and
-    `differing` of the others. Its version and digest are empty where the recording does not name it.
+    Where the recording is of another contract, `contract`, all requests were sent, and `differing` are the ids of those
+    whose answers differ, by their operations.
     """
 
     requests: int
@@ -53,7 +49,6 @@ class Outcome(NamedTuple):
     request: Body | None = None
     diff: str = ""
     contract: Body | None = None
-    converted: Mapping[str, Sequence[str]] = {}
     differing: Mapping[str, Sequence[str]] = {}
 
 
@@ -97,7 +92,7 @@ class Session:
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         self.timepiece = Timepiece()
         header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
-        self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
+        self._held_before, self._contract = about["held"], header["contract"]
         self.timepiece.now = requests[0]["wall"] if requests else 0
         self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
@@ -122,9 +117,7 @@ class Session:
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests, self.name)
-        control = self._app.server.control
-        self._converters = rules.converter, Converter(control, Schemas(control.raw, NO_FORMATS))
-        self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        self._differing = defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
         self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox, self._fitting)
         settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
@@ -168,11 +161,10 @@ class Session:
                     break
             else:
                 compared += 1
-        compared -= sum(map(len, self._converted.values()))
         outcome = Outcome(len(self._requests), compared, skipped, *first)
         if not self._fitting.is_other:
             return outcome
-        return outcome._replace(contract=self._contract, converted=self._converted, differing=self._differing)
+        return outcome._replace(contract=self._contract, differing=self._differing)
 
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
@@ -186,10 +178,6 @@ class Session:
                 return ""
             is_running = not self._sandbox().clock.frozen
             diff = self._difference(request, sent, is_running=is_running)
-            was = converted(request, *self._converters) if diff and self._fitting.is_other else None
-            if was is not None and not self._difference(was, sent, is_running=is_running):
-                self._converted[name_of(request)].append(request.id)
-                diff = ""
             if not diff:
                 sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
                 return ""
