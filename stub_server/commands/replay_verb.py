@@ -35,7 +35,8 @@ _SKIPPED = {
     "other_machines": "certifying a receiver (no other machine is asked)",
     "earlier_requests": "verifying requests (the journal before the recording is not known)",
     "earlier_snapshots": "about snapshots from before the recording (it does not have them)",
-    "other_sandboxes": "about other sandboxes (a recording is of one)",
+    "other_sandboxes": "about sandboxes as a whole (a recording is of one)",
+    "credentials": "refused for their credentials (a recording has none)",
 }
 Request = Mapping[str, Any]
 
@@ -70,8 +71,8 @@ def replay(
     """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every answer.
 
     It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers, refusals by the
-    rate limit or the connection, requests without an answer or a body, certifications and verifications, and requests
-    to other sandboxes and earlier snapshots.
+    rate limit, the connection or credentials, requests without an answer or a body, certifications and verifications,
+    and requests about sandboxes and earlier snapshots.
 
     Of a recording of another contract all requests are sent, and the answers that differ are counted by operation.
 

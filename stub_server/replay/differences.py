@@ -23,8 +23,7 @@ def difference(recorded: Trace, replayed: Trace, *, other_secret: bool, other_fi
 
     `other_secret`: keys and signatures that the server's secret makes are others, and are left out too.
     `other_file`: where the scenario's file is, which controls show, is left out as well.
-    A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
-    the present of another sandbox that says of itself that its clock runs.
+    A clock that `is_running` goes on while a request is served: what controls show of it is the machine's.
     """
     skipped = _MACHINES | ({"scenario"} if other_file else set()) | (_RUNNING if is_running else set())
     before, after = _lines(_less_secrets(recorded, replayed), skipped), _lines(replayed, skipped)
@@ -86,8 +85,6 @@ def _left_out(before: Any, after: Any) -> Any:
 
 def _without(node: Any, skipped: frozenset[str]) -> Any:
     if isinstance(node, dict):
-        if node.get("frozen") is False:
-            skipped |= {"now"}
         return {
             name: "[the machine's]" if name in skipped else _without(member, skipped) for name, member in node.items()
         }

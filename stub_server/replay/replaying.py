@@ -27,7 +27,7 @@ from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
-from .recorded import content, is_sent, name_of, reasons, seen
+from .recorded import is_sent, name_of, reasons, seen
 
 _ADMIN, _CONTROL = "x-sandbox-admin-key", CONTROL_KEY.decode()
 _KEY = "of this replay"
@@ -116,7 +116,7 @@ class Session:
                 self._reader.read(kind, body)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
-        self._skipped = reasons(self._requests, self.name)
+        self._skipped = reasons(self._requests)
         self._differing = defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
         self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox, self._fitting)
@@ -169,24 +169,15 @@ class Session:
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
         self._deliveries.until(seen(request))
-        is_authorised = any(name == "authorization" for name, _ in request.headers)
-        credentials = list(self._callers.credentials(self._sandbox(), request)) if is_authorised else [""]
-        first: str | None = None
-        for credential in credentials:
-            sent = await self._send(request, credential)
-            if is_skipped:
-                return ""
-            is_running = not self._sandbox().clock.frozen
-            diff = self._difference(request, sent, is_running=is_running)
-            if not diff:
-                sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
-                return ""
-            first = first or diff
-            if sent.status != 401:
-                break
-        return first or ""
+        sent = await self._send(request)
+        if is_skipped:
+            return ""
+        diff = self._difference(request, sent, is_running=not self._sandbox().clock.frozen)
+        if not diff:
+            sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
+        return diff
 
-    async def _send(self, request: Trace, credential: str) -> Trace:
+    async def _send(self, request: Trace) -> Trace:
         sandbox = self._sandbox()
         sandbox.ids.requests = RequestIds(request.id)
         self._deliveries.begin(request)
@@ -196,8 +187,8 @@ class Session:
             rules.number_from(answered(request, "fault").get("id"))
         if not request.is_control:  # what they did then is not known; answers that they made are not compared
             sandbox.faults = Faults(sandbox.seed)
-        body = content(request)
-        headers = self._headers(request, body, credential)
+        body = request.body or b""
+        headers = self._headers(request, body)
         query = request.query.decode("latin-1")
         asked = Question(request.method, request.path, query, headers, body)
         self._ended.clear()
@@ -208,11 +199,11 @@ class Session:
         self._callers.learn(reply.body)
         return self._ended[-1]
 
-    def _headers(self, request: Trace, body: bytes, credential: str) -> dict[str, str]:
+    def _headers(self, request: Trace, body: bytes) -> dict[str, str]:
         headers: dict[str, str] = dict(request.headers)
         is_refused = request.code == "admin_key_required"
         if "authorization" in headers:
-            headers["authorization"] = credential
+            headers["authorization"] = self._callers.credential(self._sandbox(), request)
         if "content-length" in headers:
             headers["content-length"] = str(len(body))
         if headers.get(_CONTROL) == REDACTED:

@@ -98,7 +98,7 @@ class SandboxFactory:
                     raise damaged(f"one snapshot too many, {body['name']}")
                 reader = reader_of_state()
                 snapshots[body["name"]] = body, reader
-            elif reader is not own and kind in ("step", "use"):
+            elif reader is not own and kind == "step":
                 raise damaged(f"a line {kind!r} in a snapshot")
             elif kind == "request":
                 requests.append(body)
