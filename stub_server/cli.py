@@ -188,9 +188,6 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="With --store: maximum number of sandboxes in memory. Others open when asked for.")  # fmt: skip
 @click.option("--restore", type=EXISTING,
               help="Exported file to load as the default sandbox, unless --store has one.")  # fmt: skip
-@click.option("--drop-unfit", is_flag=True,
-              help="Leave out records of --store and --restore that do not fit the contract, and what refers to "
-              "them.")  # fmt: skip
 @click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
               help="Further origin whose pages may read answers; * for all; repeatable.")  # fmt: skip
 @click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=_host, multiple=True, metavar="HOST",

@@ -27,7 +27,6 @@ from .app import PACKAGE, create_app, data_dir
 from .calls.server import Server
 from .delivery.courier import GRACE
 from .engine.journal import Trace
-from .files.admitting import DROPPING
 from .files.package import BadFile
 from .http.monitor import ConnectionMonitor, Limits
 from .http.protocol import bounded, protocol
@@ -250,8 +249,7 @@ def build(settings: Settings) -> Application:
     try:
         return create_app(settings)
     except BadFile as error:
-        advice = (DROPPING,) if error.kind == "unfit" and not settings.drop_unfit else ()
-        lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons, *advice)
+        lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons)
         raise UnusableInput("\n  ".join(lines)) from None
 
 

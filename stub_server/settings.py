@@ -25,8 +25,8 @@ class Settings:
     With `also_ipv6` the server listens on `::1` beside its `host`.
     `rate_limit` is (requests of a caller, seconds), `forwarded_allow_ips` has the proxies that are believed. `store` is
     a directory or the address of a PostgreSQL database, and `resident` the maximum of its sandboxes in memory. The
-    default sandbox begins with the file `restore`. With `drop_unfit`, records of both that do not fit the contract are
-    left out. `ready_file` exists while the server answers, which stops after `stop_after_idle` seconds of no request.
+    default sandbox begins with the file `restore`. `ready_file` exists while the server answers, which stops after
+    `stop_after_idle` seconds of no request.
     """
 
     host: str = LOOPBACK
@@ -51,7 +51,6 @@ class Settings:
     resident: int = 1_000
     sync: str = "interval"
     restore: Path | None = None
-    drop_unfit: bool = False
     log: str = "requests"
     ready_file: Path | None = None
     stop_after_idle: int | None = None

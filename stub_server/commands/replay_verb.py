@@ -35,7 +35,8 @@ _SKIPPED = {
     "other_machines": "certifying a receiver (no other machine is asked)",
     "earlier_requests": "verifying requests (the journal before the recording is not known)",
     "earlier_snapshots": "about snapshots from before the recording (it does not have them)",
-    "other_sandboxes": "about other sandboxes (a recording is of one)",
+    "other_sandboxes": "about sandboxes as a whole (a recording is of one)",
+    "credentials": "refused for their credentials (a recording has none)",
 }
 Request = Mapping[str, Any]
 
@@ -70,11 +71,10 @@ def replay(
     """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every answer.
 
     It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers, refusals by the
-    rate limit or the connection, requests without an answer or a body, certifications and verifications, and requests
-    to other sandboxes and earlier snapshots.
+    rate limit, the connection or credentials, requests without an answer or a body, certifications and verifications,
+    and requests about sandboxes and earlier snapshots.
 
-    A recording of another contract is converted, and all its requests are sent. Answers that differ are listed by
-    operation: first those that the conversion explains, then the rest.
+    Of a recording of another contract all requests are sent, and the answers that differ are counted by operation.
 
     --list and --show print the requests. --until N --serve serves the sandbox as it was before request N.
 
@@ -122,7 +122,7 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
     report["diff"] = outcome.diff or None
     report["contract"] = None
     if contract is not None:
-        report["contract"] = dict(contract) | {"converted": outcome.converted, "differing": outcome.differing}
+        report["contract"] = dict(contract) | {"differing": outcome.differing}
     return report
 
 
@@ -133,16 +133,10 @@ def _text(outcome: "Outcome") -> str:
         text += f", {skipped:,} {'was' if skipped == 1 else 'were'} skipped: {reasons}"
     text += "."
     contract = outcome.contract
-    if contract is not None and (outcome.converted or outcome.differing):
-        name = f"{contract['version']}, {contract['digest'][:12]}" if contract["version"] else "it does not say which"
-        text += f"\nThe recording is of another contract ({name})."
-        for how, found in (
-            ("explained by the conversion", outcome.converted),
-            ("not explained by it", outcome.differing),
-        ):
-            if found:
-                each = ", ".join(f"{name} {len(idents)}" for name, idents in sorted(found.items()))
-                text += f"\n  {how}: {printable(each)}"
+    if contract is not None:
+        text += f"\nThe recording is of another contract ({contract['version']}, {contract['digest'][:12]})."
+        each = ", ".join(f"{name} {len(idents)}" for name, idents in sorted(outcome.differing.items()))
+        text += f"\n  Other answers: {printable(each)}." if each else ""
     if outcome.request is not None:
         asked = printable(f"{outcome.request['id']} {outcome.request['method']} {_target(outcome.request)}")
         text += f"\n{asked} is answered differently:\n{outcome.diff}"

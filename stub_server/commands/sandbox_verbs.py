@@ -198,17 +198,15 @@ def record(target: Target, output: Path | None, no_secrets: bool) -> None:
 @verb("import", short_help="Replace a sandbox by the one in a file.")
 @click.argument("file", type=EXISTING_OR_STDIN)
 @click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
-@click.option("--drop-unfit", is_flag=True, help="Leave out records that do not fit the contract, and the history.")
 @asks_sandbox_as_admin
-def import_(target: Target, file: Path, deliver: bool, drop_unfit: bool) -> None:
+def import_(target: Target, file: Path, deliver: bool) -> None:
     """Replace a sandbox of a running server with the one in FILE (- for standard input)."""
-    from ..files.admitting import LeftOut
     from ..files.package import MEDIA
 
     target.may_be_new = True
-    query, how = {"deliver": deliver, "drop_unfit": drop_unfit}, {"Content-Type": MEDIA}
+    query, how = {"deliver": deliver}, {"Content-Type": MEDIA}
     made = target.control("POST", "/import", content=read_file(file), params=query, headers=how)
-    shown, was, left_out = made["sandbox"], made["replaced"], made["left_out"]
+    shown, was = made["sandbox"], made["replaced"]
     journal = "stays" if was["keeps_requests"] else "is replaced by that of the file"
     text = (
         f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {counted(shown['records'], 'record')}, "
@@ -216,6 +214,4 @@ def import_(target: Target, file: Path, deliver: bool, drop_unfit: bool) -> None
         f"It replaces step {was['step']}, {counted(was['records'], 'record')}, {was['now']}. "
         f"Its journal of {counted(was['requests'], 'request')} {journal}.\n{_how_to_call(shown)}"
     )
-    if left_out is not None:
-        text += "\nLeft out: " + "\n  ".join((f"{LeftOut(**left_out)}.", *left_out["reasons"]))
     target.show(made, text)

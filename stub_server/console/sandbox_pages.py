@@ -97,7 +97,7 @@ def use_snapshot(what: str) -> Response:
 def import_file() -> Response:
     """Put the sandbox of a file in the place of this one."""
     sent = request.files.get("file")
-    query = urlencode({name: "true" for name in ("deliver", "drop_unfit") if request.form.get(name)})
+    query = urlencode({"deliver": "true"} if request.form.get("deliver") else {})
     body = b"" if sent is None else sent.read()
     reply = g.client.send(Question("POST", f"{CONTROL}/import", query, {"content-type": _MEDIA}, body))
     if reply.status == 403:

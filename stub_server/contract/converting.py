@@ -1,4 +1,4 @@
-"""Converts data that was stored under another contract, and lists what does not fit the served one."""
+"""Fills in what data of another contract lacks, and lists what does not fit the served one."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -10,7 +10,7 @@ import orjson
 
 from ..kernel.record import has_more_values
 from .document import JSON, Document
-from .schema import MOST_EXPLAINED, Schemas, Validator, allowed_members
+from .schema import MOST_EXPLAINED, Schemas, Validator
 from .source import Json, escaped
 
 MOST_FAULTS = 20  # of one value
@@ -25,7 +25,7 @@ class Fault(NamedTuple):
 
 
 class Converter:
-    """Converts JSON to the schemas of one contract."""
+    """Holds JSON to the schemas of one contract."""
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self._document, self._schemas = document, schemas
@@ -67,57 +67,26 @@ class Converter:
             self._validators[id(schema)] = self._schemas.compile(schema, request=False)
         return self._validators[id(schema)]
 
-    def converted(self, schema: Json, value: Json) -> Json:
-        """The value as the schema has it, as far as that can be decided; the same object where it fits already.
-
-        A required member that it lacks gets its default, else null, an empty object or list where the schema takes
-        one; a member that the schema does not allow goes.
-        """
-        return value if self.fits(schema, value) else self._converted(schema, value)
-
-    def _converted(self, schema: Json, value: Json) -> Json:
-        parts = list(self._parts(schema))
-        for part in parts:
-            if isinstance(value, dict):
-                value = allowed_members(value, part, lambda member, of: self._converted(of, member))
-            elif isinstance(value, list) and "items" in part:
-                value = [self._converted(part["items"], item) for item in value]
-            for key in ("oneOf", "anyOf"):
-                if key in part:
-                    value = self._chosen(part[key], value)
-        return self._filled(parts, value) if isinstance(value, dict) else value
-
-    def _parts(self, schema: Json) -> Iterator[Json]:
-        """A schema, and those that all of its values satisfy besides."""
+    def filled(self, schema: Json, value: Json) -> Json:
+        """The value, with its default or null for each required member that it lacks and that may have one."""
         schema = self._document.resolve(schema)
-        yield schema
         for part in schema.get("allOf", ()):
-            yield from self._parts(part)
+            value = self.filled(part, value)
+        if isinstance(value, list) and "items" in schema:
+            return [self.filled(schema["items"], item) for item in value]
+        if isinstance(value, dict):
+            return value | dict(self._members(schema, value))
+        return value
 
-    def _chosen(self, branches: Sequence[Json], value: Json) -> Json:
-        """The value as one of several schemas has it; if more than one fits, the one that leaves out least."""
-        if any(self.fits(branch, value) for branch in branches):
-            return value
-        made = [self._converted(branch, value) for branch in branches]
-        fitting = sorted((_lost(value, new), n) for n, new in enumerate(made) if self.fits(branches[n], new))
-        is_decided = fitting and (len(fitting) == 1 or fitting[0][0] < fitting[1][0])
-        return made[fitting[0][1]] if is_decided else value
-
-    def _filled(self, parts: Sequence[Json], value: dict[str, Json]) -> dict[str, Json]:
-        """An object with the members that it lacks, in the order of the contract."""
-        made = {}
-        for name in {name for part in parts for name in part.get("required", ())} - value.keys():
-            schemas = [part["properties"][name] for part in parts if name in part.get("properties", ())]
-            defaults = [found["default"] for schema in schemas for found in self._parts(schema) if "default" in found]
-            for first in (*defaults, None, {}, []):
-                if schemas and all(self.fits(schema, first) for schema in schemas):
-                    made[name] = first
-                    break
-        if not made:
-            return value
-        order = [name for part in parts for name in part.get("properties", ())]
-        value = value | made
-        return {name: value[name] for name in (*order, *value) if name in value}
+    def _members(self, schema: Json, value: dict[str, Json]) -> Iterator[tuple[str, Json]]:
+        """The members of an object that the schema describes, with new ones."""
+        for name, member in schema.get("properties", {}).items():
+            if name in value:
+                yield name, self.filled(member, value[name])
+            elif name in schema.get("required", ()):
+                default = self._document.resolve(member).get("default")
+                if self.fits(member, default):
+                    yield name, default
 
     def faults(self, schema: Json, value: Json) -> list[Fault]:
         """Why a value does not fit; of a very wide one only that it does not."""
@@ -127,10 +96,6 @@ class Converter:
         is_wide = has_more_values(value, MOST_SEARCHED)
         errors = [validator.first_error(value)] if is_wide else islice(validator.iter_errors(value), MOST_FAULTS)
         return [fault for error in errors for fault in _faults(error)]
-
-
-def _lost(value: Json, new: Json) -> int:
-    return len(value.keys() - new.keys()) if isinstance(value, dict) else 0
 
 
 def _faults(error: Any) -> Iterator[Fault]:

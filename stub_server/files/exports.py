@@ -71,14 +71,10 @@ def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *,
     too_long = [place for place, line in enumerate(lines) if not is_readable(line)]
     if too_long:  # the history begins after the last step that no file holds, such as one that went far back in time
         steps, lines = steps[too_long[-1] + 1 :], lines[too_long[-1] + 1 :]
-    unrecorded = state.forget_unrecorded() if steps else {}
     for step in reversed(steps):
         state.unfold(step)
     yield from state_lines(state, change)
     yield from lines
-    for merchant_id, used in sorted(unrecorded.items()):
-        for key, usage in sorted(used.items()):
-            yield line_of("use", {"merchant": merchant_id, "key": key, "usage": usage})
 
 
 def without_replies(step: Step) -> Step:
@@ -109,7 +105,6 @@ def write_recording(
 
     def lines() -> Iterator[bytes]:
         yield line_of("recording", about)
-        state.forget_unrecorded()
         for step in reversed(later):
             state.unfold(step)
         yield from sandbox_lines(state, earlier, change, secrets=secrets)

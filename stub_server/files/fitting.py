@@ -1,11 +1,10 @@
-"""Checks and converts imported data: its lines, its records against the served contract, and its laws."""
+"""Checks data that was read: its lines, its records against the served contract, and its laws."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from ..contract.converting import Fault
 from ..contract.formats import formats
 from ..contract.schema import Schemas
 from ..contract.source import Json, read
-from ..engine.bounded import Log
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
 from ..engine.step import ReplyKey, Saved
@@ -24,7 +22,7 @@ from ..events.log import Event
 from ..kernel.clock import parse_iso
 from ..kernel.record import Record
 from ..kernel.text import counted
-from ..kernel.timers import SENDING, Timer
+from ..kernel.timers import SENDING
 from ..store.table import Table, encoded, place, whole
 from .package import damaged
 from .state import SandboxState
@@ -33,8 +31,6 @@ SHOWN = 50  # reasons of a refusal
 # Blocks of ids that are compared with those of records and events. A sandbox uses blocks one after the other, so a
 # position that is too low shows in the next ones, unless so many were used that all events are forgotten.
 UPCOMING = 1_000
-Thing = tuple[str, Hashable, str]
-"""A table, `events` or `replies`, a member of it as `unfit` has it, and its id."""
 _ID = (1 << 128) - 1  # of a record's key
 
 
@@ -66,9 +62,8 @@ class Shapes:
 
 
 class Fitting:
-    """Validates the data of one sandbox against the served contract, and converts it if it is of another one.
+    """Holds the data of one sandbox to the served contract; new members of data of another one are filled in.
 
-    `unfit` has the reasons why versions, events (by their ids) and saved replies (by their keys) do not fit.
     `is_other` says whether the data is of another contract.
     """
 
@@ -77,110 +72,79 @@ class Fitting:
         self._rules, self._shapes, self._converter = rules, shapes, rules.converter
         self.is_other = digest != rules.converter.contract["digest"]
         self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same
-        self.unfit: dict[Hashable, list[Fault]] = {}
+        self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
 
     def reasons(self, state: SandboxState) -> list[str]:
-        """What of a state and of the steps that led to it does not fit.
+        """What of a state that was read, and of the steps that led to it, does not fit.
 
         A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
         merchant.
         """
-        home, timers = state.sandbox.home, state.sandbox.timers.pending()
+        home = state.sandbox.home
         if home not in state.owned:
             raise damaged(f"the sandbox's own merchant {home} is missing")
-        found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
-        jobs = ((timer[1], timer[2][:80]) for timer in timers if not is_job(timer))
-        unfit = [("timers", str(number), Fault("/job", f"there is no job {job!r}")) for number, job in jobs]
-        for table, thing, ident in chain(things(state), _past_things(state.sandbox.log)) if self.unfit else ():
-            unfit += [(table, ident, fault) for fault in self.unfit.get(thing, ())]
-        for table, ident, (pointer, reason) in unfit:
-            if len(found) < SHOWN or (table, pointer) in found:
-                found.setdefault((table, pointer), (reason, {}))[1][ident] = None
+        for timer in state.sandbox.timers.pending():
+            if timer.job not in JOBS and timer.job != SENDING:
+                self._blame("timers", str(timer.seq), [Fault("/job", f"there is no job {timer.job[:80]!r}")])
         return [
             f"{table} {pointer}".rstrip()
             + f": {reason} ({counted(len(idents), 'record')}), such as {next(iter(idents))}"
-            for (table, pointer), (reason, idents) in found.items()
+            for (table, pointer), (reason, idents) in self._unfit.items()
         ]
+
+    def _blame(self, table: str, ident: str, faults: Iterable[Fault]) -> None:
+        for pointer, reason in faults:
+            place = table[:40], pointer
+            if len(self._unfit) < SHOWN or place in self._unfit:
+                self._unfit.setdefault(place, (reason, {}))[1][ident] = None
 
     def record(self, table: str, record: Record) -> Record:
         """A version as the served contract has it."""
-        spec, faults = self._rules.layout.tables.get(table), [Fault("", "there is no such table")]
-        if spec is not None:
-            schema, before = self._converter.record(spec.schema), orjson.loads(record.public)
-            public, faults = self._fitted(schema, before)
-            if public is not before:
-                record = replace(record, public=self._made.setdefault(record.public, encoded(public)))
-            if not faults:
-                key, hidden = place(parse_iso(public[spec.created]), record.id), orjson.loads(whole(table, record))
-                if (record.id, record.key) != (public["id"], key):
-                    faults = [Fault("/id", "its id or its time of creation differs from the one inside")]
-                elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
-                    faults = [Fault(*f"hidden{fault}".split(": ", 1))]
-        if faults:
-            self.unfit[record] = faults
+        spec = self._rules.layout.tables.get(table)
+        if spec is None:
+            self._blame(table, record.id, [Fault("", "there is no such table")])
+            return record
+        part, faults = self._fitted(self._converter.record(spec.schema), record.public)
+        if part is not record.public:
+            record = replace(record, public=part)
+        if not faults:
+            public, hidden = orjson.loads(part), orjson.loads(whole(table, record))
+            key = place(parse_iso(public[spec.created]), record.id)
+            if (record.id, record.key) != (public["id"], key):
+                faults = [Fault("/id", "its id or its time of creation differs from the one inside")]
+            elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
+                faults = [Fault(*f"hidden{fault}".split(": ", 1))]
+        self._blame(table, record.id, faults)
         return record
-
-    def _fitted(self, schema: Json, value: Json) -> tuple[Json, list[Fault]]:
-        converter = self._converter
-        if self.is_other:
-            value = converter.converted(schema, value)
-        return value, [] if converter.fits(schema, value) else converter.faults(schema, value)
 
     def event(self, event: Event) -> Event:
         """An event that shows its record as the served contract has it."""
         if event.type not in self._rules.payload_keys:
-            self.unfit[event.id] = [Fault("/type", f"the contract has no event {event.type[:80]!r}")]
-        elif self.is_other:
-            shown = event.resource
-            if shown not in self._made:
-                before = orjson.loads(shown)
-                after = self._converter.converted(self._converter.resource(event.type), before)
-                self._made[shown] = shown if after is before else encoded(after)
-            event = event._replace(resource=self._made[shown])
-        return event
+            self._blame("events", event.id, [Fault("/type", f"the contract has no event {event.type[:80]!r}")])
+            return event
+        if not self.is_other:
+            return event
+        return event._replace(resource=self._fitted(self._converter.resource(event.type), event.resource)[0])
 
     def reply(self, key: ReplyKey, saved: Saved) -> Saved:
         """A saved reply as the served contract has it, if it describes it."""
         _, method, path, _ = key
         schema = self._converter.answer(method, path, saved.status) if self.is_other else None
-        if schema is None:
+        if schema is None or not saved.body:
             return saved
-        try:
-            before = orjson.loads(saved.body)
-        except ValueError:
-            return saved
-        body, faults = self._fitted(schema, before)
-        if faults:
-            self.unfit[key] = faults
-        return saved if body is before else saved._replace(body=encoded(body))
+        body, faults = self._fitted(schema, saved.body)
+        self._blame("replies", " ".join(key[1:]), faults)
+        return saved._replace(body=body)
 
-
-def things(state: SandboxState) -> Iterator[Thing]:
-    """What a state holds."""
-    for owned in state.owned.values():
-        for table, rows in owned.rows.items():
-            yield from ((table[:40], record, record.id) for record in rows.values())
-    yield from _named(state.sandbox.events, [key for key, _ in state.sandbox.replies.items()])
-
-
-def _past_things(log: Log) -> Iterator[Thing]:
-    """What steps hold, what they replaced included."""
-    for step in log:
-        for part in step.parts:
-            for table, record, before in part.puts:
-                yield from ((table[:40], each, record.id) for each in (record, before) if each is not None)
-            yield from ((table[:40], record, record.id) for table, record in part.drops)
-        replies = ((step.saved,) if step.saved else ()) + step.forgotten_replies
-        yield from _named((*step.events, *step.forgotten_events), [key for key, _ in replies])
-
-
-def _named(events: Iterable[Event], replies: Iterable[ReplyKey]) -> Iterator[Thing]:
-    yield from (("events", event.id, event.id) for event in events)
-    yield from (("replies", key, " ".join(key[1:])) for key in replies)
-
-
-def is_job(timer: Timer) -> bool:
-    return timer[2] in JOBS or timer[2] == SENDING
+    def _fitted(self, schema: Json, part: bytes) -> tuple[bytes, list[Fault]]:
+        """JSON as the served contract has it, the same bytes where it fits, and why it does not fit."""
+        value, converter = orjson.loads(part), self._converter
+        if converter.fits(schema, value):
+            return part, []
+        if self.is_other:
+            value = converter.filled(schema, value)
+            part = self._made.setdefault(part, encoded(value))
+        return part, [] if converter.fits(schema, value) else converter.faults(schema, value)
 
 
 def faults_of(sandbox: Sandbox) -> Iterator[str]:

@@ -6,18 +6,18 @@ it. Records appear as the JSON that they are, a saved reply's body as text. An e
 its index among the records, from 0. The same state gives the same lines.
 `fixtures/sandbox-file.yaml` describes what each line holds.
 
-A store has records and events many to a line, which is read in half the time, and lines in chunks. Equal parts of two
-states give equal chunks, which are stored once. So a chunk ends where the id of a record says so, and not after a
-number of them: a record that is added or deleted changes the chunk that it is in and no other one.
+A store has lines in chunks, in which a record is text, which is faster to read. Equal parts of two states give equal
+chunks, which are stored once. So a chunk ends where the sum of a line says so, and not after a number of them: a record
+that is added or deleted changes the chunk that it is in and no other one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import islice
 from operator import itemgetter
 from typing import Any
+from zlib import crc32
 
 import orjson
 from orjson import Fragment
@@ -35,10 +35,7 @@ from .fitting import Fitting
 from .package import BadFile, damaged
 from .state import Owned, SandboxState
 
-GROUP = 64  # events or timers of a line in a chunk, and about so many records
-MOST_GROUP = 512  # records
-LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is compressed
-_ENDS = 8  # one line of records in so many begins a chunk
+LINES, MOST = 256, 4 * 1024 * 1024  # of a chunk: lines on average, and bytes at most before it is compressed
 EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource", "hidden", "names", "others")
 TIMER = ("due", "number", "job", "merchant", "subject")
 _timer_row: Callable[[Body], Sequence[Any]] = itemgetter(*TIMER)
@@ -64,7 +61,7 @@ def line_of(kind: str, body: Body) -> bytes:
     return orjson.dumps({kind: body})
 
 
-def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
+def state_lines(state: SandboxState, change: Change = as_it_is, part: Form = Fragment) -> Iterator[bytes]:
     yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
@@ -74,13 +71,27 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
             for _, record in sorted(owned.rows[name].items()):
                 places[record.public] = count
                 count += 1
-                yield line_of("record", _record(name, change(name, record), Fragment))
+                yield line_of("record", _record(name, change(name, record), part))
     for event in state.sandbox.events:
-        yield line_of("event", _event(event, Fragment, places.get(event.resource)))
+        yield line_of("event", _event(event, part, places.get(event.resource)))
     for timer in state.sandbox.timers.pending():
         yield line_of("timer", _timers([timer])[0])
     for reply in state.sandbox.replies.items():
         yield line_of("reply", _reply(*reply))
+
+
+def chunks_of(state: SandboxState) -> Iterator[bytes]:
+    """The lines of a state as chunks. The first lines have one each, since no two states have the same."""
+    lines: list[bytes] = []
+    size = 0
+    for line in state_lines(state, part=bytes.decode):
+        lines.append(line)
+        size += len(line)
+        if size > MOST or line.startswith((b'{"sandbox"', b'{"merchant"')) or not crc32(line) % LINES:
+            yield b"\n".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield b"\n".join(lines)
 
 
 def sandbox_line(state: SandboxState) -> bytes:
@@ -106,8 +117,7 @@ def sandbox_line(state: SandboxState) -> bytes:
 
 
 def merchant_line(owned: Owned) -> bytes:
-    usage = {"usage": dict(sorted(owned.usage.items())), "unrecorded": dict(sorted(owned.unrecorded.items()))}
-    return line_of("merchant", asdict(owned.merchant) | usage)
+    return line_of("merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))})
 
 
 def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind: str = "step") -> bytes:
@@ -208,88 +218,6 @@ def _reply(key: ReplyKey, saved: Saved) -> Body:
     }
 
 
-def _columns(table: str, records: Sequence[Record]) -> Body:
-    """Records of a line `records`: a list for each member."""
-    return {
-        "table": table,
-        "ids": [record.id for record in records],
-        "created": [record.created for record in records],
-        "versions": [record.version for record in records],
-        "public": [record.public.decode() for record in records],
-        "hidden": [whole(table, record).decode() for record in records],
-    }
-
-
-# -- a state as chunks of lines
-
-
-def chunks_of(state: SandboxState) -> Iterator[bytes]:
-    return _grouped(_chunk_lines(state))
-
-
-def grouped(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as chunks, which may end anywhere."""
-    return _grouped(item for line in lines for item in (LEAST, line))
-
-
-def _grouped(items: Iterable[bytes | int]) -> Iterator[bytes]:
-    """Lines as chunks; a number is a place where a chunk may end that has so many bytes."""
-    lines: list[bytes] = []
-    size = 0
-    for item in items:
-        if isinstance(item, bytes):
-            lines.append(item)
-            size += len(item) + 1
-        elif lines and size >= item:
-            yield b"\n".join(lines)
-            lines, size = [], 0
-    if lines:
-        yield b"\n".join(lines)
-
-
-def _chunk_lines(state: SandboxState) -> Iterator[bytes | int]:
-    """The lines of a state, and between them how large a chunk must be to end there."""
-    yield sandbox_line(state)
-    yield 0
-    places: dict[bytes, int] = {}
-    count = 0
-    for owned in state.owned.values():
-        yield merchant_line(owned)
-        yield 0
-        for name in sorted(owned.rows):
-            rows = owned.rows[name]
-            for group in _groups(sorted(rows)):
-                yield LEAST if not group[0] // GROUP % _ENDS else MOST
-                records = [rows[key] for key in group]
-                places.update(zip([record.public for record in records], range(count, count + len(group)), strict=True))
-                count += len(group)
-                yield orjson.dumps({"records": _columns(name, records)})
-        yield LEAST
-    sandbox = state.sandbox
-    events = (_event(event, bytes.decode, places.get(event.resource)) for event in sandbox.events)
-    for kind, items in (
-        ("events", ([*event.values()] for event in events)),
-        ("timers", map(tuple, sandbox.timers.pending())),  # they are named, which orjson does not take
-    ):
-        while many := list(islice(items, GROUP)):
-            yield orjson.dumps({kind: many})
-            yield LEAST
-    for reply in sandbox.replies.items():
-        yield line_of("reply", _reply(*reply))
-        yield LEAST
-
-
-def _groups(keys: list[int]) -> Iterator[list[int]]:
-    """The keys of records for a line each: one begins with about every 64th id."""
-    begin = 0
-    for end in range(1, len(keys)):
-        if not keys[end] % GROUP or end - begin >= MOST_GROUP:
-            yield keys[begin:end]
-            begin = end
-    if keys:
-        yield keys[begin:]
-
-
 # -- reading
 
 
@@ -329,31 +257,22 @@ class Reader:
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
-            self._add(body["table"], [self._version(body)])
-        elif kind == "records":
-            self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body, self._parts)])
+            self._add(body["table"], self._version(body))
         elif kind == "step":
             self.state.fold(self.step(body))
-        elif kind in ("event", "events"):
+        elif kind == "event":
             events, raised = self.state.sandbox.events, self.state.sandbox.events.raised
-            for row in [_row_of(body)] if kind == "event" else body:
-                events.append(self._event(row, self._shown))
+            events.append(self._event(_row_of(body), self._shown))
             events.raised = raised
-        elif kind in ("timer", "timers"):
+        elif kind == "timer":
             timers, last = self.state.sandbox.timers, self.state.sandbox.timers.last
-            for timer in [_timer_row(body)] if kind == "timer" else body:
-                timers.put(Timer(*timer))
+            timers.put(Timer(*_timer_row(body)))
             timers.last = last
         elif kind == "reply":
             self.state.sandbox.replies.put(*self._reply(body))
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
-            unrecorded = {key: _usage_of(used) for key, used in body.pop("unrecorded").items()}
-            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage, unrecorded)
-        elif kind == "use":
-            owned, key = self.state.owned[body["merchant"]], body["key"]
-            owned.unrecorded.setdefault(key, owned.usage.get(key))
-            owned.set_usage(key, _usage_of(body["usage"]))
+            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
         elif kind == "sandbox":
             self._begin(body)
         else:
@@ -374,18 +293,16 @@ class Reader:
         sandbox.first_settings = SandboxSettings(**body["first_settings"])
         self._state = SandboxState(sandbox)
 
-    def _add(self, table: str, records: list[Record]) -> None:
+    def _add(self, table: str, record: Record) -> None:
         if self._owned is None:
             raise damaged("a record without a merchant")
-        self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
-        self._shown.extend([record.public for record in records])
+        self._owned.rows.setdefault(table, {})[record.key] = record
+        self._shown.append(record.public)
 
     def _version(self, body: Body) -> Record:
-        parts = parted(body["table"], _part_of(body["hidden"]), self._parts)
+        table = body["table"]
+        parts = parted(table, _part_of(body["hidden"]), self._parts)
         record = Record(body["id"], _key_in(body), body["version"], _part_of(body["public"]), *parts)
-        return self._fitted(body["table"], record)
-
-    def _fitted(self, table: str, record: Record) -> Record:
         if self._rewrite is not None:
             record = self._rewrite(self.state.sandbox, table, record)
         return record if self.fitting is None else self.fitting.record(table, record)
@@ -471,18 +388,9 @@ class Reader:
         rows = owned.rows
         puts = [(put["table"], self._version(put)) for put in body.get("puts", ())]
         drops = [Drop(drop["table"], rows[drop["table"]][_key_in(drop)]) for drop in body.get("drops", ())]
-        usage, known = owned.usage, owned.unrecorded  # what the newest step says of those used since
-        used = [Used(k, _usage_of(after), known.get(k, usage.get(k))) for k, after in body.get("used", {}).items()]
+        used = [Used(key, _usage_of(after), owned.usage.get(key)) for key, after in body.get("used", {}).items()]
         replaced = [(name, record, rows.get(name, {}).get(record.key)) for name, record in puts]
         return Part(merchant, opens, closes, tuple(replaced), tuple(drops), tuple(used))
-
-
-def _records_in(body: Body, known: dict[bytes, bytes]) -> Iterator[Record]:
-    """The records of a line `records`; `known` is as for `parted`."""
-    keys = map(place, body["created"], body["ids"])
-    rows = zip(body["ids"], keys, body["versions"], body["public"], body["hidden"], strict=True)
-    for ident, key, version, public, hidden in rows:
-        yield Record(ident, key, version, public.encode(), *parted(body["table"], hidden.encode(), known))
 
 
 def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:

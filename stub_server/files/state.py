@@ -8,7 +8,7 @@ from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
 from ..kernel.record import Record
-from ..store.memory import Store, Usage, Usages
+from ..store.memory import Store, Usages
 
 OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 
@@ -26,7 +26,6 @@ class Owned(Usages):
             self.rows.setdefault(name, {})[record.key] = record
         for key, usage, _ in part.used:
             self.set_usage(key, usage)
-            self.unrecorded.pop(key, None)
 
 
 @dataclass(slots=True)
@@ -46,7 +45,7 @@ class SandboxState:
         self.sandbox.log.append(step)
 
     def unfold(self, step: Step) -> None:
-        """Undo the newest step. Usage of keys since then counts as unrecorded."""
+        """Undo the newest step."""
         before = None if step.restored is None else step.restored.merchants_before
         self._change([part.mirrored for part in step.parts], before)
         self.sandbox.unfold_rest(step)
@@ -54,8 +53,6 @@ class SandboxState:
 
     def _change(self, parts: Iterable[Part], merchants: Sequence[str] | None) -> None:
         """Change records; `merchants` are all of an earlier state that is restored."""
-        if merchants is not None:
-            self.forget_unrecorded()
         for part in parts:
             self.owned.setdefault(part.merchant.id, Owned(part.merchant)).change(part)
             if part.closes:
@@ -63,24 +60,16 @@ class SandboxState:
         if merchants is not None:
             self.owned = {ident: self.owned[ident] for ident in merchants}
 
-    def forget_unrecorded(self) -> dict[str, dict[str, Usage]]:
-        """Reduce the usage of keys to what steps have recorded; returns the rest, by merchant and key."""
-        rest: dict[str, dict[str, Usage]] = {}
-        for ident, owned in self.owned.items():
-            if owned.unrecorded:
-                rest[ident] = {key: owned.usage[key] for key in owned.unrecorded if key in owned.usage}
-                owned.forget_unrecorded()
-        return rest
-
 
 def capture(sandbox: Sandbox) -> SandboxState:
-    """A sandbox's state as it is now. Nothing that it shares with the sandbox changes any more."""
+    """A sandbox's state after its newest step. Nothing that it shares with the sandbox changes any more."""
     twin = sandbox.fork(sandbox.name, with_stores=False)
     twin.recorded_clock = sandbox.recorded_clock
     owned = {}
     for ident, store in sandbox.stores.items():
         rows = {name: table.rows.copy() for name, table in store.tables.items() if table.rows}
         owned[ident] = Owned(store.merchant, dict(store.usage), dict(store.unrecorded), rows)
+        owned[ident].forget_unrecorded()
     return SandboxState(twin, owned)
 
 
@@ -94,7 +83,7 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
     for ident, owned in state.owned.items():
         store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
         store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
-        store.usage, store.unrecorded = dict(owned.usage), dict(owned.unrecorded)
+        store.usage = dict(owned.usage)
     sandbox.credentials = ready_pair(sandbox, secret)
     return sandbox
 

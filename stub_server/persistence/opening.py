@@ -6,18 +6,18 @@ from random import Random
 import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
-from ..files.admitting import DROPPING, admit
+from ..files.admitting import admit
 from ..files.exports import adopted
 from ..files.fitting import Fitting
-from ..files.lines import Reader, chunks_of
+from ..files.lines import Reader
 from ..files.package import BadFile
-from ..files.state import Snapshot, capture
+from ..files.state import Snapshot
 from ..kernel.record import Body
 from ..sandboxes.entry import Entry
 from ..sandboxes.making import SandboxFactory
 from . import sql
 from .commits import Stored
-from .sql import Batch, Damage, Kept, Session, StoreError
+from .sql import Damage, Kept, Session, StoreError
 
 
 def opened(
@@ -33,27 +33,15 @@ def opened(
             reader = _reader(factory, kept.generation, snapshot.contract)
             _read(reader, sql.state(session, snapshot.state)[1])
             snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
-        found = admit(own, snapshots, factory.secret, drop_unfit=factory.settings.drop_unfit, trusted=True)
+        found = admit(own, snapshots, factory.secret, trusted=True)
     except ValueError as error:
         if not isinstance(error, BadFile) or error.kind == "damaged":
             raise Damage(f"its lines cannot be read: {error}") from None
-        advice = () if factory.settings.drop_unfit else (DROPPING,)
-        reasons = "does not fit the contract that is served:", *error.reasons, *advice
-        raise StoreError("\n  ".join(reasons)) from None
+        raise StoreError("\n  ".join(("does not fit the contract that is served:", *error.reasons))) from None
     sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
         sandbox.ids.requests = Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}")
     sandbox.held_before = SILENT if kept.held is None else kept.held
-    if found.left_out is not None:
-        found.left_out.tell(f"the sandbox {kept.name}")
-        # It is stored as it is now, without history.
-        since, before = 0, kept.state
-        base = sql.write_state(session, number, sandbox.log.number, kept.chain, chunks_of(capture(sandbox)))
-        kept = kept._replace(contract=factory.contract, state=base.id)
-        changes = sql.state_replaced(before, base.id)
-        for name in found.left_out.snapshots:
-            changes += sql.snapshot_ended(number, name)
-        sql.commit(session, Batch(changes, [(number, kept.newest, kept)], is_atomic=True), holder)
     entry = Entry(
         sandbox,
         kept.parent,

@@ -20,7 +20,7 @@ from ..kernel.problem import UnusableInput
 from ..kernel.record import Body
 from ..version import __version__
 
-FORMAT = 7  # of the tables and their content: another one is not read
+FORMAT = 8  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 
 TABLES = """

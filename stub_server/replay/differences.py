@@ -7,8 +7,6 @@ from typing import Any
 
 import orjson
 
-from ..calls.call import CONTROL
-from ..contract.converting import Converter
 from ..contract.secrets import REDACTED
 from ..engine.journal import Trace
 from .recorded import json_of
@@ -25,8 +23,7 @@ def difference(recorded: Trace, replayed: Trace, *, other_secret: bool, other_fi
 
     `other_secret`: keys and signatures that the server's secret makes are others, and are left out too.
     `other_file`: where the scenario's file is, which controls show, is left out as well.
-    A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
-    the present of another sandbox that says of itself that its clock runs.
+    A clock that `is_running` goes on while a request is served: what controls show of it is the machine's.
     """
     skipped = _MACHINES | ({"scenario"} if other_file else set()) | (_RUNNING if is_running else set())
     before, after = _lines(_less_secrets(recorded, replayed), skipped), _lines(replayed, skipped)
@@ -60,19 +57,6 @@ def _lines(request: Trace, skipped: frozenset[str]) -> list[str]:
     return lines + answer.splitlines()
 
 
-def converted(request: Trace, api: Converter, control: Converter) -> Trace | None:
-    """A request with its answer as the served contract has it; None where that has no JSON answer to it."""
-    converter = control if request.is_control else api
-    path = request.path.removeprefix(CONTROL) if request.is_control else request.path
-    schema, value = converter.answer(request.method, path, request.status), json_of(request)
-    if schema is None or value is None:
-        return None
-    made = _with_answer(request, converter.converted(schema, value))
-    headers = ((name, made.length if name == "content-length" else value) for name, value in request.answer_headers)
-    made.sent = "".join(f"{name}: {value}\r\n" for name, value in headers).encode("latin-1")
-    return made
-
-
 def _with_answer(request: Trace, value: Any) -> Trace:
     other = copy(request)
     other.answer = orjson.dumps(value)
@@ -101,8 +85,6 @@ def _left_out(before: Any, after: Any) -> Any:
 
 def _without(node: Any, skipped: frozenset[str]) -> Any:
     if isinstance(node, dict):
-        if node.get("frozen") is False:
-            skipped |= {"now"}
         return {
             name: "[the machine's]" if name in skipped else _without(member, skipped) for name, member in node.items()
         }

@@ -6,17 +6,25 @@ from typing import Any
 import orjson
 
 from ..engine.journal import Trace
-from ..engine.sandbox import DEFAULT
 from ..files.package import BadFile
 from ..journal.recordable import answered, named, recording_start
 from ..kernel.record import object_in
-from ..sandboxes.entry import folded
 
 # Why requests are skipped: a recording does not contain what their answers depend on.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
-BODY, CONNECTION = "body_not_kept", "connection"
-_NOT_SENT = {"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER}
+BODY, CONNECTION, CREDENTIALS = "body_not_kept", "connection", "credentials"
+_NOT_SENT = {
+    "certifyWebhook": MACHINES,
+    "certifyReceiver": MACHINES,
+    "verifyRequests": EARLIER,
+    "listSandboxes": SANDBOXES,
+    "getSandbox": SANDBOXES,
+    "createSandbox": SANDBOXES,
+    "forkSandbox": SANDBOXES,
+    "deleteSandbox": SANDBOXES,
+    "rotateSandbox": SANDBOXES,
+}
 _READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
 _OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 
@@ -35,28 +43,14 @@ def json_of(request: Trace) -> Any:
 
 
 def seen(request: Trace) -> int:
-    """The step that a request found. Snapshots and forks wait for their turn, while attempts to deliver end."""
-    made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(request.operation or "")
-    step = None if made is None or request.status != 201 else answered(request, made).get("step")
+    """The step that a request found. A snapshot waits for its turn, while attempts to deliver end."""
+    taken = request.operation == "createSnapshot" and request.status == 201
+    step = answered(request, "snapshot").get("step") if taken else None
     return max(request.before, step) if isinstance(step, int) else request.before
 
 
-def content(request: Trace) -> bytes:
-    """The body to send; where the server made a sandbox's name up, it is asked for now."""
-    body = request.body or b""
-    if request.operation not in ("forkSandbox", "createSandbox") or request.status != 201:
-        return body
-    try:
-        sent = orjson.loads(body) if body else {}
-    except ValueError:
-        return body
-    name = answered(request, "sandbox").get("name")
-    is_made_up = isinstance(sent, dict) and "name" not in sent and isinstance(name, str)
-    return orjson.dumps(sent | {"name": name}) if is_made_up else body
-
-
-def reasons(requests: Sequence[Trace], name: str) -> Mapping[str, str]:
-    """By their ids, why requests of a sandbox are skipped. Raises BadFile for what cannot be replayed."""
+def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
+    """By their ids, why requests are skipped. Raises BadFile for what cannot be replayed."""
     begun = recording_start(requests)
     if begun:
         at = requests[begun - 1]
@@ -66,7 +60,7 @@ def reasons(requests: Sequence[Trace], name: str) -> Mapping[str, str]:
             f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which it does not "
             "contain. Record again: the new recording starts later.",
         )
-    found = _beyond(requests, name)
+    found = _beyond(requests)
     return found | {request.id: reason for request in requests if (reason := _why(request)) is not None}
 
 
@@ -86,6 +80,8 @@ def _why(request: Trace) -> str | None:
         return LIMIT
     if request.status == 0:
         return CUT
+    if request.status == 401 and request.caller is None and "authorization" in dict(request.headers):
+        return CREDENTIALS
     if not request.body and (request.code in _READING or request.operation == "importSandbox"):
         return BODY  # too large, broken off, or a file
     # A header twice, a WebSocket, a client that left: what is wrong in the request itself the answer names.
@@ -93,32 +89,18 @@ def _why(request: Trace) -> str | None:
     return CONNECTION if is_unnamed else None
 
 
-def _beyond(requests: Iterable[Trace], name: str) -> dict[str, str]:
-    """What is about snapshots that were taken, and sandboxes that were made, by no request of the recording."""
+def _beyond(requests: Iterable[Trace]) -> dict[str, str]:
+    """What is about snapshots that no request of the recording has taken."""
     snapshots: set[str] = set()
-    sandboxes = {name, DEFAULT}
     found: dict[str, str] = {}
     for request in requests:
         match request.operation, request.status:
             case "createSnapshot", 201:
                 snapshots.add(str(answered(request, "snapshot").get("name")))
-            case "createSnapshot", 409:
-                found[request.id] = SNAPSHOTS  # there are too many
+            case "createSnapshot", 409:  # there are too many
+                found[request.id] = SNAPSHOTS
             case "deleteSnapshot", 204:
                 if named(request) not in snapshots:
                     found[request.id] = SNAPSHOTS
                 snapshots.discard(named(request))
-            case "createSandbox" | "forkSandbox", 409:
-                if folded(str(object_in(request.body).get("name"))) not in sandboxes:
-                    found[request.id] = SANDBOXES
-            case "forkSandbox", 201 if folded(named(request)) != name:
-                found[request.id] = SANDBOXES  # of a sandbox made then, the recording has the beginning alone
-            case "createSandbox" | "forkSandbox", 201:
-                sandboxes.add(str(answered(request, "sandbox").get("name")))
-            case "rotateSandbox", 200:  # of another sandbox: a recording begins after those of its own
-                found[request.id] = SANDBOXES
-            case "deleteSandbox", 204:
-                if folded(named(request)) not in sandboxes:
-                    found[request.id] = SANDBOXES
-                sandboxes.discard(folded(named(request)))
     return found

@@ -9,9 +9,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..app import create_app, data_dir
-from ..contract.converting import Converter
-from ..contract.formats import NO_FORMATS
-from ..contract.schema import Schemas
 from ..contract.secrets import KEY_HEADERS, REDACTED
 from ..data.scenario import known_scenarios
 from ..engine.journal import Trace
@@ -28,9 +25,9 @@ from ..journal.recordable import answered, line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..settings import Settings
-from .differences import converted, difference
+from .differences import difference
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
-from .recorded import content, is_sent, name_of, reasons, seen
+from .recorded import is_sent, name_of, reasons, seen
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
@@ -42,9 +39,8 @@ class Outcome(NamedTuple):
     """How a replay ended: the first request whose answer differs, with the diff, if there is one.
 
     `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not compared, by reason.
-    Where the recording is of another contract, `contract`, all requests were sent, and by their operations `converted`
-    are the ids of those whose answers are the same once the recorded ones are as the served contract has them, and
-    `differing` of the others. Its version and digest are empty where the recording does not name it.
+    Where the recording is of another contract, `contract`, all requests were sent, and `differing` are the ids of those
+    whose answers differ, by their operations.
     """
 
     requests: int
@@ -53,7 +49,6 @@ class Outcome(NamedTuple):
     request: Body | None = None
     diff: str = ""
     contract: Body | None = None
-    converted: Mapping[str, Sequence[str]] = {}
     differing: Mapping[str, Sequence[str]] = {}
 
 
@@ -97,7 +92,7 @@ class Session:
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         self.timepiece = Timepiece()
         header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
-        self._held_before, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
+        self._held_before, self._contract = about["held"], header["contract"]
         self.timepiece.now = requests[0]["wall"] if requests else 0
         self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
@@ -121,10 +116,8 @@ class Session:
                 self._reader.read(kind, body)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
-        self._skipped = reasons(self._requests, self.name)
-        control = self._app.server.control
-        self._converters = rules.converter, Converter(control, Schemas(control.raw, NO_FORMATS))
-        self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        self._skipped = reasons(self._requests)
+        self._differing = defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
         self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox, self._fitting)
         settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
@@ -168,37 +161,23 @@ class Session:
                     break
             else:
                 compared += 1
-        compared -= sum(map(len, self._converted.values()))
         outcome = Outcome(len(self._requests), compared, skipped, *first)
         if not self._fitting.is_other:
             return outcome
-        return outcome._replace(contract=self._contract, converted=self._converted, differing=self._differing)
+        return outcome._replace(contract=self._contract, differing=self._differing)
 
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
         self._deliveries.until(seen(request))
-        is_authorised = any(name == "authorization" for name, _ in request.headers)
-        credentials = list(self._callers.credentials(self._sandbox(), request)) if is_authorised else [""]
-        first: str | None = None
-        for credential in credentials:
-            sent = await self._send(request, credential)
-            if is_skipped:
-                return ""
-            is_running = not self._sandbox().clock.frozen
-            diff = self._difference(request, sent, is_running=is_running)
-            was = converted(request, *self._converters) if diff and self._fitting.is_other else None
-            if was is not None and not self._difference(was, sent, is_running=is_running):
-                self._converted[name_of(request)].append(request.id)
-                diff = ""
-            if not diff:
-                sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
-                return ""
-            first = first or diff
-            if sent.status != 401:
-                break
-        return first or ""
+        sent = await self._send(request)
+        if is_skipped:
+            return ""
+        diff = self._difference(request, sent, is_running=not self._sandbox().clock.frozen)
+        if not diff:
+            sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
+        return diff
 
-    async def _send(self, request: Trace, credential: str) -> Trace:
+    async def _send(self, request: Trace) -> Trace:
         sandbox = self._sandbox()
         sandbox.ids.requests = RequestIds(request.id)
         self._deliveries.begin(request)
@@ -208,8 +187,8 @@ class Session:
             rules.number_from(answered(request, "fault").get("id"))
         if not request.is_control:  # what they did then is not known; answers that they made are not compared
             sandbox.faults = Faults(sandbox.seed)
-        body = content(request)
-        headers = self._headers(request, body, credential)
+        body = request.body or b""
+        headers = self._headers(request, body)
         query = request.query.decode("latin-1")
         asked = Question(request.method, request.path, query, headers, body)
         self._ended.clear()
@@ -220,11 +199,11 @@ class Session:
         self._callers.learn(reply.body)
         return self._ended[-1]
 
-    def _headers(self, request: Trace, body: bytes, credential: str) -> dict[str, str]:
+    def _headers(self, request: Trace, body: bytes) -> dict[str, str]:
         headers: dict[str, str] = dict(request.headers)
         is_refused = request.code == "admin_key_required"
         if "authorization" in headers:
-            headers["authorization"] = credential
+            headers["authorization"] = self._callers.credential(self._sandbox(), request)
         if "content-length" in headers:
             headers["content-length"] = str(len(body))
         if headers.get(_CONTROL) == REDACTED:

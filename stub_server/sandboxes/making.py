@@ -75,11 +75,10 @@ class SandboxFactory:
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
         return scenario if known else own
 
-    def read(self, name: str, generation: str, file: bytes | bytearray, *, drop_unfit: bool, abroad: bool) -> Admitted:
+    def read(self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool) -> Admitted:
         """The sandbox of a file, under a name and of a generation, which delivers nothing; for any thread.
 
-        Raises BadFile. `drop_unfit` is as for `admit`, and `abroad` as for `adopted`: a file does not say who chose its
-        addresses.
+        Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
         """
 
         def reader_of_state() -> Reader:
@@ -99,7 +98,7 @@ class SandboxFactory:
                     raise damaged(f"one snapshot too many, {body['name']}")
                 reader = reader_of_state()
                 snapshots[body["name"]] = body, reader
-            elif reader is not own and kind in ("step", "use"):
+            elif reader is not own and kind == "step":
                 raise damaged(f"a line {kind!r} in a snapshot")
             elif kind == "request":
                 requests.append(body)
@@ -111,7 +110,7 @@ class SandboxFactory:
         if not sandbox.clock.frozen:  # it continues from the instant of the export
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
-        found = admit(own, snapshots.values(), self.secret, drop_unfit=drop_unfit)
+        found = admit(own, snapshots.values(), self.secret)
         for trace in traces_of(requests, sandbox.log, name, keeps_bodies=sandbox.journal.keeps_bodies):
             trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
             sandbox.journal.append(trace)

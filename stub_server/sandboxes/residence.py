@@ -35,7 +35,6 @@ class Residence:
         self._persistence = sandboxes.persistence
         self._persistence.on_lost = sandboxes.unload
         self._elsewhere: dict[str, tuple[str, float]] = {}
-        self._keys: dict[str, tuple[str | None, float]] = {}
         self.known = len(sandboxes.sandboxes())  # sandboxes of the store, as of the last look
         self._opening = asyncio.Lock()
         self._scanning: asyncio.Task[None] | None = None
@@ -43,15 +42,7 @@ class Residence:
     async def sandbox_of(self, key: str) -> str | None:
         """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
         name: str | None = self._sandboxes.keyring.get(key)
-        if name is not None:
-            return name
-        name, until = self._keys.get(key, (None, 0.0))
-        if until < monotonic():
-            name = await self._persistence.query(lambda session: sql.sandbox_with(session, key))
-            if len(self._keys) >= MOST:
-                self._keys.clear()
-            self._keys[key] = name, monotonic() + REMEMBERED
-        return name
+        return name or await self._persistence.query(lambda session: sql.sandbox_with(session, key))
 
     async def locate(self, name: str) -> Sandbox | str | None:
         """A sandbox; the address of the server that has it; None where there is none of this name.

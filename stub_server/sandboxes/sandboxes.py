@@ -16,7 +16,6 @@ from ..engine.resources import change_key, drop_key
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.scheduler import do_due, due_jobs
 from ..engine.step import Cause, SandboxSettings
-from ..files.admitting import LeftOut
 from ..files.package import read_file
 from ..files.state import Snapshot
 from ..kernel.clock import SECOND, iso, wall_ms
@@ -85,11 +84,7 @@ class Sandboxes:
             sandbox = self.factory.make(DEFAULT, generation, self.scenario, self.seed, None)
         else:
             file = read_file(self.settings.restore)
-            sandbox, snapshots, left_out = self.factory.read(
-                DEFAULT, generation, file, drop_unfit=self.settings.drop_unfit, abroad=False
-            )
-            if left_out is not None:
-                left_out.tell("--restore")
+            sandbox, snapshots = self.factory.read(DEFAULT, generation, file, abroad=False)
             self.factory.belongings()[1].check_room_instead(snapshots)
         entry = self._entry(sandbox, None)
         if not self.persistence.begin(entry, snapshots):
@@ -370,28 +365,24 @@ class Sandboxes:
         file: bytes | bytearray,
         *,
         deliver: bool = False,
-        drop_unfit: bool = False,
         abroad: bool = False,
-    ) -> tuple[Entry, Body, LeftOut | None]:
+    ) -> tuple[Entry, Body]:
         """Replace a sandbox by that of a file. With `deliver` its new events are delivered.
 
-        The journal is that of the file, or the present one if the file has no requests. With `drop_unfit` what does not
-        fit the contract is left out; `abroad` says that a page of another machine sent the file. Returns the entry,
-        what was replaced, and what was left out.
+        The journal is that of the file, or the present one if the file has no requests. `abroad` says that a page of
+        another machine sent the file. Returns the entry, and what was replaced.
 
         Raises NotFound, and BadFile for a file that cannot be used.
         """
         present = self.entry(name).sandbox
         name, generation = present.name, present.generation
-        sandbox, snapshots, left_out = await self.worker.beside(
-            lambda: self.factory.read(name, generation, file, drop_unfit=drop_unfit, abroad=abroad)
-        )
+        sandbox, snapshots = await self.worker.beside(lambda: self.factory.read(name, generation, file, abroad=abroad))
         if deliver:
             sandbox.speak()
         old, keeps = self.entry(name).sandbox, not len(sandbox.journal)
         replaced = {"step": old.log.number, "records": records_of(old), "now": iso(old.clock.now)}
         replaced |= {"requests": sum(not trace.is_control for trace in old.journal), "keeps_requests": keeps}
-        return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced, left_out
+        return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced
 
     async def put_in_place(self, sandbox: Sandbox) -> None:
         """Replace the sandbox of its name, which is created where there is none, and its generation."""

@@ -91,7 +91,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     assert {} == stale(read_back)
     file = BytesIO()
     write_sandbox(file, capture(world), kept, (), secrets=True)
-    admitted, *_ = inside.app.sandboxes.factory.read(NAME, "", file.getvalue(), drop_unfit=False, abroad=False)
+    admitted, *_ = inside.app.sandboxes.factory.read(NAME, "", file.getvalue(), abroad=False)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))
     assert admitted.clock.now == world.recorded_clock.now

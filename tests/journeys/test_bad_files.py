@@ -344,24 +344,6 @@ def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
     assert before == exported(control, history=True)
 
 
-OWN_KEY = "an unknown table"  # of the first record, which stays
-
-
-UNFIT = [what for what, (kind, _) in SPOILT.items() if kind == "unfit" and what != OWN_KEY]
-
-
-@pytest.mark.parametrize("what", some(6, UNFIT))
-def test_what_does_not_fit_is_left_out_until_all_laws_hold(control: httpx2.Client, file: bytes, what: str) -> None:
-    answer = control.post("/import?drop_unfit=true", content=SPOILT[what][1](file), headers=HEADERS)
-    assert 200 == answer.status_code, answer.text
-    left_out = answer.json()["left_out"]
-    assert left_out["counts"]
-    assert left_out["reasons"]
-    assert 200 == control.get("/invariants").status_code
-    assert 200 == control.post("/clock/advance", json={"days": 40}).status_code
-    imported(control, exported(control))
-
-
 def test_a_sound_file_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:
     assert 1 == imported(control, sealed(lines(file)))["step"]
 

@@ -31,7 +31,7 @@ TAKES = {
     "faults list": SANDBOX,
     "fork": f"[NAME] --step --deliver --ttl --sandbox {SERVER}",
     "health": SANDBOX,
-    "import": f"FILE --deliver --drop-unfit --sandbox {SERVER}",
+    "import": f"FILE --deliver --sandbox {SERVER}",
     "init": "TOOL [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": f"[ORDER] --status {SANDBOX}",
@@ -50,7 +50,7 @@ TAKES = {
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
     " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident"
-    " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
+    " --restore --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
     " --max-connections --max-streams --forwarded-allow-ips --rate-limit"
     " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",

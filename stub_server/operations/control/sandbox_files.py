@@ -86,21 +86,14 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
     """A file that cannot be used changes nothing."""
     sandboxes = call.server.sandboxes
     try:
-        entry, replaced, left_out = await sandboxes.import_(
-            call.sandbox.name,
-            call.upload,
-            deliver=query["deliver"],
-            drop_unfit=query["drop_unfit"],
-            abroad=call.head.is_foreign,
+        entry, replaced = await sandboxes.import_(
+            call.sandbox.name, call.upload, deliver=query["deliver"], abroad=call.head.is_foreign
         )
     except BadFile as error:
-        details, message = [_detail(error, reason) for reason in error.reasons], str(error)[:_MOST_SHOWN]
-        if error.kind == "unfit" and not query["drop_unfit"]:
-            message += ". drop_unfit=true, or import --drop-unfit, leaves that out, with what refers to it."
-        raise Invalid(message, code="unusable_file", details=details) from None
+        details = [_detail(error, reason) for reason in error.reasons]
+        raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
     call.sandbox = entry.sandbox
-    gone = None if left_out is None else left_out._asdict()
-    return reply.value({"sandbox": shown(call, entry), "replaced": replaced, "left_out": gone})
+    return reply.value({"sandbox": shown(call, entry), "replaced": replaced})
 
 
 def _detail(error: BadFile, reason: str) -> dict[str, str]:
