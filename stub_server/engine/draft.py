@@ -1,17 +1,18 @@
 """A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 
 from ..contract.document import Lifecycle, Move
 from ..domain.deliveries import new_log
 from ..events.log import Event
 from ..kernel.clock import ClockState, iso
-from ..kernel.ids import Cutter
+from ..kernel.ids import NextIds
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer
 from ..store.memory import Store
 from ..store.table import Table
+from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
@@ -34,9 +35,10 @@ class Draft:
         """`now` is the instant of the step in ms, the clock's own unless a job was due earlier."""
         self.sandbox, self.store, self.cause = sandbox, store, cause
         self.now = sandbox.clock.now if now is None else now
-        self.ids = Cutter(sandbox.ids)
+        self.ids = NextIds(sandbox.ids)
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
+        self._claimed: dict[tuple[str, str, Hashable], str] = {}  # by unique value the record that has it in the draft
         self._size = OVERHEAD  # bytes that the step keeps alive, without its versions
         self._drops: list[Drop] = []
         self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
@@ -81,17 +83,21 @@ class Draft:
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
         record = table.prepare(ident, public, hidden, before, self.now)
-        versions = self._versions
-        if versions and table.unique and not (before and table.same_keys(before, public, hidden)):
-            for name, _, other in versions.values():
-                if name == table.name and other.id != ident:
-                    table.check_both(public, hidden, other)
+        self._claim_keys(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
         if before is None:  # else it was completed when it was opened
             hidden = table.completed(hidden)
-        versions[ident] = table.name, before, Row(record, public, hidden)
+        self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
+
+    def _claim_keys(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
+        """Check that no other record of the draft has one of these unique values. Raises UniqueViolation."""
+        for name, extract in table.spec.unique.items():
+            value = extract(public, hidden)
+            holder = self._claimed.setdefault((table.name, name, value), ident)
+            if value is not None and holder != ident:
+                raise UniqueViolation(table.spec, name, value, holder)
 
     def drop(self, table: Table, row: Row) -> None:
         """Delete a record. The step drops the stored version; one that only the draft has leaves no trace."""
@@ -203,11 +209,8 @@ class Draft:
         forgotten_events = events.outgoing(self._events) if self._events else ()
         puts = [(name, new.record, None if old is None else old.record) for name, old, new in versions.values()]
         size = self._size
-        if log.is_kept:  # else nobody wants to know, and records in bulk mode would be written for it
-            for _, record, stored in puts:  # in full, though the store may share them
-                size += len(record.public) + len(record.hidden)
-                if stored is not None:
-                    size += len(stored.public) + len(stored.hidden)
+        for _, record, stored in puts:
+            size += record.size + (0 if stored is None else stored.size)
         for event in forgotten_events:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:

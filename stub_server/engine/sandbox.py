@@ -348,23 +348,14 @@ class Sandbox:
 
 
 def _change(store: Store, part: Part) -> Iterator[None]:
-    """Change one store, record by record: deletions first, so that the unique values of new versions are free."""
+    """Change one store, record by record: old versions go first, so that the unique values of new ones are free."""
     tables = store.tables
-    new: list[tuple[str, Row]] = []
-    for name, record in part.drops:
+    replaced = [(name, before) for name, _, before in part.puts if before is not None]
+    for name, record in (*part.drops, *replaced):
         store.replace(name, tables[name].parse(record), None)
         yield
-    for name, record, before in part.puts:
-        row, old = tables[name].parse(record), None if before is None else tables[name].parse(before)
-        if old is not None and tables[name].same_keys(old, row.public, row.hidden):
-            store.replace(name, old, row)
-        else:
-            if old is not None:
-                store.replace(name, old, None)
-            new.append((name, row))
-        yield
-    for name, row in new:
-        store.replace(name, None, row)
+    for name, record, _ in part.puts:
+        store.replace(name, None, tables[name].parse(record))
         yield
     for key_id, usage, _ in part.used:
         store.set_usage(key_id, usage)

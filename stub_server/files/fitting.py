@@ -25,17 +25,16 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Record
 from ..kernel.text import counted
 from ..kernel.timers import SENDING, Timer
-from ..store.table import Table, encoded, place, whole
+from ..store.table import Table, encoded, place
 from .package import damaged
 from .state import SandboxState
 
 SHOWN = 50  # reasons of a refusal
-# Blocks of ids that are compared with those of records and events. A sandbox uses blocks one after the other, so a
-# position that is too low shows in the next ones, unless so many were used that all events are forgotten.
-UPCOMING = 1_000
+# Next ids that are compared with those of records and events. A sandbox uses ids one after the other, so a position
+# that is too low shows in the next ones, unless so many were used that all events are forgotten.
+UPCOMING = 4_000
 Thing = tuple[str, Hashable, str]
 """A table, `events` or `replies`, a member of it as `unfit` has it, and its id."""
-_ID = (1 << 128) - 1  # of a record's key
 
 
 class Shapes:
@@ -111,7 +110,7 @@ class Fitting:
             if public is not before:
                 record = replace(record, public=self._made.setdefault(record.public, encoded(public)))
             if not faults:
-                key, hidden = place(parse_iso(public[spec.created]), record.id), orjson.loads(whole(table, record))
+                key, hidden = place(parse_iso(public[spec.created]), record.id), orjson.loads(record.hidden)
                 if (record.id, record.key) != (public["id"], key):
                     faults = [Fault("/id", "its id or its time of creation differs from the one inside")]
                 elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
@@ -196,16 +195,16 @@ def faults_of(sandbox: Sandbox) -> Iterator[str]:
 
 def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
     """Records and events with an id that the next ones would get, as the position of ids is too low."""
-    records, events = sandbox.ids.upcoming(UPCOMING)
+    coming = sandbox.ids.upcoming(UPCOMING)
     for ident, store in sandbox.stores.items():
         for table in store.tables.values():
             for record in table.rows.values():
-                if record.key & _ID in records:
+                if record.id in coming:
                     yield f"{table.name} {record.id}: a new record would be given this id"
-        if int(ident.replace("-", ""), 16) in records:
+        if ident in coming:
             yield f"merchant {ident}: a new record would be given this id"
     for event in sandbox.events:
-        if int(event.id.removeprefix("evt_"), 16) in events:
+        if event.id in coming:
             yield f"event {event.id}: a new event would be given this id"
 
 

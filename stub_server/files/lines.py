@@ -30,7 +30,7 @@ from ..kernel.ends import Ends
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record
 from ..kernel.timers import Timer
 from ..store.memory import Merchant, Usage
-from ..store.table import encoded, parted, place, whole
+from ..store.table import encoded, place
 from .fitting import Fitting
 from .package import BadFile, damaged
 from .state import Owned, SandboxState
@@ -182,7 +182,7 @@ def _record(table: str, record: Record, part: Form) -> Body:
         "created": record.created,
         "version": record.version,
         "public": part(record.public),
-        "hidden": part(whole(table, record)),
+        "hidden": part(record.hidden),
     }
 
 
@@ -216,7 +216,7 @@ def _columns(table: str, records: Sequence[Record]) -> Body:
         "created": [record.created for record in records],
         "versions": [record.version for record in records],
         "public": [record.public.decode() for record in records],
-        "hidden": [whole(table, record).decode() for record in records],
+        "hidden": [record.hidden.decode() for record in records],
     }
 
 
@@ -301,7 +301,6 @@ class Reader:
         self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
         self._owned: Owned | None = None
         self._state: SandboxState | None = None
-        self._parts: dict[bytes, bytes] = {}  # that records share of their hidden parts
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
 
     @classmethod
@@ -331,7 +330,7 @@ class Reader:
         if kind == "record":
             self._add(body["table"], [self._version(body)])
         elif kind == "records":
-            self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body, self._parts)])
+            self._add(body["table"], [self._fitted(body["table"], each) for each in _records_in(body)])
         elif kind == "step":
             self.state.fold(self.step(body))
         elif kind in ("event", "events"):
@@ -381,8 +380,8 @@ class Reader:
         self._shown.extend([record.public for record in records])
 
     def _version(self, body: Body) -> Record:
-        parts = parted(body["table"], _part_of(body["hidden"]), self._parts)
-        record = Record(body["id"], _key_in(body), body["version"], _part_of(body["public"]), *parts)
+        public, hidden = _part_of(body["public"]), _part_of(body["hidden"])
+        record = Record(body["id"], _key_in(body), body["version"], public, hidden)
         return self._fitted(body["table"], record)
 
     def _fitted(self, table: str, record: Record) -> Record:
@@ -477,12 +476,12 @@ class Reader:
         return Part(merchant, opens, closes, tuple(replaced), tuple(drops), tuple(used))
 
 
-def _records_in(body: Body, known: dict[bytes, bytes]) -> Iterator[Record]:
-    """The records of a line `records`; `known` is as for `parted`."""
+def _records_in(body: Body) -> Iterator[Record]:
+    """The records of a line `records`."""
     keys = map(place, body["created"], body["ids"])
     rows = zip(body["ids"], keys, body["versions"], body["public"], body["hidden"], strict=True)
     for ident, key, version, public, hidden in rows:
-        yield Record(ident, key, version, public.encode(), *parted(body["table"], hidden.encode(), known))
+        yield Record(ident, key, version, public.encode(), hidden.encode())
 
 
 def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:

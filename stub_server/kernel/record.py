@@ -20,8 +20,7 @@ def immutable(cls: type[T]) -> type[T]:
 class Record:
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
-    `key` sorts records by creation. `shared` is a long member of the hidden part that is stored outside its JSON,
-    because several records have it in common.
+    `key` sorts records by creation.
     """
 
     id: str
@@ -29,7 +28,6 @@ class Record:
     version: int
     public: bytes
     hidden: bytes
-    shared: bytes = b""
 
     @property
     def created(self) -> int:
@@ -38,8 +36,8 @@ class Record:
 
     @property
     def size(self) -> int:
-        """How many bytes it has, with all that it shares."""
-        return len(self.public) + len(self.hidden) + len(self.shared)
+        """How many bytes it has."""
+        return len(self.public) + len(self.hidden)
 
 
 @immutable

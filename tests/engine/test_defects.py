@@ -15,7 +15,7 @@ from stub_server.engine.step import Cause
 from stub_server.events.sender import Sender
 from stub_server.http.dispatch import Endpoint
 from stub_server.kernel.clock import DAY, HOUR
-from stub_server.kernel.ids import Cutter
+from stub_server.kernel.ids import NextIds
 from stub_server.kernel.problem import Conflict, Unavailable
 from stub_server.operations import webhooks
 from stub_server.store.memory import Store
@@ -174,7 +174,7 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
 
     def meddle(somewhere: Sandbox) -> None:
         draft = Draft(somewhere, somewhere.store, Cause("control", "", "meddling"))
-        draft.at(somewhere.clock.now + DAY, "order.expire", Cutter(somewhere.ids).uuid())
+        draft.at(somewhere.clock.now + DAY, "order.expire", NextIds(somewhere.ids).uuid())
         draft.record()
 
     def meddled(*given: Any) -> Any:
