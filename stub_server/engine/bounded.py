@@ -32,7 +32,7 @@ T = TypeVar("T", bound=Sized)
 
 
 class Budget:
-    """How many bytes the logs (or journals, or inboxes) of all sandboxes may take together.
+    """How many bytes the logs, journals and inboxes of all sandboxes may take together.
 
     `steps` counts what was recorded in the sandboxes whose logs share it.
     """
