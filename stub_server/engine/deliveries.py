@@ -25,7 +25,7 @@ def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
     """Whether the server answers for an address: a reserved name, or any address while the past is seeded."""
-    return not sandbox.log.is_kept or is_reserved(url)
+    return sandbox.is_seeding or is_reserved(url)
 
 
 def job_for(sandbox: Sandbox, url: str) -> str:

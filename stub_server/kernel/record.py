@@ -2,21 +2,14 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, NamedTuple
 
 import orjson
 
 Body = dict[str, Any]
-T = TypeVar("T")
 
 
-@dataclass_transform(frozen_default=True)
-def immutable(cls: type[T]) -> type[T]:
-    """Make a dataclass that type checkers take for frozen: to create a frozen one takes three times as long."""
-    return dataclass(slots=True, unsafe_hash=True)(cls)
-
-
-@immutable
+@dataclass(frozen=True, slots=True)
 class Record:
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
@@ -40,7 +33,7 @@ class Record:
         return len(self.public) + len(self.hidden)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Row:
     """A parsed record: its public and hidden parts as new dicts, which may be changed."""
 

@@ -11,9 +11,11 @@ from stub_server.app import create_app
 from stub_server.domain.deliveries import AttemptOutcome
 from stub_server.engine import bounded as logs
 from stub_server.engine.bounded import Budget
+from stub_server.engine.journal import Journal
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import OVERHEAD
 from stub_server.events.sender import Sender
+from stub_server.sandboxes import making
 from stub_server.store import tables
 
 from ..support.live import FROZEN
@@ -24,9 +26,11 @@ Start = Callable[[int], Inside]
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """`start(history)`: a server over an empty world that keeps so many steps."""
     made: list[Inside] = []
+    # Requests would take bytes of the same budget.
+    monkeypatch.setattr(making, "Journal", lambda most, budget: Journal(most))
 
     def begin(history: int) -> Inside:
         made.append(Inside(create_app(replace(FROZEN, scenario="empty", history=history))))

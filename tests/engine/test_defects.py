@@ -217,8 +217,8 @@ def test_a_defect_after_a_delivery_was_opened_is_the_answer_of_its_key(
 
 @pytest.fixture
 def broken(shop: Shop) -> Iterator[Shop]:
-    """A world in which folding a step has failed, and so has the repair."""
-    with Fault(Place(Store, "replace")), Fault(Place(Store, "rebuild")):
+    """A world in which folding a step has failed."""
+    with Fault(Place(Store, "replace")):
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop
@@ -267,7 +267,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     set_wall(world.clock, wall)
     assert 200 == waiting.inside.ask("PATCH", "/_sandbox/clock", {"frozen": False}).status
     wall.now += 2 * DAY
-    with Fault(Place(Store, "replace")), Fault(Place(Store, "rebuild")):
+    with Fault(Place(Store, "replace")):
         unavailable(read(waiting))
     assert world.is_broken
     unavailable(read(waiting))
