@@ -2,12 +2,12 @@
 
 import hmac
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from ..contract.document import Document
@@ -23,52 +23,41 @@ from ..settings import Settings
 from .credentials import Tokens
 from .metrics import Requests
 
-if TYPE_CHECKING:
-    from .call import Call
-
-OF_ONE = 32  # requests of one caller to one sandbox
-OF_SANDBOX = 128
-IN_ALL = 384
+OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
 class Waiting:
-    """How many requests wait, limited so that other requests always find a connection. One per server."""
+    """How many requests wait, of each sandbox and in all, limited so that others always find a connection."""
 
     def __init__(self, connections: int = 512) -> None:
         """`connections` are the most that the server has."""
         self._most = max(1, connections * 3 // 4)
-        self._counts: Counter[tuple[str, Hashable]] = Counter()  # by sandbox and caller
-
-    def of(self, call: "Call") -> AbstractContextManager[None]:
-        """A place for a request that waits for something of its own. Raises Limited when none is free."""
-        caller = call.caller  # on loopback not known yet
-        named = call.headers.get(b"authorization", call.peer) if caller is None else caller.key_id or caller.subject
-        return self.take(call.sandbox.name, named)
+        self._counts: Counter[str] = Counter()
 
     @contextmanager
-    def take(self, sandbox: str = "", caller: Hashable = None) -> Iterator[None]:
-        """A place for a request that waits because its sandbox does, or without one because another server answers it.
+    def take(self, sandbox: str = "") -> Iterator[None]:
+        """A place for a request that waits; without a sandbox for one that another server answers.
 
         Raises Limited when none is free.
         """
-        place = sandbox, caller
-        in_sandbox = sum(count for (name, _), count in self._counts.items() if name == sandbox)
-        for count, most, whose, is_limit in (
-            (self._counts[place], OF_ONE, " of this caller", caller is not None),
-            (in_sandbox, OF_SANDBOX, " of this sandbox", sandbox != ""),
-            (self._counts.total(), min(IN_ALL, self._most), "", True),
-        ):
-            if is_limit and count >= most:
-                message = f"{most} requests{whose} are already waiting, which is the maximum."
-                raise Limited(message, headers={"Retry-After": "1"})
-        self._counts[place] += 1
+        if sandbox and self._counts[sandbox] >= OF_SANDBOX:
+            raise _too_many(OF_SANDBOX, " of this sandbox")
+        most = min(IN_ALL, self._most)
+        if self._counts.total() >= most:
+            raise _too_many(most, "")
+        self._counts[sandbox] += 1
         try:
             yield
         finally:
-            self._counts[place] -= 1
-            if not self._counts[place]:
-                del self._counts[place]
+            self._counts[sandbox] -= 1
+            if not self._counts[sandbox]:
+                del self._counts[sandbox]
+
+
+def _too_many(most: int, whose: str) -> Limited:
+    message = f"{most} requests{whose} are already waiting, which is the maximum."
+    return Limited(message, headers={"Retry-After": "1"})
 
 
 class Closing(Event):

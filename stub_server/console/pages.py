@@ -99,7 +99,7 @@ class Console:
 
         environ[ASK], environ[ASKED], environ[VISITOR] = ask, call.sandbox.name, self._visitor(call)
         try:
-            with call.server.waiting.of(call):
+            with call.server.waiting.take(call.sandbox.name):
                 threads = self._acting if call.method == "POST" else self._showing
                 return await threads.run(partial(copy_context().run, _answer, self._app, environ))
         finally:

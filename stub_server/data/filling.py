@@ -87,7 +87,7 @@ class Seeding:
         script = Script(sandbox, store, begun, now)
         settings, sandbox.settings = sandbox.settings, SandboxSettings()  # no autopay, and the standard schedule
         sandbox.raises_events = False  # nobody listens before the first webhook
-        with closing(script), sandbox.seeding_past(begun), store.in_bulk():
+        with closing(script), sandbox.seeding_past(begun):
             goods = Goods(script)
             merchant = Merchant(goods, scenario, self._schemas, secret, begun)
             merchant.plan_projects()

@@ -6,10 +6,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from math import inf
 from time import monotonic, perf_counter
 from typing import Any
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from ..domain.webhooks import ABROAD
@@ -21,13 +19,12 @@ from ..events.sender import Sender
 from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
 from ..kernel.timers import Timer
-from .posting import Places, claim_due, claimed_attempt, let_go_on, record, send
+from .posting import claim_due, claimed_attempt, let_go_on, record, send
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 PER_WEBHOOK = 8  # attempts at once, at most
-LATE = 1000  # ms: a receiver that takes longer is slow
-MOST_KNOWN = 10_000  # webhooks of a sandbox whose latest attempt is remembered
+OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
 AFTER_DEFECT = 30.0  # seconds until an attempt is repeated after a defect of the server
 LONGEST_SLEEP = 3600.0
 log = logging.getLogger("stub_server")
@@ -45,15 +42,16 @@ class Queue:
 class Outbox:
     """The claimed attempts of one sandbox: in a queue for each webhook, or `in_flight`: under way or without a place.
 
-    `limits` has the time limits of those under way, `ends` what ends an attempt, with its merchant and webhook. `took`
-    is how many ms the latest attempt to a webhook took, infinite without an answer in time.
+    `places` are those of attempts under way, `limits` their time limits, and `ends` what ends an attempt, with its
+    merchant and webhook. `silent` are the webhooks that did not answer the latest attempt in time.
     """
 
     queues: dict[str, Queue] = field(default_factory=dict)
     in_flight: int = 0
     limits: set[asyncio.Timeout] = field(default_factory=set)
     ends: dict[asyncio.Timeout, tuple[str, str]] = field(default_factory=dict)
-    took: dict[str, float] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(OF_SANDBOX))
     is_looking_soon: bool = False
     has_jobs: bool = False  # a task does what is due
     alarm: asyncio.TimerHandle | None = None  # when to look next
@@ -88,7 +86,7 @@ class Courier:
         self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._outboxes: WeakKeyDictionary[Sandbox, Outbox] = WeakKeyDictionary()
-        self._places = Places()
+        self._places = asyncio.Semaphore(IN_ALL)
         self._tasks: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
 
@@ -206,7 +204,7 @@ class Courier:
     async def _work(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
         queue = outbox.queues[webhook]
         try:
-            while queue.waiting and self.is_open and (queue.workers == 1 or outbox.took.get(webhook) != inf):
+            while queue.waiting and self.is_open and (queue.workers == 1 or webhook not in outbox.silent):
                 if sandbox.is_advancing:
                     self._hand_back(sandbox)
                     break
@@ -223,7 +221,7 @@ class Courier:
         store = sandbox.stores.get(outbox.queues[webhook].waiting[0].merchant_id)
         public = None if store is None else store.webhooks.peek(webhook)
         is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or outbox.took.get(webhook) == inf else PER_WEBHOOK
+        return 1 if is_ordered or webhook in outbox.silent else PER_WEBHOOK
 
     def _hand_back(self, sandbox: Sandbox) -> None:
         """Make everything due again that waits in a queue: an advancing clock sends it itself."""
@@ -244,10 +242,8 @@ class Courier:
             attempt = claimed_attempt(sandbox, timer)
             if attempt is None:
                 return False
-            webhook, host = attempt.webhook.id, urlsplit(attempt.delivery.url).netloc.lower()
-            took = outbox.took.get(webhook)
-            place = self._places.at(id(sandbox), host, is_slow=None if took is None else took > LATE)
-            async with outbox.ending(timer.merchant_id, webhook), place:
+            webhook = attempt.webhook.id
+            async with outbox.ending(timer.merchant_id, webhook), outbox.places, self._places:
                 if sandbox.is_advancing != advancing:
                     sandbox.timers.release(timer)
                     return False
@@ -263,9 +259,10 @@ class Courier:
             if not sandbox.is_broken:
                 await do_due(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome, begun)
-            if len(outbox.took) >= MOST_KNOWN:
-                outbox.took.clear()
-            outbox.took[webhook] = inf if outcome.error == "timeout" else outcome.duration_ms
+            if outcome.error == "timeout":
+                outbox.silent.add(webhook)
+            else:
+                outbox.silent.discard(webhook)
             return True
         except TimeoutError:  # its webhook was deleted
             sandbox.timers.regroup(timer, sandbox.timers.skipped)

@@ -18,7 +18,6 @@ from ..kernel.record import object_in
 MOST_NAMES = 100
 MOST_MESSAGES = 1_000
 MOST_BYTES = 16 * 1024 * 1024
-MOST_BYTES_IN_ALL = 128 * 1024 * 1024
 OVERHEAD = 1_000  # bytes of a message besides its body and headers
 SHOWN_BODY = 8_192  # bytes of each body that a list shows
 is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
@@ -78,7 +77,7 @@ class Inbox(Bounded[Message]):
     __slots__ = ("_boxes", "_number")
 
     def __init__(self, budget: Budget) -> None:
-        """`budget` is shared by the inboxes of a server."""
+        """`budget` is shared with all that the sandboxes of a server keep."""
         super().__init__(budget)
         self._boxes: OrderedDict[str, Box] = OrderedDict()
         self._number = 0

@@ -1,10 +1,8 @@
-"""One attempt to deliver: whether it is to be made, when it may begin, what is sent, and the step it ends with."""
+"""One attempt to deliver: whether it is to be made, what is sent, and the step it ends with."""
 
 import asyncio
-from collections.abc import AsyncIterator, Hashable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import replace
-from weakref import WeakValueDictionary
 
 import orjson
 
@@ -19,37 +17,6 @@ from ..faults.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
 from ..kernel.clock import SECOND
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
-
-IN_ALL = 128
-UNPROVED = 48  # of them for receivers that are known to be slow, and as many for those without an attempt so far
-PER_HOST = 16
-
-# -- when an attempt may begin
-
-
-class Places:
-    """Limits how many attempts run at once: in all, to one host, and to receivers of a kind.
-
-    A sandbox gets at most half of all places, and half of those of each kind.
-    """
-
-    def __init__(self) -> None:
-        # Weak: a limit that nobody has reached or waits for is forgotten.
-        self._limits: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
-
-    @asynccontextmanager
-    async def at(self, sandbox: int, host: str, *, is_slow: bool | None) -> AsyncIterator[None]:
-        """A place for one attempt, until the block ends. Of those who wait, the first is first.
-
-        `is_slow` says how the receiver answered its latest attempt; None where it has had none.
-        """
-        kind = IN_ALL if is_slow is False else UNPROVED
-        own = ((sandbox, is_slow), kind // 2), (sandbox, IN_ALL // 2)  # those that no other waits for come first
-        async with AsyncExitStack() as stack:
-            for of, most in (*own, (host, PER_HOST), (("kind", is_slow), kind), (None, IN_ALL)):
-                await stack.enter_async_context(self._limits.setdefault(of, asyncio.Semaphore(most)))
-            yield
-
 
 # -- whether it is to be made
 

@@ -87,7 +87,7 @@ def new_log(
     }
     hidden: Body = {
         "request_headers": {},
-        "request_body": body,
+        "request_body": body.decode(),
         "response_headers": {},
         "attempts": [],
         "projectId": webhook["projectId"],
@@ -99,7 +99,7 @@ def new_log(
 def shown_log(public: Body, hidden: Body) -> Body:
     """A delivery by itself, with more than its entry in a list."""
     details = {name: hidden[name] for name in ("request_headers", "request_body", "response_headers", "attempts")}
-    return public | details | {"request_body": hidden["request_body"].decode()}
+    return public | details
 
 
 def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: bool) -> None:

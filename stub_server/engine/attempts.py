@@ -52,7 +52,7 @@ def delivery_of(webhook: Row, entry: Row, now: int) -> Delivery:
     return Delivery(
         webhook.public["url"],
         entry.public["event_id"],
-        entry.hidden["request_body"],
+        entry.hidden["request_body"].encode(),
         tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
         tuple(valid_keys(webhook.hidden, now)),
     )
@@ -92,7 +92,7 @@ def disturbance(sandbox: Sandbox, webhook: Row, entry: Row) -> Effect | None:
     if not sandbox.faults.rules:
         return None
     texts = {"event": entry.public["event_type"], "url": webhook.public["url"]}
-    return sandbox.faults.by_delivery(texts, entry.hidden["request_body"], sandbox.clock.now)
+    return sandbox.faults.by_delivery(texts, entry.hidden["request_body"].encode(), sandbox.clock.now)
 
 
 def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:

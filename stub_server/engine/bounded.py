@@ -32,7 +32,7 @@ T = TypeVar("T", bound=Sized)
 
 
 class Budget:
-    """How many bytes the logs (or journals, or inboxes) of all sandboxes may take together.
+    """How many bytes the logs, journals and inboxes of all sandboxes may take together.
 
     `steps` counts what was recorded in the sandboxes whose logs share it.
     """
@@ -113,12 +113,10 @@ class Log(Bounded[Step]):
     """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was seeded.
 
     The oldest steps are dropped when there are too many; their effects stay. `writer` is given each step to store
-    outside the process, and `stored` waits until that is done. A sandbox whose past is being seeded has a log that is
-    not `is_kept`: it drops every step.
+    outside the process, and `stored` waits until that is done.
     """
 
     __slots__ = ("_most", "number", "stored", "writer")
-    is_kept = True
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
@@ -160,16 +158,6 @@ class Log(Bounded[Step]):
         twin = Log(self._most, self.budget)
         twin.number = number
         return twin
-
-
-class NoLog(Log):
-    """A log that keeps nothing."""
-
-    __slots__ = ()
-    is_kept = False
-
-    def append(self, step: Step) -> None:
-        """Drop the step."""
 
 
 class Replies:

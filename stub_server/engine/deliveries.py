@@ -18,17 +18,14 @@ ANSWERING, CALLING_OFF = "webhook.answer", "webhook.call_off"
 
 def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
     """The active webhooks that want an event of this type and project, for reading alone."""
-    indexes = store.webhooks.indexes
-    found = indexes.views.get((type_, project))
-    if found is None:
-        active = [row.public for row in store.webhooks.rows_of("is_active", True)]
-        found = indexes.keep((type_, project), [webhook for webhook in active if wants(webhook, type_, project)])
-    return found
+    table = store.webhooks
+    active = [table.peek(table.rows[key].id) for key in table.bucket("is_active", True)]
+    return [webhook for webhook in active if webhook is not None and wants(webhook, type_, project)]
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
     """Whether the server answers for an address: a reserved name, or any address while the past is seeded."""
-    return not sandbox.log.is_kept or is_reserved(url)
+    return sandbox.is_seeding or is_reserved(url)
 
 
 def job_for(sandbox: Sandbox, url: str) -> str:

@@ -1,17 +1,17 @@
 """A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Hashable, Sequence
 
 from ..contract.document import Lifecycle, Move
 from ..domain.deliveries import new_log
 from ..events.log import Event
 from ..kernel.clock import ClockState, iso
-from ..kernel.ids import Cutter
+from ..kernel.ids import NextIds
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer
 from ..store.memory import Store
 from ..store.table import Table
+from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
@@ -34,10 +34,10 @@ class Draft:
         """`now` is the instant of the step in ms, the clock's own unless a job was due earlier."""
         self.sandbox, self.store, self.cause = sandbox, store, cause
         self.now = sandbox.clock.now if now is None else now
-        self.ids = Cutter(sandbox.ids)
+        self.ids = NextIds(sandbox.ids)
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
-        self._size = OVERHEAD  # bytes that the step keeps alive, without its versions
+        self._claimed: dict[tuple[str, str, Hashable], str] = {}  # by unique value the record that has it in the draft
         self._drops: list[Drop] = []
         self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
@@ -81,39 +81,37 @@ class Draft:
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
         record = table.prepare(ident, public, hidden, before, self.now)
-        versions = self._versions
-        if versions and table.unique and not (before and table.same_keys(before, public, hidden)):
-            for name, _, other in versions.values():
-                if name == table.name and other.id != ident:
-                    table.check_both(public, hidden, other)
+        self._claim_keys(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
         if before is None:  # else it was completed when it was opened
             hidden = table.completed(hidden)
-        versions[ident] = table.name, before, Row(record, public, hidden)
+        self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
+
+    def _claim_keys(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
+        """Check that no other record of the draft has one of these unique values. Raises UniqueViolation."""
+        for name, extract in table.spec.unique.items():
+            value = extract(public, hidden)
+            holder = self._claimed.setdefault((table.name, name, value), ident)
+            if value is not None and holder != ident:
+                raise UniqueViolation(table.spec, name, value, holder)
 
     def drop(self, table: Table, row: Row) -> None:
         """Delete a record. The step drops the stored version; one that only the draft has leaves no trace."""
         version = self._versions.pop(row.id, None)
         stored = row if version is None else version[1]
         if stored is not None:
-            self._drop(table, stored.record)
-
-    def _drop(self, table: Table, record: Record) -> None:
-        self._drops.append(Drop(table.name, record))
-        self._size += record.size
+            self._drops.append(Drop(table.name, stored.record))
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Set a timer: a job for a record at an instant (ms)."""
         number = self.sandbox.timers.last + len(self._later) + 1
         self._later.append(Timer(due, number, job, self.store.merchant.id, subject))
-        self._size += OVERHEAD_EACH
 
     def fired(self, timer: Timer) -> None:
         """The job of this timer is done."""
         self._fired.append(timer)
-        self._size += OVERHEAD_EACH
 
     def open_store(self) -> None:
         """Add the merchant's store to the sandbox, though nothing is written."""
@@ -156,7 +154,6 @@ class Draft:
     def raise_event(self, event: Event) -> None:
         """Raise an event and open its deliveries, but for a test: the caller opens that one, to a single webhook."""
         self._events.append(event)
-        self._size += OVERHEAD_EACH
         if event.type != TEST:
             webhooks = subscribers_to(self.store, event.type, event.project_id)
             if webhooks:
@@ -166,7 +163,6 @@ class Draft:
         """Add the deliveries of an event, which share its payload. They are due at once, but for a test."""
         serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
         most = None if test else len(self.sandbox.settings.schedule)
-        self._size += len(payload)
         opened, defaults, now = [], self.sandbox.rules.defaults["WebhookLogEntry"], iso(self.now)
         for webhook in webhooks:
             ident = self.ids.uuid()
@@ -195,48 +191,44 @@ class Draft:
         for table, made in self._rings.items():  # rings drop records for the new ones
             for record in table.outgoing(made):
                 versions.pop(record.id, None)
-                self._drop(table, record)
+                self._drops.append(Drop(table.name, record))
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
         puts = [(name, new.record, None if old is None else old.record) for name, old, new in versions.values()]
-        size = self._size
-        if log.is_kept:  # else nobody wants to know, and records in bulk mode would be written for it
-            for _, record, stored in puts:  # in full, though the store may share them
-                size += len(record.public) + len(record.hidden)
-                if stored is not None:
-                    size += len(stored.public) + len(stored.hidden)
-        for event in forgotten_events:
-            size += len(event.resource) + len(event.hidden)
+        fired = (*self._fired, *timers.skipped.values())
+        size = OVERHEAD + OVERHEAD_EACH * (len(self._events) + len(self._later) + len(fired))
+        size += sum([record.size for _, record, _ in puts]) + sum([old.size for _, _, old in puts if old is not None])
+        size += sum([drop.record.size for drop in self._drops]) + sum([event.size for event in forgotten_events])
         if saved is not None:
-            size += len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
+            size += len(saved[1].body) + sum([len(old.body) for _, old in forgotten])
         step = Step(
-            log.number + 1,
-            self.now,
-            self.cause,
-            merchant,
-            clock,
-            recorded,
-            self.ids.position,
-            sandbox.ids.position,
-            events.raised,
-            timers.last,
-            size,
+            number=log.number + 1,
+            at=self.now,
+            cause=self.cause,
+            merchant=merchant,
+            clock=clock,
+            clock_before=recorded,
+            position=self.ids.position,
+            position_before=sandbox.ids.position,
+            events_before=events.raised,
+            timers_before=timers.last,
+            size=size,
             opens_store=merchant.id not in sandbox.stores,
             puts=tuple(puts),
             drops=tuple(self._drops),
             events=tuple(self._events),
             forgotten_events=forgotten_events,
             timers_set=tuple(self._later),
-            timers_fired=(*self._fired, *timers.skipped.values()),
+            timers_fired=fired,
             used=self._used() if store.unrecorded or self._drops else (),
+            saved=saved,
+            forgotten_replies=forgotten,
+            settings=self.settings,
+            settings_before=None if self.settings is None else sandbox.settings,
         )
-        if saved is not None:
-            step = replace(step, saved=saved, forgotten_replies=forgotten)
-        if self.settings is not None:
-            step = replace(step, settings=self.settings, settings_before=sandbox.settings)
         sandbox.take(step, versions.values())
         return step
 

@@ -6,16 +6,15 @@ or a snapshot, by what the sandbox and the copy do not share; it can be undone a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator
 from itertools import chain, islice
 from operator import eq
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..kernel.clock import iso
 from ..kernel.ends import ends_of
 from ..kernel.problem import Conflict
 from ..kernel.slices import at_once
-from ..store.memory import Merchant, Store
 from .bounded import Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
@@ -23,13 +22,8 @@ from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, Part, Put, Restored, Ste
 
 ROUNDS = 3  # of comparing with pauses, in which steps may be recorded; one more has none
 COMPARED = 512  # records between two pauses, where each is only compared
-Versions: TypeAlias = dict[int | str, list[Any]]
-"""By the key of a record, or the id of an API key for its usage: the value now and then; None where there is none."""
-Changes = dict[str, tuple[Merchant, dict[str, Versions]]]
-"""By the id of a merchant: itself, and by table which version each record has now and had then."""
 Keep: TypeAlias = Callable[[Sandbox, Sandbox], None]
 """Changes an earlier state, the first argument, before a sandbox goes back to it."""
-_USAGE = ""  # in place of a table's name
 
 
 # -- which step
@@ -90,65 +84,22 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
 def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Sandbox]:
     """A copy of a sandbox as it was after a step, under another name, with pauses. A running clock runs on from there.
 
-    The sandbox may change meanwhile. Each record is changed only once. Raises Conflict for a step that is no longer
-    stored.
+    The sandbox may change meanwhile. Raises Conflict for a step that is no longer stored.
     """
     log = sandbox.log
     check_kept(log, number)
     twin = sandbox.fork(name)
-    found, merchants = Changes(), list(twin.stores)
+    for store in twin.stores.values():
+        store.forget_unrecorded()
     for step in list(islice(reversed(log), log.number - number)):
-        for part in step.parts:
-            tables = found.setdefault(part.merchant.id, (part.merchant, {}))[1]
-            changes: Iterable[tuple[str, int | str, Any, Any]] = chain(
-                ((table, record.key, record, before) for table, record, before in part.puts),
-                ((drop.table, drop.record.key, None, drop.record) for drop in part.drops),
-                ((_USAGE, used.key_id, used.after, used.before) for used in part.used),
-            )
-            for count, (table, key, after, before) in enumerate(changes, 1):
-                tables.setdefault(table, {}).setdefault(key, [after, before])[1] = before
-                if not count % COMPARED:
-                    yield
-        if step.restored is not None:
-            merchants = list(step.restored.merchants_before)
-        elif step.opens_store:
-            merchants.remove(step.merchant.id)
+        before = None if step.restored is None else step.restored.merchants_before
+        yield from twin.change([part.mirrored for part in step.parts], before)
         twin.unfold_rest(step)
         yield
-    parts, _ = yield from _parts(found, twin.stores, merchants)
-    yield from twin.change(parts, merchants)
     twin.log = twin.log.fresh(number)
     twin.recorded_clock = twin.clock.again(twin.recorded_clock)
     twin.clock.set(twin.recorded_clock)
     return twin
-
-
-def _parts(
-    found: Changes, stores: Mapping[str, Store], merchants: Iterable[str]
-) -> Generator[None, None, tuple[tuple[Part, ...], int]]:
-    """The changes from `stores` to a state with these merchants, and about how many bytes they keep alive."""
-    parts, size, merchants = [], 0, set(merchants)
-    for ident, store in stores.items():
-        if ident not in merchants:
-            found.setdefault(ident, (store.merchant, {}))
-    for ident, (merchant, tables) in found.items():
-        puts: list[Put] = []
-        drops: list[Drop] = []
-        used = [Used(str(k), then, now) for k, (now, then) in tables.get(_USAGE, {}).items() if now != then]
-        for name, versions in tables.items():
-            for count, (now, then) in enumerate(versions.values() if name != _USAGE else (), 1):
-                if now is not then:
-                    size += sum([record.size for record in (now, then) if record is not None])
-                    if then is not None:
-                        puts.append((name, then, now))
-                    else:
-                        drops.append(Drop(name, now))
-                if not count % COMPARED:
-                    yield
-        was, is_ = ident in stores, ident in merchants
-        if (was or is_) and (was != is_ or puts or drops or used):
-            parts.append(Part(merchant, not was, not is_, tuple(puts), tuple(drops), tuple(used)))
-    return tuple(parts), size
 
 
 # -- back to it
@@ -200,13 +151,14 @@ def _record(
 
 def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tuple[Part, ...], int, int]]:
     """The changes from a sandbox after its newest step to an earlier state, with pauses; their size; and that step."""
-    now, found = sandbox.fork(sandbox.name), Changes()
+    now, parts, size = sandbox.fork(sandbox.name), [], 0
     for store in now.stores.values():
         store.forget_unrecorded()
     for ident in dict.fromkeys((*now.stores, *then.stores)):
         here, there = now.stores.get(ident), then.stores.get(ident)
         store = here or then.stores[ident]
-        tables = found.setdefault(ident, (store.merchant, {}))[1]
+        puts: list[Put] = []
+        drops: list[Drop] = []
         for name in store.tables:
             mine, theirs = ({} if side is None else side.tables[name].rows for side in (here, there))
             if mine is theirs:
@@ -215,11 +167,20 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
             yield
             changed += [key for key in theirs if key not in mine]
             yield
-            tables[name] = {key: [mine.get(key), theirs.get(key)] for key in changed}
-        before, after = ({} if side is None else side.usage for side in (here, there))
-        tables[_USAGE] = {key_id: [before.get(key_id), after.get(key_id)] for key_id in {**before, **after}}
-    parts, size = yield from _parts(found, now.stores, then.stores)
-    return parts, size, now.log.number
+            for count, key in enumerate(changed, 1):
+                before, after = mine.get(key), theirs.get(key)
+                size += sum([record.size for record in (before, after) if record is not None])
+                if after is not None:
+                    puts.append((name, after, before))
+                elif before is not None:
+                    drops.append(Drop(name, before))
+                if not count % COMPARED:
+                    yield
+        was, is_ = ({} if side is None else side.usage for side in (here, there))
+        used = [Used(key, is_.get(key), was.get(key)) for key in {**was, **is_} if was.get(key) != is_.get(key)]
+        if here is None or there is None or puts or drops or used:
+            parts.append(Part(store.merchant, here is None, there is None, tuple(puts), tuple(drops), tuple(used)))
+    return tuple(parts), size, now.log.number
 
 
 def _step(

@@ -14,7 +14,6 @@ from .bounded import Bounded, Budget
 
 KEPT = 2_000
 MOST_BYTES = 32 * 1024 * 1024
-MOST_BYTES_IN_ALL = 256 * 1024 * 1024
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
@@ -119,7 +118,7 @@ class Journal(Bounded[Trace]):
 
     def __init__(self, most: int = KEPT, budget: Budget | None = None) -> None:
         """`most` requests are kept; 0 keeps no bodies, and as many requests as usual. `budget` is the server's."""
-        super().__init__(budget or Budget(MOST_BYTES_IN_ALL))
+        super().__init__(budget or Budget())
         self._most, self.keeps_bodies = most or KEPT, most > 0
         self._forgotten = self._cleared = 0
         self._controls = 0  # requests to the control surface

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -23,7 +22,7 @@ from ..kernel.slices import at_once
 from ..kernel.timers import Timers
 from ..store.memory import Merchant, Store, Usages
 from ..store.tables import Layout
-from .bounded import Budget, Log, NoLog, Replies
+from .bounded import Budget, Log, Replies
 from .journal import Journal
 from .step import Part, ReplyKey, SandboxSettings, Step
 
@@ -31,7 +30,6 @@ DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
 PAUSE_AFTER = 16  # records changed
-log = logging.getLogger("stub_server")
 
 Opened: TypeAlias = tuple[str, Row | None, Row]
 """A version that a step writes, parsed: its table, the version that it replaces, and itself."""
@@ -68,8 +66,8 @@ class Sandbox:
     `recorded_clock` is the clock's setting after the newest step, while a running clock shows a later instant. A reset
     restores `first_settings`.
 
-    While the past is seeded, `declining` has the failure code of each subscription whose next charge is declined, and
-    it `raises_events` only once somebody listens.
+    While it `is_seeding` its past, `declining` has the failure code of each subscription whose next charge is declined,
+    and it `raises_events` only once somebody listens.
     Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
     the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
     reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; `undone_at` is
@@ -96,6 +94,7 @@ class Sandbox:
     journal: Journal = field(default_factory=Journal)
     in_progress: set[ReplyKey] = field(default_factory=set)
     is_broken: bool = False
+    is_seeding: bool = False
     is_advancing: bool = False
     is_gone: bool = False
     is_halted: bool = False
@@ -151,24 +150,18 @@ class Sandbox:
         """Append a step to the log and fold it. If appending fails, nothing has changed. Raises Unavailable.
 
         `copy` is in the state that the step restores; its tables become those of the sandbox. If a defect makes folding
-        fail, the tables are rebuilt from the records; if that fails too, the sandbox is broken and accepts no steps.
+        fail, the sandbox is broken and accepts no steps.
         """
         if self.is_broken:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
-        try:
-            if copy is None:
-                self.fold(step, opened)
-            else:
-                self._adopt(step, copy)
-        except Exception:
-            log.exception("defect while folding step %d of sandbox %s; its tables are rebuilt", step.number, self.name)
-            self.is_broken = True
-            if copy is not None:
-                raise
-            self._repair(step)
-            self.is_broken = False
+        self.is_broken = True
+        if copy is None:
+            self.fold(step, opened)
+        else:
+            self._adopt(step, copy)
+        self.is_broken = False
         # Parked attempts may be due now.
         if self.on_due and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.next_look)):
             self.on_due(self)
@@ -188,10 +181,7 @@ class Sandbox:
         self.fold_rest(step, self.stores[step.merchant.id])
 
     def fold_rest(self, step: Step, store: Usages) -> None:
-        """Apply what a step changes beside records and stores; `store` is that of its merchant.
-
-        It cannot fail half way, and but for a restored state it may be repeated.
-        """
+        """Apply what a step changes beside records and stores; `store` is that of its merchant."""
         if step.restored is not None:
             self.events.exchange(step.restored.events, step.restored.raised_after)
             self.replies.exchange(step.restored.replies)
@@ -199,7 +189,7 @@ class Sandbox:
             if self.held_before != SILENT:
                 self.held_before = self.events.raised
         if step.events:
-            for event in step.events[self.events.raised - step.events_before :]:
+            for event in step.events:
                 self.events.append(event)
         for timer in step.timers_fired:
             self.timers.discard(timer)
@@ -286,17 +276,6 @@ class Sandbox:
         self.log.take_back(step)
         self.undone_at = perf_counter_ns()
 
-    def _repair(self, step: Step) -> None:
-        """Rebuild the tables from the records, after folding a step has failed half way."""
-        store = self.stores.setdefault(step.merchant.id, Store(step.merchant, self.rules.layout))
-        rows = {name: dict(table.rows) for name, table in store.tables.items()}  # a fork may share the tables
-        for name, record, _ in step.puts:
-            rows[name][record.key] = record
-        for name, record in step.drops:
-            rows[name].pop(record.key, None)
-        store.rebuild(rows)
-        self.fold_rest(step, store)
-
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:
         """Within it, time before the sandbox begins passes, from an instant on, with its own clock and ids and no log.
@@ -304,12 +283,13 @@ class Sandbox:
         The result is the origin of the sandbox: afterwards log, clock and ids are as they were.
         """
         clock, ids, steps = self.clock, self.ids, self.log
-        self.clock, self.ids, self.log = Clock(since), ids.before(), NoLog(0, Budget())
+        self.clock, self.ids, self.log = Clock(since), ids.before(), Log(0, Budget())
+        self.is_seeding = True
         self.recorded_clock = self.clock.state
         try:
             yield
         finally:
-            self.clock, self.ids, self.log = clock, ids, steps
+            self.clock, self.ids, self.log, self.is_seeding = clock, ids, steps, False
             self.recorded_clock = clock.state
 
     # -- copies
@@ -348,23 +328,14 @@ class Sandbox:
 
 
 def _change(store: Store, part: Part) -> Iterator[None]:
-    """Change one store, record by record: deletions first, so that the unique values of new versions are free."""
+    """Change one store, record by record: old versions go first, so that the unique values of new ones are free."""
     tables = store.tables
-    new: list[tuple[str, Row]] = []
-    for name, record in part.drops:
+    replaced = [(name, before) for name, _, before in part.puts if before is not None]
+    for name, record in (*part.drops, *replaced):
         store.replace(name, tables[name].parse(record), None)
         yield
-    for name, record, before in part.puts:
-        row, old = tables[name].parse(record), None if before is None else tables[name].parse(before)
-        if old is not None and tables[name].same_keys(old, row.public, row.hidden):
-            store.replace(name, old, row)
-        else:
-            if old is not None:
-                store.replace(name, old, None)
-            new.append((name, row))
-        yield
-    for name, row in new:
-        store.replace(name, None, row)
+    for name, record, _ in part.puts:
+        store.replace(name, None, tables[name].parse(record))
         yield
     for key_id, usage, _ in part.used:
         store.set_usage(key_id, usage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ..domain.deliveries import SCHEDULES
@@ -9,7 +10,7 @@ from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
 from ..kernel.ids import Position
-from ..kernel.record import Record, immutable
+from ..kernel.record import Record
 from ..kernel.timers import Timer
 from ..store.memory import Merchant, Usage
 
@@ -124,7 +125,7 @@ class Restored(NamedTuple):
     replies: Ends
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Step:
     """Everything that one cause changed.
 

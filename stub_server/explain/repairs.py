@@ -20,7 +20,7 @@ from ..domain.payments import can_be_late
 from ..http.inside import Question
 from ..http.validation import cast_of
 from ..kernel.clock import DAY, iso
-from ..kernel.ids import Cutter
+from ..kernel.ids import NextIds
 from ..kernel.record import Row, UniqueKey
 from ..store.table import Table
 from .attempt import Attempt, Situation
@@ -202,7 +202,7 @@ def _made(s: Situation, table: Table, operation_id: str, member: str, **given: A
     for key in s.document.unique.get(table.spec.schema, ()):
         body |= {key.name: _unused(table, key, body)} if key.name in body else {}
     for attempt in s.after("There is no record that can be used.", s.call(operation_id, {}, body)):
-        ids = {"projectId": body.get("projectId"), member: Cutter(s.copy.ids).uuid()}
+        ids = {"projectId": body.get("projectId"), member: NextIds(s.copy.ids).uuid()}
         for name, ident in ids.items():
             attempt = attempt.with_member([name], ident, _FITS)
         yield attempt

@@ -23,15 +23,14 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Record
 from ..kernel.text import counted
 from ..kernel.timers import SENDING
-from ..store.table import Table, encoded, place, whole
+from ..store.table import Table, encoded, place
 from .package import damaged
 from .state import SandboxState
 
 SHOWN = 50  # reasons of a refusal
-# Blocks of ids that are compared with those of records and events. A sandbox uses blocks one after the other, so a
-# position that is too low shows in the next ones, unless so many were used that all events are forgotten.
-UPCOMING = 1_000
-_ID = (1 << 128) - 1  # of a record's key
+# Next ids that are compared with those of records and events. A sandbox uses ids one after the other, so a position
+# that is too low shows in the next ones, unless so many were used that all events are forgotten.
+UPCOMING = 4_000
 
 
 class Shapes:
@@ -108,7 +107,7 @@ class Fitting:
         if part is not record.public:
             record = replace(record, public=part)
         if not faults:
-            public, hidden = orjson.loads(part), orjson.loads(whole(table, record))
+            public, hidden = orjson.loads(part), orjson.loads(record.hidden)
             key = place(parse_iso(public[spec.created]), record.id)
             if (record.id, record.key) != (public["id"], key):
                 faults = [Fault("/id", "its id or its time of creation differs from the one inside")]
@@ -160,16 +159,16 @@ def faults_of(sandbox: Sandbox) -> Iterator[str]:
 
 def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
     """Records and events with an id that the next ones would get, as the position of ids is too low."""
-    records, events = sandbox.ids.upcoming(UPCOMING)
+    coming = sandbox.ids.upcoming(UPCOMING)
     for ident, store in sandbox.stores.items():
         for table in store.tables.values():
             for record in table.rows.values():
-                if record.key & _ID in records:
+                if record.id in coming:
                     yield f"{table.name} {record.id}: a new record would be given this id"
-        if int(ident.replace("-", ""), 16) in records:
+        if ident in coming:
             yield f"merchant {ident}: a new record would be given this id"
     for event in sandbox.events:
-        if int(event.id.removeprefix("evt_"), 16) in events:
+        if event.id in coming:
             yield f"event {event.id}: a new event would be given this id"
 
 

@@ -30,7 +30,7 @@ from ..kernel.ends import Ends
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record
 from ..kernel.timers import Timer
 from ..store.memory import Merchant, Usage
-from ..store.table import encoded, parted, place, whole
+from ..store.table import encoded, place
 from .fitting import Fitting
 from .package import BadFile, damaged
 from .state import Owned, SandboxState
@@ -192,7 +192,7 @@ def _record(table: str, record: Record, part: Form) -> Body:
         "created": record.created,
         "version": record.version,
         "public": part(record.public),
-        "hidden": part(whole(table, record)),
+        "hidden": part(record.hidden),
     }
 
 
@@ -229,7 +229,6 @@ class Reader:
         self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
         self._owned: Owned | None = None
         self._state: SandboxState | None = None
-        self._parts: dict[bytes, bytes] = {}  # that records share of their hidden parts
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
 
     @classmethod
@@ -300,9 +299,9 @@ class Reader:
         self._shown.append(record.public)
 
     def _version(self, body: Body) -> Record:
+        public, hidden = _part_of(body["public"]), _part_of(body["hidden"])
+        record = Record(body["id"], _key_in(body), body["version"], public, hidden)
         table = body["table"]
-        parts = parted(table, _part_of(body["hidden"]), self._parts)
-        record = Record(body["id"], _key_in(body), body["version"], _part_of(body["public"]), *parts)
         if self._rewrite is not None:
             record = self._rewrite(self.state.sandbox, table, record)
         return record if self.fitting is None else self.fitting.record(table, record)

@@ -137,7 +137,7 @@ class Injection:
         if not (before or after) or not call.server.waits:
             await self._pass_on(app, scope, receive, send)
             return
-        with call.server.waiting.of(call):
+        with call.server.waiting.take(call.sandbox.name):
             try:
                 if not await _is_there_after(before, scope):
                     message = "The client left during the delay. The request was not processed."

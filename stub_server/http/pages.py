@@ -92,7 +92,7 @@ async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     message = inbox.receive(call.sandbox, name, sent, body, wall_ms())
     wanted, reason = message.answer, message.verdict.reason
     if wanted.delay_ms:
-        with call.server.waiting.of(call):
+        with call.server.waiting.take(call.sandbox.name):
             await asyncio.sleep(wanted.delay_ms / 1000)
     headers, content = {header["name"].lower(): header["value"] for header in wanted.headers}, b""
     if wanted.status not in _BODILESS:

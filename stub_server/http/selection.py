@@ -237,7 +237,7 @@ class TimeTravel:
         for known, step, past in self._past:
             if step == number and known() is sandbox:
                 return past
-        with call.server.waiting.of(call):
+        with call.server.waiting.take(call.sandbox.name):
             state: Sandbox = await call.server.sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
         state.journal = sandbox.journal
         self._past.append((ref(sandbox, self._forget), number, state))

@@ -6,6 +6,7 @@ from copy import copy
 from hashlib import blake2b
 from random import Random
 from typing import TypeAlias
+from uuid import UUID
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
@@ -13,31 +14,10 @@ BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
 _FREE = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
 _FIXED = 4 << 76 | 0b10 << 62
 
-BLOCK = 512  # bits
-_LOW_104 = (1 << 104) - 1
-
-_RECORD, _CODE, _EVENT = 128, 96, 104  # bits
-
-
-def _places(size: int) -> tuple[int, ...]:
-    """Where in a block a value of so many bits can begin, after any values that were cut before it."""
-    found = {0}
-    for _ in range(BLOCK // _CODE):
-        found |= {place + other for place in found for other in (_RECORD, _CODE, _EVENT)}
-    return tuple(sorted(place for place in found if place + size <= BLOCK))
-
-
-_RECORDS, _EVENTS = _places(_RECORD), _places(_EVENT)
-
-_PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
-_BASE62_PAIRS = tuple(first + second for second in BASE62 for first in BASE62)
-_HALF = (1 << 48) - 1
-
 
 def uuid_text(bits: int) -> str:
     """128 bits -> a version 4 UUID in lower case."""
-    b = (bits & _FREE | _FIXED).to_bytes(16, "big")
-    return f"{b[:4].hex()}-{b[4:10].hex('-', 2)}-{b[10:].hex()}"
+    return str(UUID(int=bits & _FREE | _FIXED))
 
 
 def named_uuid(*names: str) -> str:
@@ -62,7 +42,7 @@ def luck(*names: str) -> float:
 
 
 Position: TypeAlias = tuple[int, int]
-"""Position in the streams of a sandbox: how many blocks of ids and how many of secrets have been used."""
+"""Position in the streams of a sandbox: how many ids and how many secrets have been used."""
 
 
 class Ids:
@@ -93,14 +73,18 @@ class Ids:
         """Make event ids that no other sandbox makes: receivers take two deliveries of one id for one event."""
         self.event_salt = int.from_bytes(hashlib.sha256(sandbox.encode()).digest()[:13], "big")
 
-    def upcoming(self, blocks: int) -> tuple[set[int], set[int]]:
-        """The ids of records that the next blocks can give, as numbers, and those of events."""
-        records, events, at = set[int](), set[int](), self.position[0]
-        for number in range(at, at + blocks):
-            bits = int.from_bytes(blake2b(self.key + number.to_bytes(8, "big")).digest(), "big")
-            records.update([bits >> place & _FREE | _FIXED for place in _RECORDS])
-            events.update([bits >> place & _LOW_104 ^ self.event_salt for place in _EVENTS])
-        return records, events
+    def digest(self, number: int) -> bytes:
+        """What the id of this number is made of."""
+        return blake2b(number.to_bytes(8, "big"), key=self.key, digest_size=32).digest()
+
+    def event(self, digest: bytes) -> str:
+        """An event's id."""
+        return f"evt_{int.from_bytes(digest[:13], 'big') ^ self.event_salt:026x}"
+
+    def upcoming(self, count: int) -> set[str]:
+        """The ids that the next records and events can have."""
+        digests = [self.digest(number) for number in range(self.position[0], self.position[0] + count)]
+        return {_uuid_of(digest) for digest in digests} | {self.event(digest) for digest in digests}
 
     def request(self) -> str:
         """A new request id. Request ids are not part of a sandbox's state."""
@@ -122,55 +106,36 @@ class Ids:
         return twin
 
 
-class Cutter:
-    """Cuts ids from the blocks of a sandbox's streams, beginning at its present position."""
-
-    __slots__ = ("_bits", "_ids", "position")
+class NextIds:
+    """The next ids and secrets of a sandbox, beginning at its present position."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
-        self.position = ids.position  # after the values that were cut
-        self._bits = 1  # what is left of a block, above it a one
+        self.position = ids.position  # after the values that were taken
 
-    def _take(self, size: int) -> int:
-        """The next bits, the lowest `size` of which belong to the value."""
-        bits = self._bits
-        if not bits >> size:  # too few are left
-            at, secrets_at = self.position
-            bits = 1 << BLOCK | int.from_bytes(blake2b(self._ids.key + at.to_bytes(8, "big")).digest(), "big")
-            self.position = at + 1, secrets_at
-        self._bits = bits >> size
-        return bits
+    def _digest(self) -> bytes:
+        number, secrets = self.position
+        self.position = number + 1, secrets
+        return self._ids.digest(number)
 
     def uuid(self) -> str:
         """A record's id."""
-        return uuid_text(self._take(_RECORD))
+        return _uuid_of(self._digest())
 
     def code(self) -> str:
-        """Ten characters of 0-9A-Z, as orders and subscriptions have them.
-
-        They are made of 96 bits: with so many the bias of the remainder is negligible.
-        """
-        bits = self._take(_CODE)
-        last, first = bits >> 48 & _HALF, bits & _HALF  # smaller numbers divide faster
-        return (
-            f"{_PAIRS[first % 1296]}{_PAIRS[first // 1296 % 1296]}{_PAIRS[first // 1679616 % 1296]}"
-            f"{_PAIRS[last % 1296]}{_PAIRS[last // 1296 % 1296]}"
-        )
+        """Ten characters of 0-9A-Z, as orders and subscriptions have them."""
+        return _characters(self._digest(), BASE36, 10)
 
     def event(self) -> str:
         """An event's id, which is also its webhook-id."""
-        return f"evt_{self._take(_EVENT) & _LOW_104 ^ self._ids.event_salt:026x}"
+        return self._ids.event(self._digest())
 
     def alnum(self, length: int) -> str:
-        """`length` characters of 0-9A-Za-z, at most seventeen."""
-        bits, text = self._take(_RECORD) & _LOW_104, ""
-        while len(text) < length:
-            bits, place = divmod(bits, 3844)
-            text += _BASE62_PAIRS[place]
-        return text[:length]
+        """`length` characters of 0-9A-Za-z, at most 43."""
+        return _characters(self._digest(), BASE62, length)
 
     def secret_bytes(self) -> bytes:
+        """32 bytes for a credential."""
         return self._secret()[:32]
 
     def secret(self, length: int) -> str:
@@ -179,6 +144,19 @@ class Cutter:
 
     def _secret(self) -> bytes:
         """64 bytes, from which credentials are made."""
-        at, secrets_at = self.position
-        self.position = at, secrets_at + 1
-        return hmac.digest(self._ids.secret_key, secrets_at.to_bytes(8, "big"), hashlib.sha512)
+        number, secrets = self.position
+        self.position = number, secrets + 1
+        return hmac.digest(self._ids.secret_key, secrets.to_bytes(8, "big"), "sha512")
+
+
+def _uuid_of(digest: bytes) -> str:
+    return uuid_text(int.from_bytes(digest[:16], "big"))
+
+
+def _characters(digest: bytes, alphabet: str, length: int) -> str:
+    """A text made of a digest, whose 256 bits make the bias of the remainder negligible."""
+    number, text = int.from_bytes(digest, "big"), ""
+    for _ in range(length):
+        number, place = divmod(number, len(alphabet))
+        text += alphabet[place]
+    return text

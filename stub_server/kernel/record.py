@@ -2,26 +2,18 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, NamedTuple
 
 import orjson
 
 Body = dict[str, Any]
-T = TypeVar("T")
 
 
-@dataclass_transform(frozen_default=True)
-def immutable(cls: type[T]) -> type[T]:
-    """Make a dataclass that type checkers take for frozen: to create a frozen one takes three times as long."""
-    return dataclass(slots=True, unsafe_hash=True)(cls)
-
-
-@immutable
+@dataclass(frozen=True, slots=True)
 class Record:
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
-    `key` sorts records by creation. `shared` is a long member of the hidden part that is stored outside its JSON,
-    because several records have it in common.
+    `key` sorts records by creation.
     """
 
     id: str
@@ -29,7 +21,6 @@ class Record:
     version: int
     public: bytes
     hidden: bytes
-    shared: bytes = b""
 
     @property
     def created(self) -> int:
@@ -38,11 +29,11 @@ class Record:
 
     @property
     def size(self) -> int:
-        """How many bytes it has, with all that it shares."""
-        return len(self.public) + len(self.hidden) + len(self.shared)
+        """How many bytes it has."""
+        return len(self.public) + len(self.hidden)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Row:
     """A parsed record: its public and hidden parts as new dicts, which may be changed."""
 

@@ -112,7 +112,7 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
         entry = call.server.document.events[event_type]
         found = newest(draft, event_type, entry, webhook.public["projectId"])
         event = sample(draft, event_type, entry, next(iter(found), None))
-    with call.server.waiting.of(call):
+    with call.server.waiting.take(call.sandbox.name):
         (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
         call.record()
         return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), deliveries.TEST)
@@ -141,7 +141,7 @@ async def retry_webhook(call: Call, ident: str) -> Reply:
     retryable = call.lifecycle("WebhookLogEntry").sets["retryable"]
     deliveries.check_retryable(log.public, retryable, webhook_exists=webhook is not None)
     assert webhook is not None
-    with call.server.waiting.of(call):
+    with call.server.waiting.take(call.sandbox.name):
         return await _attempt(call, webhook, log, deliveries.MANUAL)
 
 

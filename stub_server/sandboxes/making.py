@@ -5,10 +5,8 @@ import logging
 from ..data.filling import Seeding
 from ..data.keys import derive_keys, mark_seeded
 from ..data.scenario import known_scenarios
-from ..delivery.inbox import MOST_BYTES_IN_ALL as MOST_INBOX_BYTES
 from ..delivery.inbox import Inbox
 from ..engine.bounded import Budget, Log
-from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.journal import Journal
 from ..engine.sandbox import SILENT, Rules, Sandbox
 from ..files.admitting import Admitted, admit
@@ -28,7 +26,7 @@ log = logging.getLogger("stub_server")
 
 
 class SandboxFactory:
-    """One per server. Its budgets are shared by the logs, journals, inboxes and snapshots of all sandboxes."""
+    """One per server. All sandboxes share one budget for logs, journals and inboxes, and one for snapshots."""
 
     def __init__(
         self,
@@ -43,18 +41,18 @@ class SandboxFactory:
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
         self.secret, self.control_secret, self.shapes = secret, control_secret, Shapes(seeding.fixtures)
         self.contract: str = rules.converter.contract["digest"]
-        self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
-        self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
+        # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
+        self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
         """An empty inbox and no snapshots, for a new sandbox."""
-        return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
+        return Inbox(self._budget), Snapshots(self._for_snapshots)
 
     def empty(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
         settings = self.settings
         clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
-        log, journal = Log(settings.history, self._for_logs), Journal(settings.journal, self._for_journals)
+        log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
         sandbox = Sandbox(name, seed, scenario, self.rules, clock, ids, log, journal=journal)
         sandbox.renew(generation)
         return sandbox

@@ -1,7 +1,6 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
@@ -73,15 +72,6 @@ class Store(Usages):
         self.plans, self.products, self.orders = tables["plans"], tables["products"], tables["orders"]
         self.subscriptions, self.webhooks = tables["subscriptions"], tables["webhooks"]
         self.webhook_logs = tables["webhook_logs"]
-
-    @contextmanager
-    def in_bulk(self) -> Iterator[None]:
-        """Have all tables in bulk mode. When the block fails, the store must not be used any more."""
-        for table in self.tables.values():
-            table.begin_bulk()
-        yield
-        for table in self.tables.values():
-            table.end_bulk()
 
     # -- reading what a caller sees
 

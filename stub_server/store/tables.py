@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,10 +16,6 @@ Check = Callable[[Body], None]
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
-SHARED: Mapping[str, str] = MappingProxyType({"webhook_logs": "request_body"})
-"""By table a long member of the hidden part that several records have in common. It is stored outside the JSON around
-it, once for all of them: as bytes in a parsed row, as text in JSON.
-"""
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
@@ -93,31 +88,26 @@ class TableSpec(NamedTuple):
     live: bool = False
     ring: Ring | None = None
 
-    def only(self, index: str) -> "TableSpec":
-        """The same records with one index (or pair) and nothing else derived from them."""
-        pairs = (index,) if "+" in index else ()
-        return TableSpec(self.schema, indexes={name: self.indexes[name] for name in index.split("+")}, pairs=pairs)
-
-
-@dataclass(frozen=True, order=True)
-class Member:
-    """A member of a record, as an Extract; indexes read members of this kind all at once."""
-
-    is_hidden: bool
-    name: str
-
-    def __call__(self, public: Body, hidden: Body) -> Any:
-        return (hidden if self.is_hidden else public).get(self.name)
-
 
 def public(name: str) -> Extract:
     """A member of the public part."""
-    return Member(False, name)
+    return lambda public, hidden: public.get(name)
 
 
 def hidden(name: str) -> Extract:
     """A member of the hidden part."""
-    return Member(True, name)
+    return lambda public, hidden: hidden.get(name)
+
+
+def both(first: Extract, second: Extract) -> Extract:
+    """Two values as one; None where one of them is."""
+
+    def extract(public: Body, hidden: Body) -> Any:
+        one = first(public, hidden)
+        other = None if one is None else second(public, hidden)
+        return None if other is None else (one, other)
+
+    return extract
 
 
 class Layout(NamedTuple):

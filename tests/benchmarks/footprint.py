@@ -29,14 +29,15 @@ def table_bytes(table: Table) -> int:
     total += size(table.rows) + size(table.keys) + _keys(table.order)
     for held in table.unique.values():
         total += size(held) + sum(map(size, held))
-    for index in table.indexes.buckets.values():
-        total += size(index) + sum(_value(value) + _keys(keys) for value, keys in index.items())
-    for order in (order for order in table.indexes.sorts.values()):
-        total += _keys(order) + sum(_TRACKED + size(pair) + size(pair[0]) for pair in order)
+    for index in table.indexes.values():
+        total += size(index.data) + sum(_value(value) + _keys(keys) for value, keys in index.data.items())
+    for order in table.sorts.values():
+        total += _keys(order.keys) + _keys(order.data)
+        total += sum(_TRACKED + size(pair) + size(pair[0]) for pair in order.data)
     kept: list[dict[Any, Any]] = [
-        *table.indexes.sums.values(),
-        *table.indexes.distinct.values(),
-        *table.indexes.texts.values(),
+        *(each.data for each in table.sums.values()),
+        *(each.data for each in table.distinct.values()),
+        *(each.data for each in table.texts.values()),
     ]
     return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)
 

@@ -12,10 +12,10 @@ from stub_server.events.log import Event, EventLog
 from stub_server.http import dispatch
 from stub_server.http.dispatch import Endpoint
 from stub_server.kernel.clock import Clock
-from stub_server.kernel.ids import Cutter
+from stub_server.kernel.ids import NextIds
 from stub_server.kernel.timers import Timers
 from stub_server.store import indexes
-from stub_server.store.indexes import Indexes
+from stub_server.store.indexes import Derived, Index, Members, SortOrder, Sum, Texts
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 
@@ -30,7 +30,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
             "raise_event", "open_deliveries", "record",
         )
     },
-    **{Place(Cutter, name): Planted for name in ("uuid", "code", "event", "alnum", "secret")},
+    **{Place(NextIds, name): Planted for name in ("uuid", "code", "event", "alnum", "secret")},
     Place(Clock, "moved"): Planted,
     Place(Table, "outgoing"): Planted,
     Place(Replies, "outgoing"): Planted,
@@ -55,7 +55,8 @@ FOLDING = tuple(
         (Sandbox, ("fold",)),
         (Store, ("replace", "set_usage")),
         (Table, ("replace",)),
-        (Indexes, ("replace",)),
+        (Derived, ("replace",)),
+        *((part, ("add", "remove")) for part in (Index, SortOrder, Sum, Members, Texts)),
         (indexes, ("insort", "remove")),
         (Timers, ("put", "discard")),
         (EventLog, ("append",)),
@@ -72,7 +73,7 @@ COPYING = tuple(
         (Sandbox, ("fold",)),
         (Store, ("replace",)),
         (Table, ("copy", "replace")),
-        (Indexes, ("copy",)),
+        *((part, ("copy",)) for part in (Derived, Index, SortOrder, Members)),
     )
     for name in names
     for late in (False, True)

@@ -24,8 +24,7 @@ BOUNDS = (
     (tables, "LOG_ROWS", 6),
     (tables, "MOST_LOG_ROWS", 30),
     (scheduler, "MOST_CHANGED", 2),
-    (query, "SMALL", 1),
-    (query, "FEW", 1),
+    (query, "SORTED_OUTRIGHT", 1),
     (logs, "MOST_BYTES", 1 << 30),  # a sequence is undone to its origin: nothing of it may go
 )
 

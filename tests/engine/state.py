@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest.mock import patch
 
-from stub_server.domain.webhooks import wants
 from stub_server.engine.sandbox import Sandbox
 from stub_server.http import selection
 from stub_server.kernel.clock import Clock
-from stub_server.kernel.ids import Cutter
-from stub_server.store.indexes import Conditions
+from stub_server.kernel.ids import NextIds
 from stub_server.store.memory import Store
+from stub_server.store.query import Query, select
 from stub_server.store.table import Table
 
 from .inside import Inside
@@ -54,12 +53,12 @@ CONTROL = ("/_sandbox/clock", "/_sandbox/events?limit=100", "/_sandbox/health")
 
 def state(world: Sandbox) -> Facts:
     """Everything that steps change, indexes and sums included; what is only remembered to save work is not in it."""
-    cutter = Cutter(world.ids)
+    coming = NextIds(world.ids)
     return {
         "clock": world.recorded_clock,
         "position": world.ids.position,
-        "next ids": (cutter.uuid(), cutter.code(), cutter.event(), cutter.alnum(11), cutter.secret(24)),
-        "next secret": Cutter(world.ids).secret_bytes(),
+        "next ids": (coming.uuid(), coming.code(), coming.event(), coming.alnum(11), coming.secret(24)),
+        "next secret": NextIds(world.ids).secret_bytes(),
         "events": list(world.events),
         "events raised": world.events.raised,
         "timers": world.timers.pending(),
@@ -86,19 +85,17 @@ def derived(table: Table) -> Facts:
         "order": list(table.order),
         "unique": {name: dict(held) for name, held in table.unique.items()},
         "indexes": {
-            name: {value: list(bucket) for value, bucket in index.items()}
-            for name, index in table.indexes.buckets.items()
+            name: {value: list(bucket) for value, bucket in index.data.items()} for name, index in table.indexes.items()
         },
-        "sort orders": {name: list(table.indexes.sorts[name]) for name in table.spec.sorts},
-        "texts": {name: dict(texts) for name, texts in table.indexes.texts.items()},
+        "sort orders": {name: list(table.sorts[name].data) for name in table.spec.sorts},
+        "texts": {name: dict(texts.data) for name, texts in table.texts.items()},
         # A sum that has come back to nothing may stand there as 0.
         "sums": {
-            name: {group: amount for group, amount in sums.items() if amount}
-            for name, sums in table.indexes.sums.items()
+            name: {group: amount for group, amount in sums.data.items() if amount} for name, sums in table.sums.items()
         },
         "distinct": {
-            name: {group: dict(members) for group, members in groups.items() if members}
-            for name, groups in table.indexes.distinct.items()
+            name: {group: dict(members) for group, members in groups.data.items() if members}
+            for name, groups in table.distinct.items()
         },
     }
 
@@ -136,34 +133,22 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
         for name, table in store.tables.items():
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
-            views: dict[Any, list[Any]] = table.indexes.views
-            for asked, kept in views.items():
-                fresh = _subscribers(table, *asked) if name == "webhooks" else _matching(table, *asked)
-                if fresh != list(kept):
-                    found[f"{ident} {name} view {asked}"] = fresh, list(kept)
+            for name_of, order in table.sorts.items():
+                if [key for _, key in order.data] != order.keys:
+                    found[f"{ident} {name} keys by {name_of}"] = order.data, order.keys
+            for asked, (keys, start, stop) in table.lists.items():
+                fresh = _matching(table, asked)
+                if fresh != keys[start:stop]:
+                    found[f"{ident} {name} list {asked}"] = fresh, keys[start:stop]
     return found
 
 
-def _subscribers(table: Table, type_: str, project: str | None) -> list[Any]:
-    """What the view of an event's webhooks holds, found by looking at every one."""
-    return [row.public for row in table.all_rows() if row.public["is_active"] and wants(row.public, type_, project)]
-
-
-def _matching(table: Table, conditions: Conditions, sort: str | None) -> list[Any]:
-    """What a view holds, found by looking at every record."""
-    keys: list[Any] = []
-    for key in sorted(table.rows):
-        row = table.parse(table.rows[key])
-
-        def value(index: str, public: Any = row.public, hidden: Any = row.hidden) -> Any:
-            return table.spec.indexes[index](public, hidden)
-
-        if all(
-            (tuple(value(part) for part in index.split("+")) if "+" in index else value(index)) in wanted
-            for index, wanted in conditions
-        ):
-            keys.append(key if sort is None else (table.spec.sorts[sort](row.public, row.hidden), key))
-    return sorted(keys)
+def _matching(table: Table, asked: Any) -> list[int]:
+    """What a remembered list holds, found in a table that was made anew."""
+    equal, within, between, since, until, sort = asked
+    times = {"since": since, "until": until}
+    query = Query(dict(equal), within, between=dict(between), sort=sort, newest_first=False, limit=len(table), **times)
+    return [record.key for record in select(rebuilt(table), query)[0]]
 
 
 # -- answers

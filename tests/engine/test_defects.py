@@ -15,7 +15,7 @@ from stub_server.engine.step import Cause
 from stub_server.events.sender import Sender
 from stub_server.http.dispatch import Endpoint
 from stub_server.kernel.clock import DAY, HOUR
-from stub_server.kernel.ids import Cutter
+from stub_server.kernel.ids import NextIds
 from stub_server.kernel.problem import Conflict, Unavailable
 from stub_server.operations import webhooks
 from stub_server.store.memory import Store
@@ -174,7 +174,7 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
 
     def meddle(somewhere: Sandbox) -> None:
         draft = Draft(somewhere, somewhere.store, Cause("control", "", "meddling"))
-        draft.at(somewhere.clock.now + DAY, "order.expire", Cutter(somewhere.ids).uuid())
+        draft.at(somewhere.clock.now + DAY, "order.expire", NextIds(somewhere.ids).uuid())
         draft.record()
 
     def meddled(*given: Any) -> Any:
@@ -217,8 +217,8 @@ def test_a_defect_after_a_delivery_was_opened_is_the_answer_of_its_key(
 
 @pytest.fixture
 def broken(shop: Shop) -> Iterator[Shop]:
-    """A world in which folding a step has failed, and so has the repair."""
-    with Fault(Place(Store, "replace")), Fault(Place(Store, "rebuild")):
+    """A world in which folding a step has failed."""
+    with Fault(Place(Store, "replace")):
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop
@@ -267,7 +267,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     set_wall(world.clock, wall)
     assert 200 == waiting.inside.ask("PATCH", "/_sandbox/clock", {"frozen": False}).status
     wall.now += 2 * DAY
-    with Fault(Place(Store, "replace")), Fault(Place(Store, "rebuild")):
+    with Fault(Place(Store, "replace")):
         unavailable(read(waiting))
     assert world.is_broken
     unavailable(read(waiting))

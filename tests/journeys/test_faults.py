@@ -682,17 +682,18 @@ def test_a_slow_answer_that_has_no_place_changes_nothing(world: World, monkeypat
 
 
 @pytest.mark.check
-def test_one_caller_takes_only_some_of_the_places_of_requests_that_wait(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_a_sandbox_takes_only_some_of_the_places_of_requests_that_wait(
+    world: World, server: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A public server lets its callers wait once it knows them: one of them must leave places for the others."""
-    monkeypatch.setattr(places, "OF_ONE", 1)
-    other = {"Authorization": f"Bearer {done(world.control.get('/credentials'))['jwt']}"}
+    monkeypatch.setattr(places, "OF_SANDBOX", 1)
+    other = f"{server.url}/s/{world.name}-neighbour"
+    token = httpx2.get(f"{other}/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(world.api.get, "/v2/plans", headers={"X-Sandbox-Delay": "3000"})
         sleep(1)
         refused(world.api.get("/v2/plans", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
-        assert 200 == world.api.get("/v2/customers", headers=other | {"X-Sandbox-Delay": "1"}).status_code
+        headers = {"Authorization": f"Bearer {token}", "X-Sandbox-Delay": "1"}
+        assert 200 == httpx2.get(f"{other}/v2/customers", headers=headers, verify=NO_TLS).status_code
         assert 200 == first.result().status_code
 
 

@@ -18,7 +18,7 @@ from stub_server.audit.laws import checking
 from stub_server.domain import brcode
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import DAY, iso, parse_iso
-from stub_server.kernel.ids import Cutter
+from stub_server.kernel.ids import NextIds
 from stub_server.kernel.record import Row
 from stub_server.kernel.slices import at_once
 from stub_server.settings import Settings
@@ -296,7 +296,7 @@ def test_nothing_is_overdue_when_a_world_begins() -> None:
 
 
 def test_seeding_leaves_the_live_streams_alone(default: Sandbox) -> None:
-    assert Cutter(default.ids).uuid() == Cutter(world("empty").ids).uuid()
+    assert NextIds(default.ids).uuid() == NextIds(world("empty").ids).uuid()
 
 
 def test_the_past_knows_no_autopay(default: Sandbox) -> None:

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+from stub_server.calls import server as waiting
 from stub_server.calls.call import LARGEST_BODY
 from stub_server.contract import source
-from stub_server.delivery import inbox
+from stub_server.delivery import courier, inbox
 from stub_server.engine import bounded, journal
 from stub_server.events import log as events
 from stub_server.files import package
@@ -57,7 +58,6 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Steps": (
             f"{settings.history:,}",
             f"{bounded.MOST_BYTES // MIB} MiB",
-            f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
         "Events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
         "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
@@ -65,13 +65,14 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Inboxes": (
             f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",
             f"of {inbox.MOST_NAMES} names",
-            f"{inbox.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
         "Journal": (
             f"{settings.journal:,} requests",
             f"{journal.MOST_BYTES // MIB} MiB a sandbox",
-            f"{journal.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
+        "Steps, requests and messages of all sandboxes": (f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB",),
+        "Requests that wait": (f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IN_ALL}",),
+        "Attempts under way": (f"{courier.OF_SANDBOX} of a sandbox, {courier.IN_ALL} in all",),
         "Files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
         "User files": (f"{source.MOST_BYTES // MIB} MB, {source.DEEPEST} levels",),
     }

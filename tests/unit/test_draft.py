@@ -6,7 +6,7 @@ from stub_server.app import create_app
 from stub_server.contract.schema import ContractViolation
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
-from stub_server.kernel.ids import Cutter
+from stub_server.kernel.ids import NextIds
 from stub_server.kernel.record import Body, Record
 from stub_server.store.table import Table
 from stub_server.store.tables import UniqueViolation
@@ -172,7 +172,7 @@ def test_ids_move_with_the_step_and_not_before(world: Sandbox, customers: Table)
     assert step is not None
     assert (before, world.ids.position) == (step.position_before, step.position)
     assert (before[0] + 1, before[1] + 1) == world.ids.position
-    assert abandoned.ids.uuid() != Cutter(world.ids).uuid()
+    assert abandoned.ids.uuid() == NextIds(world.ids).uuid()
 
 
 def test_timers_are_numbered_on_from_the_worlds(world: Sandbox) -> None:

@@ -10,7 +10,7 @@ from stub_server.calls.reply import pagination
 from stub_server.domain.orders import items_cents
 from stub_server.kernel import money
 from stub_server.kernel.clock import LATEST, LATEST_START, Clock, ClockState, iso, parse_iso
-from stub_server.kernel.ids import Cutter, Ids, derived_text, named_uuid
+from stub_server.kernel.ids import Ids, NextIds, derived_text, named_uuid
 from stub_server.kernel.timers import Timer, Timers
 
 INSTANTS = st.integers(-62_135_596_800_000, 253_402_300_799_999)
@@ -109,26 +109,26 @@ def test_the_same_seed_gives_the_same_identifiers() -> None:
     """And reading (requests), or a draft that is given up, never changes what a later write is called."""
     one, two = Ids(7, b"s"), Ids(7, b"s")
     two.request()
-    Cutter(two).uuid()
-    first, second = Cutter(one), Cutter(two)
+    NextIds(two).uuid()
+    first, second = NextIds(one), NextIds(two)
     assert [first.uuid(), first.code(), first.alnum(11), first.event()] == [
         second.uuid(),
         second.code(),
         second.alnum(11),
         second.event(),
     ]
-    assert Cutter(one.copy("b")).uuid() == Cutter(one).uuid()
-    assert Cutter(Ids(8, b"s")).uuid() != Cutter(Ids(7, b"s")).uuid()
-    assert Cutter(Ids(7, b"t")).secret(40) != Cutter(Ids(7, b"s")).secret(40)
+    assert NextIds(one.copy("b")).uuid() == NextIds(one).uuid()
+    assert NextIds(Ids(8, b"s")).uuid() != NextIds(Ids(7, b"s")).uuid()
+    assert NextIds(Ids(7, b"t")).secret(40) != NextIds(Ids(7, b"s")).secret(40)
 
 
 def test_no_two_positions_give_the_same_identifiers() -> None:
     ids = Ids(7, b"s")
     given = []
     for _ in range(500):
-        cutter = Cutter(ids)
-        given += [cutter.uuid(), cutter.code(), cutter.event(), cutter.uuid(), cutter.secret(24)]
-        ids.position = cutter.position
+        coming = NextIds(ids)
+        given += [coming.uuid(), coming.code(), coming.event(), coming.uuid(), coming.secret(24)]
+        ids.position = coming.position
     assert len(given) == len(set(given))
 
 
@@ -136,9 +136,9 @@ def test_no_world_is_given_the_secrets_of_another() -> None:
     """Whatever was asked of both, and copies of a world included; a world made anew is given its own again."""
     worlds = {name: Ids(7, b"s", name) for name in ("a", "b")}
     worlds["c"] = worlds["a"].copy("c")
-    given = {name: [cutter.secret(40) for cutter in [Cutter(ids)] for _ in range(20)] for name, ids in worlds.items()}
+    given = {name: [coming.secret(40) for coming in [NextIds(ids)] for _ in range(20)] for name, ids in worlds.items()}
     assert 60 == len({secret for secrets in given.values() for secret in secrets})
-    again = Cutter(Ids(7, b"s", "a"))
+    again = NextIds(Ids(7, b"s", "a"))
     assert given["a"] == [again.secret(40) for _ in range(20)]
 
 

@@ -76,7 +76,7 @@ def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ([], 6, 0) == (numbers(log), log.number, budget.used)
 
 
-def test_bytes_of_all_logs_are_bounded() -> None:
+def test_bytes_of_all_that_is_kept_are_bounded() -> None:
     """The largest makes room: a world that nobody uses any more does not keep the others from having a past."""
     budget = Budget(100 * EMPTY.size)
     idle, busy = Log(200, budget), Log(200, budget)

@@ -13,9 +13,8 @@ from stub_server.kernel.clock import iso
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body, Row
 from stub_server.store import query as query_module
-from stub_server.store.indexes import MOST_VIEWS, Indexes
 from stub_server.store.query import Query, select
-from stub_server.store.table import Table
+from stub_server.store.table import REMEMBERED, Table
 from stub_server.store.tables import Counted, TableSpec, finder, hidden, public
 
 from ..engine.state import rebuilt
@@ -158,8 +157,7 @@ def test_a_page_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]]
 def test_a_page_of_a_view_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]], query: Query) -> None:
     """A list that is kept once it was asked for follows every write since: asked before the first and after each."""
     with pytest.MonkeyPatch.context() as patch:
-        for limit in ("SMALL", "FEW", "SORTED_OUTRIGHT"):  # as if every list were long
-            patch.setattr(query_module, limit, -1)
+        patch.setattr(query_module, "SORTED_OUTRIGHT", -1)  # as if every list were long
         table, plain = play(moves, lambda table: select(table, query))
         records, total = select(table, query)
     assert by_hand(plain, query) == ([record.id for record in records], total)
@@ -167,8 +165,7 @@ def test_a_page_of_a_view_is_what_sorting_by_hand_gives(moves: list[tuple[str, B
 
 def test_every_kind_of_view_is_what_sorting_by_hand_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many things, by each number of conditions, in each order."""
-    for limit in ("SMALL", "FEW", "SORTED_OUTRIGHT"):
-        monkeypatch.setattr(query_module, limit, -1)
+    monkeypatch.setattr(query_module, "SORTED_OUTRIGHT", -1)
     rng = Random(1)
 
     def one() -> Body:
@@ -187,19 +184,23 @@ def test_every_kind_of_view_is_what_sorting_by_hand_gives(monkeypatch: pytest.Mo
         assert by_hand(plain, query) == ([record.id for record in records], total), query
 
 
-def test_a_table_keeps_so_many_views() -> None:
+def test_a_table_remembers_so_many_lists() -> None:
     """Many different questions do not pile up."""
-    made = Indexes(SPEC)
-    for number in range(3 * MOST_VIEWS):
-        made.keep(number, [number])
-        assert len(made.views) <= MOST_VIEWS
-    assert [number] in made.views.values()
+    table, _ = play([("new", {"kind": "a", "size": 1, "name": "x", "at": 0, "color": None}, 7)])
+    for number in range(3 * REMEMBERED):
+        select(table, Query(since=number))
+        assert 0 < len(table.lists) <= REMEMBERED
+
+
+def _data(table: Table, name: str) -> dict[str, Any]:
+    """What the parts of a kind hold."""
+    return {each: part.data for each, part in getattr(table, name).items()}
 
 
 def _counted(table: Table, name: str) -> dict[str, dict[Any, Any]]:
     """What a table has counted and is not nothing."""
-    counted = getattr(table.indexes, name)
-    return {rule: {group: value for group, value in groups.items() if value} for rule, groups in counted.items()}
+    counted = getattr(table, name)
+    return {rule: {group: value for group, value in groups.data.items() if value} for rule, groups in counted.items()}
 
 
 @pytest.mark.check
@@ -217,12 +218,11 @@ def test_what_was_rebuilt_is_what_was_written_one_by_one(
     assert by_hand(plain, query) == ([record.id for record in records], total)
     for name in ("keys", "unique"):
         assert getattr(one_by_one, name) == getattr(table, name), name
-    assert one_by_one.indexes.texts == table.indexes.texts
     for name in ("sums", "distinct"):
         assert _counted(one_by_one, name) == _counted(table, name), name
     assert list(one_by_one.order) == list(table.order)
-    assert one_by_one.indexes.buckets == table.indexes.buckets
-    assert one_by_one.indexes.sorts["size"] == table.indexes.sorts["size"]
+    for name in ("indexes", "sorts", "texts"):
+        assert _data(one_by_one, name) == _data(table, name), name
 
 
 @pytest.mark.check
@@ -247,10 +247,8 @@ def test_copies_share_nothing_that_changes(
         anew = rebuilt(one)
         for name in ("rows", "keys", "unique"):
             assert getattr(anew, name) == getattr(one, name), name
-        assert anew.indexes.texts == one.indexes.texts
-        assert anew.indexes.sums == one.indexes.sums
-        assert anew.indexes.buckets == one.indexes.buckets
-        assert anew.indexes.sorts["size"] == one.indexes.sorts["size"]
+        for name in ("indexes", "sorts", "texts", "sums"):
+            assert _data(anew, name) == _data(one, name), name
 
 
 def test_a_default_of_the_hidden_part_is_not_kept_and_comes_back() -> None:
@@ -300,10 +298,10 @@ def test_sums_and_distinct_counts_are_folds_over_the_records(moves: list[tuple[s
 def test_a_copy_goes_its_own_way(first: list[tuple[str, Body, int]], then: list[tuple[str, Body, int]]) -> None:
     """Writing to a copy leaves the original's records, indexes and sums as they were."""
     table, plain = play(first)
-    before = select(table, Query(limit=100)), dict(table.indexes.sums["weight"])
+    before = select(table, Query(limit=100)), dict(table.sums["weight"].data)
     twin = table.copy()
     for record in select(twin, Query(limit=100))[0]:
         twin.replace(twin.parse(record), None)
-    assert before == (select(table, Query(limit=100)), table.indexes.sums["weight"])
+    assert before == (select(table, Query(limit=100)), table.sums["weight"].data)
     assert len(plain) == len(table)
     assert len(twin) == 0

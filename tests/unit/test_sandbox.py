@@ -8,7 +8,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import Fired, do_due_at_once, do_some_due, jobs_until, move_clock
 from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, ClockState
-from stub_server.kernel.ids import Cutter
+from stub_server.kernel.ids import NextIds
 
 from ..support.live import FROZEN
 from ..support.worlds import advance, drafted
@@ -78,8 +78,8 @@ def test_a_request_after_a_job_has_the_time_of_the_request(world: Sandbox) -> No
 def test_a_fork_is_independent(world: Sandbox) -> None:
     """What happens in one of the two worlds did not happen in the other."""
     twin = world.fork("twin")
-    before = world.store.counts(), len(world.events), Cutter(world.ids).uuid()
-    assert before[2] == Cutter(twin.ids).uuid()
+    before = world.store.counts(), len(world.events), NextIds(world.ids).uuid()
+    assert before[2] == NextIds(twin.ids).uuid()
     row = next(twin.store.customers.all_rows())
     draft = drafted(twin)
     draft.emit_change(
@@ -87,7 +87,7 @@ def test_a_fork_is_independent(world: Sandbox) -> None:
     )
     draft.record()
     advance(twin, twin.clock.now + 90 * DAY)
-    assert before == (world.store.counts(), len(world.events), Cutter(world.ids).uuid())
+    assert before == (world.store.counts(), len(world.events), NextIds(world.ids).uuid())
     assert world.store.customers.open(row.id) == row
     assert not world.touched
     assert twin.touched

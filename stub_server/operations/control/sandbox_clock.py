@@ -101,7 +101,7 @@ async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | No
         message = f"The farthest time is {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
         raise Conflict.at("to", message, "clock_too_far")
     seconds = body.get("wait_seconds", PATIENCE)
-    with call.server.waiting.of(call):
+    with call.server.waiting.take(call.sandbox.name):
         passed = await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
     call.check_there()
     return passed

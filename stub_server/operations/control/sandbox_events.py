@@ -102,7 +102,7 @@ async def _since(call: Call, query: Body) -> Reply:
     until = loop.time() + query.get("wait", 0)
     entry = call.entry
     after = query.get("after", _position(entry, entry.sandbox.events.raised))
-    with server.waiting.of(call):
+    with server.waiting.take(call.sandbox.name):
         while True:
             position, began_anew = _read(entry, after)
             log = entry.sandbox.events

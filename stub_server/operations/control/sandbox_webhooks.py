@@ -18,7 +18,7 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     released = await _release_deliveries(call) if asked.get("held") else 0
     sandbox, courier = call.sandbox, call.server.courier
     courier.look_soon(sandbox)
-    with call.server.waiting.of(call):
+    with call.server.waiting.take(call.sandbox.name):
         complete = await drained(courier, sandbox, asked.get("wait_seconds", PATIENCE))
     call.check_there()
     await do_due(sandbox, call.server.sandboxes.worker)
