@@ -16,7 +16,7 @@ from ..sandboxes.entry import folded
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
 BODY, CONNECTION = "body_not_kept", "connection"
-_NOT_SENT = {"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER}
+_NOT_SENT = {"certifyReceiver": MACHINES, "verifyRequests": EARLIER}
 _READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
 _OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 
