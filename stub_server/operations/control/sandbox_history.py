@@ -58,7 +58,7 @@ def _matches(step: Step, query: Body) -> bool:
     if "table" not in query and "resource_id" not in query:
         return True
     for part in step.parts:
-        for table, record, *_ in (*part.puts, *part.drops):
+        for table, record in (*[put[:2] for put in part.puts], *part.drops):
             if query.get("table", table) == table and query.get("resource_id", record.id).lower() == record.id:
                 return True
     return False

@@ -28,6 +28,7 @@ PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive
 OF_ONE = 8  # the part of a server's readers that one sandbox may have: an eighth
 _AT_ONCE = 100  # requests, steps and events of one look, of each
+_CLOCK = ("setClock", "advanceClock")
 _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 
@@ -73,9 +74,9 @@ class Place:
     def __str__(self) -> str:
         return "-".join([self.incarnation, *map(str, self.read_of.values())])
 
-    def read(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
+    def read(self, entry: Entry) -> Iterator[bytes]:
         """What is new, as messages; the place moves on with each."""
-        yield from self._steps(entry.sandbox.log, clocks)
+        yield from self._steps(entry.sandbox.log)
         events = entry.sandbox.events
         yield from self._gap("event", events.raised - len(events))
         self.read_of["event"] = min(self.read_of["event"], events.raised)
@@ -91,14 +92,14 @@ class Place:
             if not trace.path.startswith(CONTROL):
                 yield self._message("request", row(trace))
 
-    def _steps(self, log: Log, clocks: frozenset[str]) -> Iterator[bytes]:
+    def _steps(self, log: Log) -> Iterator[bytes]:
         """The new steps. The place moves on with the last message of each: who resumes before that has it again."""
         yield from self._gap("step", log.oldest - 1)
         new = list(takewhile(lambda step: step.number > self.read_of["step"], reversed(log)))
         for step in new[: -_AT_ONCE - 1 : -1]:
             if step.restored is not None:  # events are counted on from an earlier number
                 self.read_of["event"] = min(self.read_of["event"], step.restored.raised_after)
-            *first, last = _parts(step, clocks)
+            *first, last = _parts(step)
             for kind, data in first:
                 yield self._message(kind, data)
             self.read_of["step"] = step.number
@@ -118,7 +119,6 @@ class Place:
 
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
     loop, generation = asyncio.get_running_loop(), server.sandboxes.entry(name).sandbox.generation
-    clocks = frozenset(o.id for o in server.control.operations.values() if o.tag == "Sandbox clock")
     server.followers.add(place)
     try:
         yield b"retry: 1000\n\n"
@@ -137,7 +137,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
             if server.sandboxes.persistence.committing:
                 with suppress(Unavailable):  # what could not be written is undone by then
                     await server.sandboxes.persistence.settled(entry.sandbox)
-            messages = list(place.read(entry, clocks))
+            messages = list(place.read(entry))
             for message in messages:
                 yield message
             if messages:
@@ -152,12 +152,12 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
         server.followers.discard(place)
 
 
-def _parts(step: Step, clocks: frozenset[str]) -> Iterator[tuple[str, Any]]:
+def _parts(step: Step) -> Iterator[tuple[str, Any]]:
     """A step, the deliveries that it opened or tried, and the clock where it was moved."""
     yield "step", shown_step(step)
     for table, record, _ in step.puts:
         if table == "webhook_logs":
             public = orjson.loads(record.public)
             yield "delivery", {name: public[name] for name in _SHOWN}
-    if step.cause.operation in clocks:
+    if step.cause.operation in _CLOCK:
         yield "clock", {"now": iso(step.clock.now), "frozen": step.clock.frozen}
