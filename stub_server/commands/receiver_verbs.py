@@ -68,12 +68,8 @@ def certify(
 
 def _certificate(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
     """The report on a receiver, by the webhook of that address unless a key is given. Raises Away, Refused."""
-    path = "/certify"
-    if "signing_key" in body:
-        body |= {"url": url}
-    else:
-        path = f"/webhooks/{_webhook_at(target, url)}/certify"
-    report: dict[str, Any] = target.control("POST", path, json=body)["certificate"]
+    body |= {"url": url} if "signing_key" in body else {"webhookId": _webhook_at(target, url)}
+    report: dict[str, Any] = target.control("POST", "/certify", json=body)["certificate"]
     return report
 
 

@@ -46,7 +46,7 @@ def make_token() -> tuple[str, int]:
 
 def _page(made: Any, problem: str | None = None) -> str:
     load_head()
-    keys = g.client.get(f"{CONTROL}/keys", {"limit": _LISTED})
+    keys = g.client.get("/api-keys", {"limit": _LISTED})
     assumptions = g.client.get(f"{CONTROL}/assumptions")
     api = contracts().api
     chosen = [each for each in assumptions["assumptions"] if _matches(each)]
@@ -57,8 +57,8 @@ def _page(made: Any, problem: str | None = None) -> str:
         problem=problem,
         sent=request.form.getlist("scopes") if request.method == "POST" else ["*"],
         ready=g.client.credentials,
-        keys=[(each, list(_allowed(api, each["api_key"]["scopes"]))) for each in keys["keys"]],
-        more=keys["pagination"]["total"] - len(keys["keys"]),
+        keys=[(each, list(_allowed(api, each["scopes"]))) for each in keys["api_keys"]],
+        more=keys["pagination"]["total"] - len(keys["api_keys"]),
         scopes=_by_resource(api),
         magic=_magic(api),
         assumptions=assumptions,

@@ -312,7 +312,7 @@ def _has_changed(found: dict[str, Any]) -> bool:
 
 _PLAIN: dict[str, tuple[str, str, str | None]] = {
     "/inboxes/clear": ("DELETE", f"{CONTROL}/inbox", "/console/inboxes"),
-    "/inboxes/<name>/clear": ("DELETE", f"{CONTROL}/inbox/{{name}}", None),
+    "/inboxes/<name>/clear": ("DELETE", f"{CONTROL}/inbox?name={{name}}", None),
     "/requests/clear": ("DELETE", f"{CONTROL}/requests", "/console/requests"),
     "/webhooks/<uuid:ident>/delete": ("DELETE", "/v2/webhooks/{ident}", "/console/webhooks"),
     "/webhooks/deliveries/<uuid:ident>/retry": ("POST", "/v2/webhooks/logs/{ident}/retry", None),

@@ -79,7 +79,7 @@ def rotate_key(ident: UUID) -> Response | str:
 @pages.post("/webhooks/<uuid:ident>/certify")
 def certify_webhook(ident: UUID) -> Response:
     """Have the receiver judged; the journal keeps the report."""
-    reply = change("POST", f"{CONTROL}/webhooks/{ident}/certify", given("event_type"))
+    reply = change("POST", f"{CONTROL}/certify", {"webhookId": str(ident)} | given("event_type"))
     report = f"/console/webhooks/{ident}/certificates/{reply.request_id}"
     return show_done(reply, None if reply.is_refused else report)
 

@@ -43,11 +43,8 @@ class BrCode(NamedTuple):
     amount_cents: int | None
 
 
-_LENGTHS = [f"{number:02}" for number in range(100)]
-
-
 def _field(ident: str, value: str) -> str:
-    return f"{ident}{_LENGTHS[len(value)]}{value}"
+    return f"{ident}{len(value):02}{value}"
 
 
 _HEAD = _field("00", "01") + _field("01", "12")

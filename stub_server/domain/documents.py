@@ -94,8 +94,6 @@ def mask_document(document: str) -> str:
 
 def cpf_with_check_digits(nine: str) -> str:
     """Nine digits -> the CPF of eleven. Raises ValueError if no valid CPF begins with them (nine equal digits)."""
-    if not (len(nine) == 9 and nine.isascii() and nine.isdigit()):
-        raise ValueError("A CPF is made from nine digits.")
     first = _check_digit(nine, range(10, 1, -1))
     whole = nine + first + _check_digit(nine + first, range(11, 1, -1))
     if kind(whole) != "cpf":
@@ -112,11 +110,8 @@ def cnpj_with_check_digits(twelve: str) -> str:
 
 
 def cpf_region(text: str) -> frozenset[str]:
-    """The states (UF) of the fiscal region that issued this CPF. Raises ValueError unless it has the form of one."""
-    plain = normalise(text)
-    if not _CPF.fullmatch(plain):
-        raise ValueError("Only a CPF has a fiscal region.")
-    return _CPF_REGIONS[int(plain[8])]
+    """The states (UF) of the fiscal region that issued this CPF."""
+    return _CPF_REGIONS[int(normalise(text)[8])]
 
 
 @lru_cache(maxsize=4096)

@@ -184,6 +184,9 @@ def new_order(
     return public, hidden
 
 
+_ESCAPED = (("%", "%25"), ("+", "%2B"), ("&", "%26"), ("#", "%23"), (" ", "%20"))
+
+
 def new_transaction(ident: str, method: str, amount: int, seller: Seller, created: str, expires: int) -> dict[str, str]:
     """The first state of an order's payment; every value is a string."""
     name, city, base_url = seller
@@ -200,9 +203,9 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
         code = encode(amount, txid, name, city)
         transaction["txid"] = txid
         transaction["qr_code"] = code
-        if "%" in code or "+" in code or "&" in code or "#" in code:  # ten times as fast as str.translate
-            code = code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
-        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code.replace(' ', '%20')}"
+        for sign, escaped in _ESCAPED:
+            code = code.replace(sign, escaped)
+        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code}"
     elif method == "boleto":
         barcode = boleto.barcode(amount, expires, int(ident.replace("-", ""), 16))
         transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode

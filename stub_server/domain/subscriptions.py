@@ -1,9 +1,9 @@
 """Rules of subscriptions: opened by a paid order, changed by renewals and time only.
 
 Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are paid from there,
-`paid_by` the orders that paid the current period and those after it, and `renewal_order` the open order for the next
-one. `ends` (ms) are the ends of the periods in `paid_by`, where a suspension or a dispute has moved them. `dispute`,
-while there is one, has the disputed orders of the subscription and since when (ms) there is any.
+`paid_by` the orders that paid the current period and those after it, `ends` (ms) the ends of these periods, and
+`renewal_order` the open order for the next one. `dispute`, while there is one, has the disputed orders of the
+subscription and since when (ms) there is any.
 """
 
 from ..kernel.clock import DAY, iso, parse_iso
@@ -58,7 +58,7 @@ def opened(
         "createdAt": at,
         "updatedAt": at,
     }
-    return public, {"anchor": anchor, "periods": 1, "renewal_order": None, "paid_by": [order["id"]]}
+    return public, {"anchor": anchor, "periods": 1, "renewal_order": None, "paid_by": [order["id"]], "ends": [end]}
 
 
 def activated(public: Body, hidden: Body, now: int) -> Body:
@@ -66,7 +66,7 @@ def activated(public: Body, hidden: Body, now: int) -> Body:
     return public | {
         "status": "active",
         "current_period_start": public["trial_end"],
-        "current_period_end": iso(period_end(public, hidden)),
+        "current_period_end": iso(period_end(hidden)),
         "updatedAt": iso(now),
     }
 
@@ -77,11 +77,11 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) ->
     The current period or trial goes on; only the end changes.
     """
     late = public["status"] == "past_due"
-    begins, kept = period_end(public, hidden), 0 if late else len(hidden["paid_by"])
-    hidden = hidden | {"periods": hidden["periods"] + 1, "renewal_order": None}
-    if "ends" in hidden:
-        hidden["ends"] = [*hidden["ends"][:kept], _on_grid(public, hidden, 0)]
-    hidden["paid_by"] = [*hidden["paid_by"][:kept], order_id]
+    begins, periods = period_end(hidden), hidden["periods"] + 1
+    end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], periods)
+    paid_by, ends = ([], []) if late else (hidden["paid_by"], hidden["ends"])
+    hidden = hidden | {"periods": periods, "renewal_order": None}
+    hidden |= {"paid_by": [*paid_by, order_id], "ends": [*ends, end]}
     after = public | {
         "cycle": public["cycle"] + 1,
         "lastOrderId": order_id,
@@ -96,19 +96,18 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) ->
 def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
     """The subscription without a paid period that has not begun: the one that `order_id` paid."""
     paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
-    hidden = hidden | {"periods": hidden["periods"] - 1, "paid_by": paid_by}
-    if "ends" in hidden:
-        hidden["ends"] = hidden["ends"][:-1]
+    hidden = hidden | {"periods": hidden["periods"] - 1, "paid_by": paid_by, "ends": hidden["ends"][:-1]}
     return _ends_with(public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}, hidden), hidden
 
 
 def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
     """The subscription in its next period, which is paid already, once the current one is over."""
-    begins = running_end(public, hidden)
-    while len(hidden["paid_by"]) > 1 and (end := running_end(public, hidden)) <= now:
-        begins, hidden = end, hidden | {"paid_by": hidden["paid_by"][1:]}
-        if "ends" in hidden:
-            hidden["ends"] = hidden["ends"][1:]
+    begins, *ends = hidden["ends"]
+    paid_by = hidden["paid_by"][1:]
+    while len(ends) > 1 and ends[0] <= now:
+        begins, *ends = ends
+        paid_by = paid_by[1:]
+    hidden = hidden | {"paid_by": paid_by, "ends": ends}
     return public | {"current_period_start": iso(begins), "updatedAt": iso(now)}, hidden
 
 
@@ -117,7 +116,7 @@ def postponed(public: Body, hidden: Body, now: int, wait: int) -> tuple[Body, Bo
 
     The periods after them are counted from the moved end of the last one.
     """
-    ends = [period_end(public, hidden, left) + wait for left in reversed(range(len(hidden["paid_by"])))]
+    ends = [end + wait for end in hidden["ends"]]
     after = public | {"updatedAt": iso(now)}
     if public["status"] == "trialing":
         ends_at = iso(parse_iso(public["trial_end"]) + wait)
@@ -128,7 +127,7 @@ def postponed(public: Body, hidden: Body, now: int, wait: int) -> tuple[Body, Bo
 
 def _ends_with(public: Body, hidden: Body) -> Body:
     """The subscription that is billed, or canceled, at the end of its last paid period. A trial keeps its own end."""
-    end = iso(period_end(public, hidden))
+    end = iso(period_end(hidden))
     leaves = public["cancel_at_period_end"]
     public = public | {"next_billing_at": None if leaves else end, "cancel_at": end if leaves else None}
     return public if public["status"] == "trialing" else public | {"current_period_end": end}
@@ -176,28 +175,19 @@ def released(hidden: Body, order_id: str) -> Body:
     return rest | ({"dispute": dispute | {"orders": left}} if left else {})
 
 
-def period_end(public: Body, hidden: Body, left: int = 0) -> int:
-    """The end of the last paid period, or of the one that has so many left after it.
-
-    It is on the grid of the anchor, unless a suspension has moved it: the 31st stays the 31st where the month has one.
-    """
-    if "ends" in hidden:
-        return int(hidden["ends"][-1 - left])
-    return _on_grid(public, hidden, left)
+def period_end(hidden: Body) -> int:
+    """The end of the last paid period."""
+    return int(hidden["ends"][-1])
 
 
-def _on_grid(public: Body, hidden: Body, left: int) -> int:
-    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"] - left)
-
-
-def running_end(public: Body, hidden: Body) -> int:
+def running_end(hidden: Body) -> int:
     """The end of the running period, which is not the last one when renewals were paid early."""
-    return period_end(public, hidden, len(hidden["paid_by"]) - 1)
+    return int(hidden["ends"][0])
 
 
 def renewal_at(public: Body, hidden: Body) -> int:
     """When the renewal order is made, in ms: by card at the period's end, else before it, to leave time to pay."""
-    end = period_end(public, hidden)
+    end = period_end(hidden)
     if public["paymentMethod"] == CHARGED:
         return end
     return end - lead_ms(public["interval"], public["interval_count"])
@@ -205,12 +195,12 @@ def renewal_at(public: Body, hidden: Body) -> int:
 
 def grace_end(public: Body, hidden: Body) -> int:
     """The end of the grace, in ms: until then an unpaid subscription is past due, then it expires."""
-    return period_end(public, hidden) + grace_ms(public["interval"], public["interval_count"])
+    return period_end(hidden) + grace_ms(public["interval"], public["interval_count"])
 
 
 def attempts(public: Body, hidden: Body) -> tuple[int, ...]:
     """When a declined card is charged again, in ms: never after the grace."""
-    due, last = period_end(public, hidden), grace_end(public, hidden)
+    due, last = period_end(hidden), grace_end(public, hidden)
     return tuple(due + wait for wait in ATTEMPTS if due + wait < last)
 
 

@@ -47,9 +47,7 @@ def check_room(count: int) -> None:
 
 def with_key(public: Body, key: str) -> Body:
     """The webhook as the two operations answer that make a key."""
-    place = [*public].index("api_version") + 1
-    members = [*public.items()]
-    return dict([*members[:place], ("signing_key", key), *members[place:]])
+    return public | {"signing_key": key}
 
 
 # -- signing keys

@@ -325,10 +325,11 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
                     draft.at(at, "subscription.charge", ident)
         draft.at(subscriptions.grace_end(public, hidden), "subscription.expire", ident)
         return
-    for left in range((paid or len(hidden["paid_by"])) - 1, 0, -1):
-        draft.at(subscriptions.period_end(public, hidden, left), "subscription.end", ident)
+    newest = hidden["ends"] if paid is None else hidden["ends"][-paid:]
+    for end in newest[:-1]:
+        draft.at(end, "subscription.end", ident)
     draft.at(subscriptions.renewal_at(public, hidden), "subscription.renew", ident)
-    draft.at(subscriptions.period_end(public, hidden), "subscription.end", ident)
+    draft.at(subscriptions.period_end(hidden), "subscription.end", ident)
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:

@@ -45,8 +45,8 @@ def end_period(draft: Draft, row: Row) -> None:
     if public["status"] != "active":
         return
     waits = subscriptions.has_dispute(hidden) and not public["cancel_at_period_end"]
-    if subscriptions.period_end(public, hidden) > draft.now or waits:
-        if len(hidden["paid_by"]) > 1 and subscriptions.running_end(public, hidden) <= draft.now:
+    if subscriptions.period_end(hidden) > draft.now or waits:
+        if len(hidden["paid_by"]) > 1 and subscriptions.running_end(hidden) <= draft.now:
             draft.update(draft.store.subscriptions, row, *subscriptions.rolled(public, hidden, draft.now))
     elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
@@ -222,7 +222,7 @@ def _release(draft: Draft, order: Row) -> None:
     record = draft.update(draft.store.subscriptions, row, row.public, hidden)
     if subscriptions.has_dispute(hidden) or not billing.is_running(draft, row):
         return
-    begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(row.public, hidden))
+    begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(hidden))
     until = draft.now
     if is_suspended(draft, row.public["projectId"]):
         until = _suspended_at(draft, row.public["projectId"])

@@ -47,7 +47,7 @@ _PAGES = "/_sandbox answers only pages of this machine. For one of another, star
 
 CONSOLE = ("/console/", "/pay/")  # paths of pages that act begin so: only pages of the same origin may read them
 MOST_CALLERS = 10_000  # whose requests are counted
-_NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
+_NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "metrics"))
 _WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
 _EXPOSED = (
     b"access-control-expose-headers",

@@ -93,7 +93,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
 def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     table = call.store.api_keys
     row = call.open_allowed(table, ident, "API key")
-    rules.check_update(call.who.may, row, body, call.now)
+    rules.check_update(call.who.may, row, body)
     projects = _projects(call, body["allowed_projects"]) if "allowed_projects" in body else None
     call.warn(*rules.warnings(body, call.now))
     public, hidden = rules.changed_key(row, body, projects, call.now)

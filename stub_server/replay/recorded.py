@@ -15,7 +15,6 @@ FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer"
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
 BODY, CONNECTION, CREDENTIALS = "body_not_kept", "connection", "credentials"
 _NOT_SENT = {
-    "certifyWebhook": MACHINES,
     "certifyReceiver": MACHINES,
     "verifyRequests": EARLIER,
     "listSandboxes": SANDBOXES,

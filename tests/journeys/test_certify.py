@@ -216,13 +216,13 @@ def test_a_webhook_is_certified_with_its_key_and_headers(
     made = hook(events=["customer.*"], is_active=False, headers=[{"name": "X-Loja", "value": "matriz"}])
     with shop(api, key=made["signing_key"]) as url:
         api.put(f"{WEBHOOKS}/{made['id']}", json={"url": url})
-        report = done(control.post(f"/webhooks/{made['id']}/certify"))["certificate"]
+        report = done(control.post("/certify", json={"webhookId": made["id"]}))["certificate"]
     assert ("customer.created", []) == (report["event_type"], broken(report)), report
     api.put(f"{WEBHOOKS}/{made['id']}", json={"url": receiver.url})
-    done(control.post(f"/webhooks/{made['id']}/certify", json={"event_type": "plan.updated"}))
+    done(control.post("/certify", json={"webhookId": made["id"], "event_type": "plan.updated"}))
     first = receiver.requests[0]
     assert ("matriz", "plan.updated") == (first.headers["x-loja"], first.body[9:21].decode())
-    refused(control.post(f"/webhooks/{UNKNOWN}/certify"), 404, "not_found")
+    refused(control.post("/certify", json={"webhookId": UNKNOWN}), 409, "reference_not_found")
 
 
 def test_a_run_leaves_no_trace_in_the_sandbox(
@@ -238,7 +238,7 @@ def test_a_run_leaves_no_trace_in_the_sandbox(
 
     before = world()
     for _ in range(2):
-        done(control.post(f"/webhooks/{made['id']}/certify"))
+        done(control.post("/certify", json={"webhookId": made["id"]}))
     assert before == world()
     idents = [request.headers["webhook-id"] for request in receiver.requests]
     half = len(idents) // 2
@@ -268,9 +268,9 @@ def test_only_one_receiver_is_certified_at_a_time_in_a_sandbox(
     made = hook(is_active=False)
     receiver.hold = threading.Event()
     with ThreadPoolExecutor() as pool:
-        first = pool.submit(control.post, f"/webhooks/{made['id']}/certify")
+        first = pool.submit(control.post, "/certify", json={"webhookId": made["id"]})
         assert receiver.arrived.wait(5)
-        refused(control.post(f"/webhooks/{made['id']}/certify"), 409, "certification_running")
+        refused(control.post("/certify", json={"webhookId": made["id"]}), 409, "certification_running")
         with httpx2.Client(base_url=live.url, timeout=60, verify=NO_TLS) as other:
             body = {"url": receiver.url, "signing_key": KEY}
             names = [f"certify-{number}" for number in range(4)]
@@ -290,6 +290,7 @@ def test_only_one_receiver_is_certified_at_a_time_in_a_sandbox(
     [
         {"url": "ftp://example.com", "signing_key": KEY},
         {"url": "http://127.0.0.1:9/"},
+        {"webhookId": UNKNOWN, "url": "http://127.0.0.1:9/", "signing_key": KEY},
         {"url": "http://127.0.0.1:9/", "signing_key": "whsec_short"},
         {"url": "http://127.0.0.1:9/", "signing_key": KEY + "="},
         {"url": "http://127.0.0.1:9/", "signing_key": KEY, "event_type": "order.pago"},

@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, Maker, created
+from ..support.make import Json, Maker
 from .steps import done, refused
 
 
@@ -47,22 +47,6 @@ def test_events_come_oldest_first_and_each_once(
     assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in told[:2]]
     newest = done(control.get("/events", params={"limit": 3}))["events"]
     assert newest == told[::-1]
-
-
-def test_large_events_are_told_a_few_at_once(control: httpx2.Client, make_customer: Maker) -> None:
-    """Else a hundred of them hold up everybody else; a list of them has all that it was asked for."""
-    make_customer()
-    since = feed(control)["next"]
-    large = {"type": "customer.created", "overrides": {"name": "x" * 600_000}}
-    ids = [created(control.post("/events", json=large))["event"]["id"] for _ in range(5)]
-    told, pages = [], []
-    while (page := feed(control, after=since))["events"]:
-        told += [event["id"] for event in page["events"]]
-        pages.append(len(page["events"]))
-        since = page["next"]
-    assert (ids, [2, 2, 1]) == (told, pages)
-    listed = done(control.get("/events", params={"limit": 5}))["events"]
-    assert ids[::-1] == [event["id"] for event in listed]
 
 
 def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) -> None:

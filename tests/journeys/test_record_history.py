@@ -1,4 +1,4 @@
-"""The versions of a record, what waits for its time, and the keys of all merchants."""
+"""The versions of a record, and what waits for its time."""
 
 import httpx2
 
@@ -77,28 +77,3 @@ def test_what_waits_is_listed_in_the_order_of_its_time(
     assert [] == done(control.get("/timers", params={"resource_id": make_customer()["id"]}))["timers"]
     done(control.post(f"/orders/{order['id']}/expire"))
     assert 422 == control.get("/timers", params={"resource_id": "x"}).status_code
-
-
-def test_keys_of_all_merchants_are_listed_newest_first(
-    api: httpx2.Client, control: httpx2.Client, credentials: Json
-) -> None:
-    """Without what only their owners may know."""
-    made = api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]
-    body = done(control.get("/keys", params={"limit": 100}))
-    keys = body["keys"]
-    assert made["id"] == keys[0]["api_key"]["id"]
-    assert credentials["merchant"]["id"] == keys[0]["merchant_id"]
-    assert [credentials["public_key"]] == [each["api_key"]["public_key"] for each in keys if each["is_ready"]]
-    assert len(keys) == body["pagination"]["total"]
-    assert made["private_key"] not in str(body)
-    newest_first = sorted((each["api_key"]["created_at"] for each in keys), reverse=True)
-    assert newest_first == [each["api_key"]["created_at"] for each in keys]
-    assert keys[1:3] == done(control.get("/keys", params={"limit": 1, "page": 2}))["keys"] + [keys[2]]
-    other = "5c1b0a52-2f6e-4b8f-8f0d-0c6a3e9d7b99"
-    token = control.post("/tokens", json={"merchant_id": other}).json()["token"]
-    headers = {"Authorization": f"Bearer {token}"}
-    assert 201 == api.post("/api-keys", json={"name": "B", "scopes": ["orders:read"]}, headers=headers).status_code
-    assert {other, credentials["merchant"]["id"]} == {
-        each["merchant_id"] for each in done(control.get("/keys"))["keys"]
-    }
-    assert 422 == control.get("/keys", params={"limit": 0}).status_code

@@ -104,6 +104,7 @@ OPENED = [
     ("POST", "/tokens", {}, 201),
     ("GET", "/export", None, 200),
     ("GET", "/events", None, 200),
+    ("POST", "/certify", {"webhookId": ORDER}, 409),
     ("POST", "/reset", {}, 200),
 ]
 CLOSED = [
@@ -114,7 +115,6 @@ CLOSED = [
     ("POST", "/s/alice/_sandbox/sandboxes/alice/fork", {}),
     ("GET", "/s/alice/_sandbox//sandboxes", None),
     ("POST", "/s/alice/_sandbox/import", {}),
-    ("POST", "/s/alice/_sandbox/certify", {"url": "http://127.0.0.1:1/", "signing_key": "whsec_x"}),
     ("GET", "/s/alice/_sandbox/metrics", None),
     ("GET", "/_sandbox/clock", None),
     ("GET", "/s/default/_sandbox/clock", None),

@@ -61,7 +61,7 @@ def test_why_requests_are_left_aside_is_told(to: list[str], api: httpx2.Client, 
         {"simulated": "fault:flt_1"},
         {"status": 429, "code": "rate_limited"},
         {"status": 0},
-        {"operation": "certifyWebhook"},
+        {"operation": "certifyReceiver"},
         *({"operation": "verifyRequests"} for _ in range(21)),
     ]
     idents = [f"req_{number:024x}" for number in range(len(spoilt))]

@@ -1,6 +1,5 @@
 """The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions, checks and reset."""
 
-from operator import itemgetter
 from pathlib import PurePath
 
 from ...audit.laws import checking
@@ -8,7 +7,7 @@ from ...calls import reply
 from ...calls.call import ADMIN_KEY, Call
 from ...calls.metrics import MEDIA, exposition
 from ...calls.reply import Reply
-from ...calls.views import checked_beginning, credentials_of, shown_key
+from ...calls.views import checked_beginning, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...delivery.advancing import counts
 from ...kernel.clock import iso
@@ -54,15 +53,6 @@ def get_metrics(call: Call) -> Reply:
 
 def get_credentials(call: Call) -> Reply:
     return reply.value(credentials_of(call, call.sandbox, call.prefix))
-
-
-def list_keys(call: Call, query: Body) -> Reply:
-    ready = call.sandbox.credentials.get("public_key")
-    found = [(key, store) for store in call.sandbox.stores.values() for key in store.api_keys.order]
-    found.sort(key=itemgetter(0), reverse=True)
-    return reply.listed_here(
-        "keys", found, query, lambda each: shown_key(each[1], each[1].api_keys.rows[each[0]], ready)
-    )
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:

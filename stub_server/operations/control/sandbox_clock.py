@@ -1,8 +1,7 @@
 """The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
 
-from collections.abc import Callable, Generator
-from heapq import merge
-from itertools import islice
+from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 
 from ...calls import reply
@@ -19,7 +18,6 @@ from ...kernel.timers import Timer
 
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FARTHEST = 3650 * DAY
-_AT_ONCE = 2_000  # timers that are sorted in one slice
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
@@ -28,15 +26,12 @@ def get_clock(call: Call) -> Reply:
 
 
 async def set_clock(call: Call, body: Body) -> Reply:
-    def stand_still_or_run() -> None:
-        if "frozen" in body:
-            _set_frozen(call, frozen=body["frozen"])
-
+    set_frozen = partial(_set_frozen, call, body.get("frozen"))
     if "to" in body:
-        await _jump(call, parse_iso(body["to"]), body, stand_still_or_run)
+        await _jump(call, parse_iso(body["to"]), body, set_frozen)
     else:
         check_not_advancing(call.sandbox)
-        stand_still_or_run()
+        set_frozen()
     return reply.value(_clock(call))
 
 
@@ -60,35 +55,19 @@ async def advance_clock(call: Call, body: Body) -> Reply:
     )
 
 
-async def list_timers(call: Call, query: Body) -> Reply:
-    """Others are served while the timers are sorted."""
+def list_timers(call: Call, query: Body) -> Reply:
     timers = call.sandbox.timers
-    found = list(timers.live.values())
+    found = sorted(timers.live.values())
     if "resource_id" in query:
         ident = query["resource_id"].lower()
-        found = [timer for timer in found if timer[4] == ident]
-    page, limit = query["page"], query["limit"]
-    chosen = await call.server.sandboxes.worker.in_slices(_due_first(found, (page - 1) * limit, page * limit))
-    shown = [
-        {"due": iso(due), "job": job, "resource": table_of_job(job), "id": subject, "held": number in timers.on_hold}
-        for due, number, job, _, subject in chosen
-    ]
-    return reply.value({"timers": shown, "pagination": reply.pagination(page, limit, len(found))})
+        found = [timer for timer in found if timer.subject == ident]
 
+    def shown(timer: Timer) -> Body:
+        held = timer.seq in timers.on_hold
+        resource = table_of_job(timer.job)
+        return {"due": iso(timer.due), "job": timer.job, "resource": resource, "id": timer.subject, "held": held}
 
-def _due_first(timers: list[Timer], start: int, stop: int) -> Generator[None, None, list[Timer]]:
-    """The timers from one place to another, in the order of time."""
-    runs = []
-    for first in range(0, len(timers), _AT_ONCE):
-        runs.append(sorted(timers[first : first + _AT_ONCE]))
-        yield
-    ordered, chosen = merge(*runs), []
-    for place, timer in enumerate(islice(ordered, stop)):
-        if place >= start:
-            chosen.append(timer)
-        if place % _AT_ONCE == 0:
-            yield
-    return chosen
+    return reply.listed_here("timers", found, query, shown)
 
 
 async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> tuple[list[Fired], bool]:
@@ -107,8 +86,10 @@ async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | No
     return passed
 
 
-def _set_frozen(call: Call, *, frozen: bool) -> None:
-    """Stop the clock at the time that it shows, or let it run from there."""
+def _set_frozen(call: Call, frozen: bool | None) -> None:
+    """Stop the clock at the time that it shows, or let it run from there; None leaves it."""
+    if frozen is None:
+        return
     clock = call.sandbox.clock
     draft = Draft(call.sandbox, call.sandbox.store, call.cause)
     draft.clock = clock.state._replace(frozen=True) if frozen else clock.resumed()
@@ -119,15 +100,16 @@ def _set_frozen(call: Call, *, frozen: bool) -> None:
 
 def _clock(call: Call) -> Body:
     sandbox = call.sandbox
-    timers, attempt = sandbox.timers, sandbox.timers.next_attempt()
-    dues = [due for due in (timers.next_due(),) if due is not None]
-    if attempt is not None and attempt > sandbox.clock.now:  # what is due already is on its way, or held
-        dues.append(attempt)
+    timers = sandbox.timers
+    job, attempt = timers.next_due(), timers.next_attempt()
+    if attempt is not None and attempt <= sandbox.clock.now:  # what is due already is on its way, or held
+        attempt = None
+    due = min(filter(None, (job, attempt)), default=None)
     return {
         "now": iso(sandbox.clock.now),
         "frozen": sandbox.clock.frozen,
         "offset_seconds": (sandbox.clock.read() - sandbox.clock.wall()) / 1000,
-        "next_due": iso(min(dues)) if dues else None,
+        "next_due": None if due is None else iso(due),
         "pending_timers": len(timers),
         "complete": not sandbox.is_advancing,
         "remaining": counts(call.server.courier, sandbox)["due"],  # attempts

@@ -1,7 +1,6 @@
 """Events: by page, newest first; after a position, as they happen; and raised by a call."""
 
 import asyncio
-from collections.abc import Generator
 from typing import Any
 
 import orjson
@@ -11,7 +10,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...engine import samples
 from ...engine.scheduler import do_due
-from ...events.log import PAGE_BYTES, Event, EventLog
+from ...events.log import Event, EventLog
 from ...kernel.problem import Conflict
 from ...kernel.record import Body, Record
 from ...sandboxes.entry import Entry
@@ -24,8 +23,7 @@ async def list_events(call: Call, query: Body) -> Reply:
         return await _since(call, query)
     found = [event for event in call.sandbox.events if _is_asked_for(event, query)][::-1]
     page, limit = query["page"], query["limit"]
-    shown = await call.server.sandboxes.worker.in_slices(_payloads(found[(page - 1) * limit : page * limit]))
-    return _page(shown, {"pagination": reply.pagination(page, limit, len(found))})
+    return _page(found[(page - 1) * limit : page * limit], {"pagination": reply.pagination(page, limit, len(found))})
 
 
 def _is_asked_for(event: Event, query: Body) -> bool:
@@ -35,37 +33,31 @@ def _is_asked_for(event: Event, query: Body) -> bool:
     return True
 
 
-def _page(shown: list[bytes], rest: Body) -> Reply:
-    head = b'{"events":['
-    return Reply(200, (head, b",".join(shown), b"],", orjson.dumps(rest)[1:]), head)
-
-
-def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
-    found = []
-    for event in events:
-        found.append(event.payload())
-        yield
-    return found
+def _page(events: list[Event], rest: Body) -> Reply:
+    return reply.value({"events": [orjson.Fragment(event.payload()) for event in events], **rest})
 
 
 def trigger_event(call: Call, body: Body) -> Reply:
     """Raise an event without a cause: no record changes, and all webhooks that listen to it receive it."""
-    type_, server = body["type"], call.server
-    entry = server.document.events[type_]
+    entry = call.server.document.events[body["type"]]
     subject = _subject(call, body, entry)
-    event = samples.sample(call.draft, type_, entry, subject)
+    event = samples.sample(call.draft, body["type"], entry, subject)
     if "overrides" in body:
         event = event._replace(resource=orjson.dumps(_patched(orjson.loads(event.resource), body["overrides"])))
+        _check_payload(call, entry, event)
     call.draft.raise_event(event)
-    payload = event.payload()
-    if "overrides" in body:  # receivers rely on the schema
-        error = next(server.schemas.compile(entry["schema"], request=False).iter_errors(orjson.loads(payload)), None)
-        if error is not None:
-            field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
-            message = f"Overrides are merged into data.{entry['payload_key']}; with these the payload breaks the "
-            message += f"contract at {field}: {error.message[:300]}"
-            raise Conflict.at("overrides", message, "event_conflict")
-    return Reply(201, (b'{"event":', payload, b"}"))
+    return reply.value({"event": orjson.Fragment(event.payload())}, status=201)
+
+
+def _check_payload(call: Call, entry: Body, event: Event) -> None:
+    """Raises Conflict for a payload that breaks its schema, on which receivers rely."""
+    schema = call.server.schemas.compile(entry["schema"], request=False)
+    error = next(schema.iter_errors(orjson.loads(event.payload())), None)
+    if error is not None:
+        field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
+        message = f"Overrides are merged into data.{entry['payload_key']}; with these the payload breaks the "
+        message += f"contract at {field}: {error.message[:300]}"
+        raise Conflict.at("overrides", message, "event_conflict")
 
 
 def _subject(call: Call, body: Body, entry: Body) -> Record | None:
@@ -117,24 +109,17 @@ async def _since(call: Call, query: Body) -> Reply:
             if not entry.sandbox.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
     rest = {"pagination": reply.pagination(1, query["limit"], total), "next": after}
-    return _page([event.payload() for event in events], {**rest, "began_anew": began_anew, "missed": missed})
+    return _page(events, {**rest, "began_anew": began_anew, "missed": missed})
 
 
 def _next_events(log: EventLog, position: int, query: Body) -> tuple[list[Event], int, int]:
-    """The next events that are asked for, few where they are large; the position after them; and how many there are."""
-    found: list[Event] = []
-    size = total = 0
-    for event in log.since(position):
-        is_full = len(found) == query["limit"] or size > PAGE_BYTES
-        is_asked_for = _is_asked_for(event, query)
-        total += is_asked_for
-        if is_full:
-            continue
-        position += 1
-        if is_asked_for:
-            found.append(event)
-            size += event.size
-    return found, position, total
+    """The next events that are asked for; the position after them; and how many there are."""
+    new = list(log.since(position))
+    asked_for = [event for event in new if _is_asked_for(event, query)]
+    page = asked_for[: query["limit"]]
+    if len(page) == len(asked_for):
+        return page, position + len(new), len(page)
+    return page, position + new.index(page[-1]) + 1, len(asked_for)
 
 
 def _position(entry: Entry, count: int) -> str:

@@ -42,19 +42,8 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "left_out": left_out,
         "recorded": len(traces),
     }
-    return await _file(
-        call,
-        "stub",
-        lambda to: write_recording(
-            to,
-            state,
-            steps,
-            about,
-            start,
-            map(line, traces),
-            secrets=secrets,
-        ),
-    )
+    lines = map(line, traces)
+    return await _file(call, "stub", lambda to: write_recording(to, state, steps, about, start, lines, secrets=secrets))
 
 
 async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:

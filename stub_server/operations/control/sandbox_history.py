@@ -15,10 +15,9 @@ from ...kernel.record import Body
 
 
 def list_steps(call: Call, query: Body) -> Reply:
-    table, ident, cause, event = (query.get(name) for name in ("table", "resource_id", "cause", "event_id"))
     log = call.sandbox.log
     since = islice(reversed(log), max(0, log.number - query.get("since", 0)))
-    found = [step for step in since if _matches(step, table, ident and ident.lower(), cause, event)]
+    found = [step for step in since if _matches(step, query)]
     return reply.listed_here("steps", found, query, shown_step)
 
 
@@ -51,12 +50,15 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 
 
-def _matches(step: Step, table: str | None, ident: str | None, cause: str | None, event: str | None) -> bool:
-    if cause is not None and cause not in step.cause:
+def _matches(step: Step, query: Body) -> bool:
+    if "cause" in query and query["cause"] not in step.cause:
         return False
-    if event is not None and all(raised.id != event for raised in step.events):
+    if "event_id" in query and query["event_id"] not in [event.id for event in step.events]:
         return False
-    if table is None and ident is None:
+    if "table" not in query and "resource_id" not in query:
         return True
-    changed = ((name, record) for part in step.parts for name, record in (*(p[:2] for p in part.puts), *part.drops))
-    return any((table is None or name == table) and (ident is None or record.id == ident) for name, record in changed)
+    for part in step.parts:
+        for table, record in (*[put[:2] for put in part.puts], *part.drops):
+            if query.get("table", table) == table and query.get("resource_id", record.id).lower() == record.id:
+                return True
+    return False

@@ -13,8 +13,8 @@ def list_inboxes(call: Call, query: Body) -> Reply:
     return reply.listed_here("inboxes", call.entry.inbox.boxes(), query, lambda entry: _summary(call, *entry))
 
 
-def clear_inboxes(call: Call) -> Reply:
-    call.entry.inbox.clear()
+def clear_inboxes(call: Call, query: Body) -> Reply:
+    call.entry.inbox.clear(query.get("name"))
     return Reply(204, ())
 
 
@@ -33,11 +33,6 @@ def get_inbox_message(call: Call, name: str, number: str) -> Reply:
         if str(message.number) == number:
             return reply.value({"message": _shown(message, len(message.body))})
     raise NotFound("There is no such message. The oldest are deleted when there are too many.")
-
-
-def clear_inbox(call: Call, name: str) -> Reply:
-    call.entry.inbox.clear(name)
-    return Reply(204, ())
 
 
 def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:

@@ -40,10 +40,9 @@ def pay_pix_code(call: Call, body: Body) -> Reply:
 
 
 def _paid(call: Call, row: Row, asked: Body) -> Reply:
-    amount = cents(asked["amount"]) if "amount" in asked else None
     paid_at = parse_iso(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(call.draft, row, asked.get("payer"))
-    return _changed(call, billing.pay(call.draft, row, payer, paid_at, amount, late=asked.get("late", False)))
+    return _changed(call, billing.pay(call.draft, row, payer, paid_at, _amount(asked), late=asked.get("late", False)))
 
 
 def fail_order(call: Call, ident: str, body: Body | None) -> Reply:
@@ -66,19 +65,21 @@ def cancel_order(call: Call, ident: str) -> Reply:
 
 def refund_order(call: Call, ident: str, body: Body | None) -> Reply:
     row = _open(call, ident)
-    amount = cents(body["amount"]) if body and "amount" in body else None
-    return _changed(call, billing.refund(call.draft, row, amount))
+    return _changed(call, billing.refund(call.draft, row, _amount(body)))
 
 
 def dispute_order(call: Call, ident: str, body: Body | None) -> Reply:
-    row, asked = _open(call, ident), body or {}
-    amount = cents(asked["amount"]) if "amount" in asked else None
-    return _changed(call, renewals.dispute(call.draft, row, amount, asked.get("reason")))
+    row, reason = _open(call, ident), (body or {}).get("reason")
+    return _changed(call, renewals.dispute(call.draft, row, _amount(body), reason))
 
 
 def resolve_dispute(call: Call, ident: str, body: Body) -> Reply:
     row = _open(call, ident)
     return _changed(call, (renewals.win if body["outcome"] == "won" else renewals.lose)(call.draft, row))
+
+
+def _amount(asked: Body | None) -> int | None:
+    return cents(asked["amount"]) if asked and "amount" in asked else None
 
 
 def _open(call: Call, ident: str) -> Row:

@@ -15,6 +15,7 @@ from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...calls.server import Server
 from ...calls.views import shown_step
+from ...engine.bounded import Log
 from ...engine.scheduler import do_due
 from ...engine.step import Step
 from ...journal.entries import row
@@ -27,6 +28,7 @@ PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive
 OF_ONE = 8  # the part of a server's readers that one sandbox may have: an eighth
 _AT_ONCE = 100  # requests, steps and events of one look, of each
+_CLOCK = ("setClock", "advanceClock")
 _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 
@@ -47,73 +49,67 @@ async def follow_sandbox(call: Call) -> Reply:
 
 
 class Place:
-    """How far somebody has read: how many requests, steps and events, and of the next step how many parts."""
+    """How far somebody has read: how many requests, steps and events."""
 
     def __init__(self, entry: Entry) -> None:
         sandbox = entry.sandbox
         self.incarnation = entry.incarnation
-        self.requests, self.events = sandbox.journal.appended, sandbox.events.raised
-        self.step, self.part = sandbox.log.number, 0
+        self.read_of = {
+            "request": sandbox.journal.appended,
+            "step": sandbox.log.number,
+            "event": sandbox.events.raised,
+        }
 
     @classmethod
     def of(cls, entry: Entry, ident: str) -> "Place":
         """The place that an id names; in a sandbox that began meanwhile, its beginning."""
         place = cls(entry)
-        incarnation, requests, step, part, events = ident.rsplit("-", 4)
-        if incarnation == entry.incarnation:
-            place.requests, place.events = min(int(requests), place.requests), min(int(events), place.events)
-            place.step, place.part = min((int(step), int(part)), (place.step, 0))
-        else:
-            place.requests = place.step = 0
-            place.events = entry.origin_events
+        incarnation, *counts = ident.rsplit("-", 3)
+        if incarnation != entry.incarnation:
+            counts = ["0", "0", str(entry.origin_events)]
+        for kind, count in zip(place.read_of, counts, strict=True):
+            place.read_of[kind] = min(int(count), place.read_of[kind])
         return place
 
     def __str__(self) -> str:
-        return f"{self.incarnation}-{self.requests}-{self.step}-{self.part}-{self.events}"
+        return "-".join([self.incarnation, *map(str, self.read_of.values())])
 
-    def read(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
+    def read(self, entry: Entry) -> Iterator[bytes]:
         """What is new, as messages; the place moves on with each."""
-        yield from self._steps(entry, clocks)
-        log = entry.sandbox.events
-        kept_from = log.raised - len(log)
-        self.events, missed = max(min(self.events, log.raised), kept_from), kept_from - self.events
-        yield from self._gap("event", missed)
-        for event in log.after(self.events, _AT_ONCE):
-            self.events += 1
+        yield from self._steps(entry.sandbox.log)
+        events = entry.sandbox.events
+        yield from self._gap("event", events.raised - len(events))
+        self.read_of["event"] = min(self.read_of["event"], events.raised)
+        for event in events.after(self.read_of["event"], _AT_ONCE):
+            self.read_of["event"] += 1
             yield self._message("event", event.payload())
         journal = entry.sandbox.journal
-        kept_from = journal.appended - len(journal)
-        self.requests, missed = max(self.requests, kept_from), kept_from - self.requests
-        yield from self._gap("request", missed)
-        first = self.requests - kept_from
+        oldest = journal.appended - len(journal)
+        yield from self._gap("request", oldest)
+        first = self.read_of["request"] - oldest
         for trace in islice(journal, first, first + _AT_ONCE):
-            self.requests += 1
+            self.read_of["request"] += 1
             if not trace.path.startswith(CONTROL):
                 yield self._message("request", row(trace))
 
-    def _steps(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
-        log = entry.sandbox.log
-        kept_from = log.oldest - 1
-        if self.step < kept_from:
-            missed, self.step, self.part = kept_from - self.step, kept_from, 0
-            yield from self._gap("step", missed)
-        new = list(takewhile(lambda step: step.number > self.step, reversed(log)))
+    def _steps(self, log: Log) -> Iterator[bytes]:
+        """The new steps. The place moves on with the last message of each: who resumes before that has it again."""
+        yield from self._gap("step", log.oldest - 1)
+        new = list(takewhile(lambda step: step.number > self.read_of["step"], reversed(log)))
         for step in new[: -_AT_ONCE - 1 : -1]:
-            parts = list(_parts(step, clocks))
             if step.restored is not None:  # events are counted on from an earlier number
-                self.events = min(self.events, step.restored.raised_after)
-            if self.part >= len(parts):  # an id may name a part that there is not
-                self.step, self.part = step.number, 0
-                continue
-            for kind, data in parts[self.part :]:
-                self.part += 1
-                if self.part == len(parts):
-                    self.step, self.part = step.number, 0
+                self.read_of["event"] = min(self.read_of["event"], step.restored.raised_after)
+            *first, last = _parts(step)
+            for kind, data in first:
                 yield self._message(kind, data)
+            self.read_of["step"] = step.number
+            yield self._message(*last)
 
-    def _gap(self, kind: str, missed: int) -> Iterator[bytes]:
-        """The number of messages of a kind that are left out, since what they would show is no longer stored."""
+    def _gap(self, kind: str, oldest: int) -> Iterator[bytes]:
+        """Skip what is no longer stored, and tell its number."""
+        missed = oldest - self.read_of[kind]
         if missed > 0:
+            self.read_of[kind] = oldest
             yield self._message("gap", {"of": kind, "missed": missed})
 
     def _message(self, kind: str, data: Any) -> bytes:
@@ -123,7 +119,6 @@ class Place:
 
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
     loop, generation = asyncio.get_running_loop(), server.sandboxes.entry(name).sandbox.generation
-    clocks = frozenset(o.id for o in server.control.operations.values() if o.tag == "Sandbox clock")
     server.followers.add(place)
     try:
         yield b"retry: 1000\n\n"
@@ -142,7 +137,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
             if server.sandboxes.persistence.committing:
                 with suppress(Unavailable):  # what could not be written is undone by then
                     await server.sandboxes.persistence.settled(entry.sandbox)
-            messages = list(place.read(entry, clocks))
+            messages = list(place.read(entry))
             for message in messages:
                 yield message
             if messages:
@@ -157,12 +152,12 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
         server.followers.discard(place)
 
 
-def _parts(step: Step, clocks: frozenset[str]) -> Iterator[tuple[str, Any]]:
+def _parts(step: Step) -> Iterator[tuple[str, Any]]:
     """A step, the deliveries that it opened or tried, and the clock where it was moved."""
     yield "step", shown_step(step)
     for table, record, _ in step.puts:
         if table == "webhook_logs":
             public = orjson.loads(record.public)
             yield "delivery", {name: public[name] for name in _SHOWN}
-    if step.cause.operation in clocks:
+    if step.cause.operation in _CLOCK:
         yield "clock", {"now": iso(step.clock.now), "frozen": step.clock.frozen}
