@@ -30,7 +30,7 @@ Outcome = tuple[int | None, str | None, int | None]
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
 @click.option("--effects", type=url_with_query, metavar="URL",
-              help="Address that answers a number, or text, which every processed delivery changes.")  # fmt: skip
+              help="Address that answers a number which every processed delivery changes.")  # fmt: skip
 @click.option("--effects-command", "program", metavar="COMMAND",
               help="Program of this machine that prints it, for a server on this machine.")  # fmt: skip
 @asks_sandbox
