@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -15,7 +15,9 @@ from ..domain.orders import items_cents
 from ..http.inside import Question
 from ..http.validation import cast_of
 from ..kernel.clock import DAY, iso
-from ..kernel.record import Row
+from ..kernel.ids import Cutter
+from ..kernel.record import Row, UniqueKey
+from ..store.table import Table
 from .attempt import TABLES, Attempt, Situation
 from .mending import ABSENT, Unmendable
 from .states import needed
@@ -114,6 +116,8 @@ def another_record(s: Situation) -> Iterator[Attempt]:
         live = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
         for row in sorted(live, key=lambda row: row.public["status"] != "active")[:_TRIED]:
             yield s.attempt.with_member(["projectId"], row.id, _FITS)
+        if not live:
+            yield from _made(s, s.store.projects, "createProject", "projectId", status="active")
 
 
 def _offers(s: Situation) -> Iterator[Attempt]:
@@ -140,6 +144,29 @@ def _offers(s: Situation) -> Iterator[Attempt]:
     for row in sorted(plans, key=distance)[:_TRIED]:
         attempt = s.attempt.with_member(["projectId"], row.public["projectId"], _FITS)
         yield attempt.with_member(["planId"], row.id, _FITS)
+    if active:
+        yield from _made(s, s.store.plans, "createPlan", "planId", projectId=active[0])
+    else:  # the next repair makes a plan
+        yield from _made(s, s.store.projects, "createProject", "projectId", status="active")
+
+
+def _made(s: Situation, table: Table, operation_id: str, member: str, **given: Any) -> Iterator[Attempt]:
+    """The attempt after a call that makes the record that it names; ids follow from the position of the sandbox."""
+    operation = s.document.operations.get(operation_id)
+    example = ABSENT if operation is None else example_of(operation, s.document)
+    if operation is None or not isinstance(example, dict):
+        return
+    try:
+        body = s.mender.mend(operation.body, example | given, s.now, example)
+    except Unmendable:
+        return
+    for key in s.document.unique.get(table.spec.schema, ()):
+        body |= {key.name: _unused(table, key, body)} if key.name in body else {}
+    for attempt in s.after("There is no record that can be used.", s.call(operation_id, {}, body)):
+        ids = {"projectId": body.get("projectId"), member: Cutter(s.copy.ids).uuid()}
+        for name, ident in ids.items():
+            attempt = attempt.with_member([name], ident, _FITS)
+        yield attempt
 
 
 def first_moved(s: Situation) -> Iterator[Attempt]:
@@ -205,11 +232,19 @@ def later_expiry(s: Situation) -> Iterator[Attempt]:
 
 
 def free_value(s: Situation) -> Iterator[Attempt]:
-    """409 of a unique key: values like the one that another record has."""
-    name = next(entry["field"] for entry in s.refusal.details if entry["field"] in _SIMILAR)
-    given = s.attempt.member(name) or (s.target and s.target.public[name])
-    for number in range(2, 2 + _TRIED):
-        yield s.attempt.with_member([name], _SIMILAR[name](str(given), number), "No other record has this value.")
+    """409 of a unique key: a value like the one that another record has, and that no record has."""
+    for table in s.store.tables.values():
+        for key in s.document.unique.get(table.spec.schema, ()):
+            if key.code == s.refusal.code and s.operation.id.endswith(table.spec.schema) and key.name in _SIMILAR:
+                known = s.target.public if s.target else {"projectId": None}
+                made = _unused(table, key, known | s.attempt.body)
+                yield s.attempt.with_member([key.name], made, "No other record has this value.")
+
+
+def _unused(table: Table, key: UniqueKey, body: dict[str, Any]) -> str:
+    ids = {key.scope: str(body[key.scope]).lower()} if key.scope and body.get(key.scope) else {}
+    similar = (_SIMILAR[key.name](str(body[key.name]), number) for number in count(2))
+    return next(made for made in similar if table.is_free(key.name, body | ids | {key.name: made}))
 
 
 def _document(like: str, number: int) -> str:

@@ -58,7 +58,6 @@ def sku_taken(shop: Estate, operation: str) -> Answer:
 
 
 def of_archived(shop: Estate, operation: str) -> Answer:
-    make_project(shop.api)
     archive(shop.api, shop.ids["projectId"])
     return ask(shop.api, OPERATIONS[operation], shop.ids)
 
