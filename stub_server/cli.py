@@ -257,33 +257,13 @@ def serve(
     )
     try:
         serving.serve(settings, reloads=reload)
-    except UnusableInput as error:
-        raise Unusable(_with_variables(str(error))) from None
     finally:
         gc.enable()
 
 
-def _with_variables(message: str) -> str:
-    """A refusal that is about a flag, with the variable that set it."""
-    context = click.get_current_context()
-    for option in context.command.params:
-        flag, variable = option.opts[0], variable_of(option, context)
-        if variable is not None and _is_about(message, flag, context.params[str(option.name)]):
-            message += f" {variable} sets {flag}."
-    return message
-
-
-def _is_about(message: str, flag: str, value: Any) -> bool:
-    """Whether a refusal names a flag, or the file that it gave."""
-    if re.search(rf"{flag}(?![\w-])", message):
-        return True
-    if flag == "--overlay":
-        return any(file.name in message for file in value)
-    return flag == "--scenario" and Path(value).name in message
-
-
 for each in (
-    serve, offline_verbs.check, offline_verbs.assumptions, sandbox_verbs.token, receiver_verbs.certify,
+    serve, offline_verbs.check, offline_verbs.assumptions, sandbox_verbs.token, sandbox_verbs.env,
+    receiver_verbs.certify,
     request_verbs.explain, fault_verbs.faults, request_verbs.requests, receiver_verbs.listen, verify.proxy,
     sandbox_verbs.sandboxes, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
     offline_verbs.init, sandbox_verbs.export, sandbox_verbs.import_, sandbox_verbs.record, replay_verb.replay,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from ..contract.document import Document
     from ..kernel.record import Body
 
-_NARROWEST, _WIDEST = 60, 100  # characters of a line of the report
 _LABEL = 26
 TOOLS: Mapping[str, Sequence[str]] = {
     "compose": ["compose"],
@@ -129,65 +126,53 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
     if as_json:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
-    width = get_terminal_size((_WIDEST, 24)).columns
-    for line in _report_lines(found, document, width, every_field=every_field):
+    for line in _report_lines(found, document, every_field=every_field):
         click.echo(line)
 
 
-def _report_lines(report: Body, document: Document, width: int, *, every_field: bool) -> Iterator[str]:
-    """The report of `/_sandbox/assumptions` for people, operation by operation. Lines have at most `width` characters.
+def _report_lines(report: Body, document: Document, *, every_field: bool) -> Iterator[str]:
+    """The report of `/_sandbox/assumptions` for people, operation by operation, a line for each entry.
 
     Without `every_field` fields are only counted.
     """
-    width = min(max(width, _NARROWEST), _WIDEST)
     entries: list[Body] = report["assumptions"]
     fields: dict[str, list[Body]] = {}  # by the named schema that has them, members of members with it
     for entry in entries:
         if entry["kind"] == "property":
             fields.setdefault(entry["id"].partition(".")[0], []).append(entry)
     total = len(document.operations)
-    head = f"{report['total']} entries; {report['documented_operations']} of {total} operations are documented in full."
-    more = "" if every_field else " Of the fields only the number: --all shows each."
-    yield from textwrap.wrap(f"{head}{more} An overlay corrects what is wrong.", width)
+    yield f"{report['total']} entries; {report['documented_operations']} of {total} operations are documented in full."
+    if not every_field:
+        yield "Of the fields only the number: --all shows each."
+    yield "An overlay corrects what is wrong."
     for name, operation in document.operations.items():
-        yield ""
-        yield f"{name} ({operation.tag})"
+        yield f"\n{name} ({operation.tag})"
         for entry in entries:
             if entry["kind"] == "operation" and entry["subject"] == name:
-                yield from _row(entry["id"].rpartition(".")[2], entry["text"], width)
+                yield _row(entry["id"].rpartition(".")[2], entry["text"])
         mine = {schema: rows for schema, rows in fields.items() if rows[0]["operations"][:1] == [name]}
-        yield from _fields(mine, width, every_field=every_field)
+        yield from _fields(mine, every_field=every_field)
     loose = {schema: rows for schema, rows in fields.items() if not rows[0]["operations"]}
-    if loose:
-        yield from ("", "Refusals, and what webhooks receive")
-        yield from _fields(loose, width, every_field=every_field)
+    yield "\nRefusals, and what webhooks receive"
+    yield from _fields(loose, every_field=every_field)
     for kind, title in (("contradiction", "Contradictions of the source document"), ("limitation", "Limits")):
-        yield from ("", title)
+        yield f"\n{title}"
         for entry in entries:
             if entry["kind"] == kind:
-                yield from _row(entry["id"], entry["text"], width)
+                yield _row(entry["id"], entry["text"])
 
 
-def _fields(schemas: dict[str, list[Body]], width: int, *, every_field: bool) -> Iterator[str]:
+def _fields(schemas: dict[str, list[Body]], *, every_field: bool) -> Iterator[str]:
     if not every_field:
         if schemas:
-            yield from _row("fields", ", ".join(f"{name} {len(rows)}" for name, rows in schemas.items()), width)
+            yield _row("fields", ", ".join(f"{name} {len(rows)}" for name, rows in schemas.items()))
         return
     for name, rows in schemas.items():
         used = rows[0]["operations"][1:]
-        yield from textwrap.wrap(
-            f"{name}, also of {', '.join(used)}" if used else name, width, initial_indent="  ", subsequent_indent="    "
-        )
+        yield f"  {name}, also of {', '.join(used)}" if used else f"  {name}"
         for entry in rows:
-            yield from _row("  " + entry["id"].partition(".")[2], entry["text"], width)
+            yield _row("  " + entry["id"].partition(".")[2], entry["text"])
 
 
-def _row(label: str, text: str, width: int) -> Iterator[str]:
-    """A label with its text beside it, or below it when the label is too long."""
-    indent = " " * (_LABEL + 2)
-    first = f"  {label:<{_LABEL - 1}} "
-    if len(label) >= _LABEL:
-        yield f"  {label}"
-        first = indent
-    # Names are not broken at hyphens, so that they can be searched for.
-    yield from textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+def _row(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL}}{' '.join(text.split())}"

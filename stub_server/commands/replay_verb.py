@@ -52,7 +52,6 @@ Request = Mapping[str, Any]
     help="The scenario file of the recording's server, if it had one of its own.",
 )
 @click.option("--list", "lists", is_flag=True, help="List the requests, and send none.")
-@click.option("--show", "shown", type=Number(1), metavar="N", help="Show request N and its answer, and send none.")
 @click.option("--until", type=Number(1), metavar="N", help="With --serve: the state before request N.")
 @click.option("--serve", "serves", is_flag=True, help="Serve the recorded sandbox, and send none.")
 @click.option("--port", type=Number(0, 65_535), default=4600, help="With --serve: port; 0 picks a free one.")
@@ -62,7 +61,6 @@ def replay(
     overlays: tuple[Path, ...],
     scenario: Path | None,
     lists: bool,
-    shown: int | None,
     until: int | None,
     serves: bool,
     port: int,
@@ -76,7 +74,7 @@ def replay(
 
     Of a recording of another contract all requests are sent, and the answers that differ are counted by operation.
 
-    --list and --show print the requests. --until N --serve serves the sandbox as it was before request N.
+    --list prints the requests. --until N --serve serves the sandbox as it was before request N.
 
     No server is needed. Exit code 0 if all compared answers are the same, 1 with a diff of the first that is not, 2 for
     a file that cannot be replayed.
@@ -94,17 +92,15 @@ def replay(
         raise click.UsageError("--until goes with --serve.")
     data = read_file(file)
     try:
-        if not (lists or serves or shown is not None):
+        if not (lists or serves):
             outcome = asyncio.run(replayed(data, overlays, scenario))
             show(_report(outcome), _text(outcome), as_json=as_json)
             sys.exit(0 if outcome.request is None else 1)
         _, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
-        if max(shown or 0, until or 0) > len(requests):
+        if until is not None and until > len(requests):
             raise Unusable(f"The recording has {len(requests)} requests.")
         if serves:
             _serve(data, until, settings_of(about, len(requests), overlays, scenario), port)
-        elif shown is not None:
-            show(requests[shown - 1], _exchange(requests[shown - 1]), as_json=as_json)
         else:
             _list(requests, as_json=as_json)
     except BadFile as error:
@@ -180,18 +176,3 @@ def _list(requests: Sequence[Request], *, as_json: bool) -> None:
 
 def _target(request: Request) -> str:
     return str(request["path"]) + (f"?{request['query']}" if request["query"] else "")
-
-
-def _exchange(request: Request) -> str:
-    """A request and its answer, with their headers and bodies."""
-
-    def text(latin: str | None) -> str:
-        return (latin or "").encode("latin-1").decode("utf-8", "replace")
-
-    asked, answered = (
-        [printable(f"{name}: {value}") for name, value in request[k]] for k in ("headers", "answer_headers")
-    )
-    first = printable(f"{request['method']} {_target(request)}")
-    return "\n".join(
-        (first, *asked, "", text(request["body"]), "", str(request["status"]), *answered, "", text(request["answer"]))
-    )

@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 refused, 2 usage or no server.
 """
 
+import shlex
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +35,31 @@ def token(target: Target, scopes: tuple[str, ...], expires_in: int) -> None:
     target.may_be_new = True
     answer = target.control("POST", "/tokens", json={"scopes": scopes, "expires_in": expires_in})
     target.show(answer, answer["token"])
+
+
+@verb(short_help="Print address, token and ids for a shell.")
+@asks_sandbox
+def env(target: Target) -> None:
+    """Print commands for a shell that export the sandbox's address, a token and ids of its records.
+
+    `eval "$(stub-server env)"` sets STUB_URL, STUB_TOKEN, STUB_PROJECT_ID, STUB_PLAN_ID, STUB_CUSTOMER_ID and
+    STUB_ORDER_ID, as far as the sandbox has such records. STUB_SERVER and STUB_SANDBOX name it to other commands.
+    """
+    from ..engine.sandbox import DEFAULT
+
+    target.may_be_new = True
+    answer = target.control("GET", "/credentials")
+    is_default = answer["sandbox"] == DEFAULT
+    variables = {
+        "STUB_SERVER": target.server,
+        "STUB_SANDBOX": answer["sandbox"],
+        "STUB_URL": target.server.rstrip("/") if is_default else target.base,
+        "STUB_TOKEN": answer["jwt"],
+    }
+    for name, ident in answer["sample"].items():
+        if ident is not None:
+            variables[f"STUB_{name.removesuffix('Id').upper()}_ID"] = ident
+    target.show(variables, "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
 
 
 @verb(short_help="List the sandboxes of a server, rotate or delete one.")

@@ -62,24 +62,33 @@ class Attempt(NamedTuple):
         """With another value of a header; its name is in lower case."""
         return self.asking({f"header.{name.title()}": why}, headers={**self.question.headers, name: value})
 
+    def without_header(self, name: str, why: str) -> Attempt:
+        """Without a header; its name is in lower case."""
+        headers = {each: value for each, value in self.question.headers.items() if each != name}
+        return self.asking({f"header.{name.title()}": why}, headers=headers)
+
     def with_body(self, body: Any, why: Mapping[str, str]) -> Attempt:
         headers = {"content-type": JSON, **self.question.headers}
         why = {"header.Content-Type": "Bodies are JSON, in UTF-8.", **why}
         return self.asking(why, body=orjson.dumps(body), headers=headers)
 
     def with_member(self, path: Sequence[str], value: Any, why: str) -> Attempt:
-        body = self.body
-        whole = node = dict(body) if isinstance(body, dict) else {}
+        body = self.body if isinstance(self.body, dict) else {}
+        node = body
         for step in path[:-1]:
-            inner = node.get(step)
-            node[step] = dict(inner) if isinstance(inner, dict) else {}
-            node = node[step]
+            node = node.setdefault(step, {})
         node[path[-1]] = value
-        return self.with_body(whole, {f"body.{'.'.join(path)}": why})
+        return self.with_body(body, {f"body.{'.'.join(path)}": why})
 
-    def without_members(self, names: Sequence[str], why: str) -> Attempt:
-        body = {name: value for name, value in self.body.items() if name not in names}
-        return self.with_body(body, {f"body.{name}": why for name in names})
+    def without_member(self, path: Sequence[str], why: str) -> Attempt:
+        """Without a member of the body; the same where it has none."""
+        body = node = self.body
+        for step in path[:-1]:
+            node = node.get(step) if isinstance(node, dict) else None
+        if not isinstance(node, dict) or path[-1] not in node:
+            return self
+        del node[path[-1]]
+        return self.with_body(body, {f"body.{'.'.join(path)}": why})
 
     def changes_from(self, sent: Attempt) -> list[Body]:
         """How the request differs from the one that was sent; the calls that are made first come first."""

@@ -18,14 +18,14 @@ from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..http.inside import Question
 from ..kernel.problem import Refusal
-from ..kernel.record import Body, Row, object_in
-from ..kernel.text import nearest as most_similar
+from ..kernel.record import Body, object_in
 from ..store.memory import Merchant
 from .attempt import BEFORE, TABLES, Attempt, Situation, changed
 from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
-from .repairs import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind, example_of, plan_of, project_of
+from .repairs import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind, example_of
 from .search import Search
+from .states import state_behind
 
 _KEPT_HEADERS = ("content-type", "idempotency-key")
 _DROPPED_HEADERS = {
@@ -43,8 +43,6 @@ _NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
 _NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
 """Codes of requests that are refused before a sandbox is chosen: the journal of `default` has them."""
 _UNKNOWN = Kind(RULE, "The message says what is asked for.", None, False)
-_NAMED = 4  # records that are named
-_LONGEST_ID = 200  # characters of an id
 _LONGEST_EXCERPT = 600  # characters
 _MEMBER = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
 _OF_CREDENTIALS = ("missing_credentials", "invalid_token", "token_expired", "jwt_required")
@@ -98,7 +96,7 @@ class Explainer:
         method = {"HEAD": "GET"}.get(trace.method, trace.method)
         operation = operations.get(method) or next(iter(operations.values()), None)
         is_about = operation is not None and name != FAULT
-        states = (_state_of(situation, each) for each in codes if is_about)
+        states = (state_behind(situation, each) for each in codes if is_about)
         nearest = None if found is None else _shown(server, sandbox, trace, found, name, changes or [])
         return {
             "summary": refusal.message or f"The request was refused with {code}. {kind.text}",
@@ -151,16 +149,12 @@ def _sent(trace: Trace, token: str) -> Attempt:
 
 def _first_attempt(sent: Attempt, trace: Trace, document: Document, *, keeps_bodies: bool) -> Attempt:
     """The request that was sent; an unknown body is replaced by the contract's example."""
-    headers, unknown = dict(trace.headers), None
-    if not keeps_bodies:
-        unknown = "the journal of this server stores no bodies (--journal 0)"
-    elif trace.body == LEFT_OUT:
-        unknown = "the journal leaves out a large body, and one that hides a secret"
-    elif trace.body is None and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers):
-        unknown = "it was refused before it was read"
+    headers = dict(trace.headers)
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    is_unknown = not keeps_bodies or trace.body == LEFT_OUT or (trace.body is None and has_body)
     operation = document.routed(sent.question.path)[0].get(trace.method)
-    example = ABSENT if unknown is None or operation is None else example_of(operation, document)
-    why = f"The body that was sent is not known: {unknown}. This is the contract's example."
+    example = example_of(operation, document) if is_unknown and operation is not None else ABSENT
+    why = "The journal has no body of this request. This is the contract's example."
     return sent if example is ABSENT else sent.with_body(example, {"body": why})
 
 
@@ -251,83 +245,3 @@ def _excerpt(pointer: str, node: Any) -> Body:
             node["properties"] = list(node["properties"])
     text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
     return {"pointer": pointer, "excerpt": text if len(text) <= _LONGEST_EXCERPT else text[:_LONGEST_EXCERPT] + "…"}
-
-
-# By error code: the resource, its field, and the set of its lifecycle, or the values, that a rule asks for.
-_STATES: dict[str, tuple[str, str, str | list[str]]] = {
-    "order_already_paid": ("Order", "status", "payable"),
-    "order_not_payable": ("Order", "status", "payable"),
-    "order_not_refundable": ("Order", "status", "refundable"),
-    "project_not_active": ("Project", "status", "selling"),
-    "project_archived": ("Project", "status", "open"),
-    "plan_not_active": ("Plan", "status", ["active"]),
-    "plan_sold_out": ("Plan", "max_subscribers", []),
-    "payment_method_not_allowed": ("Plan", "payment_methods", []),
-    "refund_window_closed": ("Order", "status", ["paid less than 90 days ago"]),
-    "project_has_activity": ("Project", "status", ["without paid or open orders and without running subscriptions"]),
-    "plan_in_use": ("Plan", "status", ["without open orders and without running subscriptions"]),
-    "webhook_deleted": ("WebhookLogEntry", "webhookId", ["a webhook that exists"]),
-    "log_not_retryable": ("WebhookLogEntry", "status", "retryable"),
-    "api_key_expired": ("ApiKey", "expires_at", []),
-}
-
-
-def _state_of(s: Situation, code: str) -> Body | None:
-    """The state behind a refusal, as it is now; None where no record's state is behind it."""
-    if code == "method_not_allowed":
-        asked, operations = s.attempt.question, s.operations
-        moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
-        return _state("Operation", asked.path, "method", asked.method, sorted(operations), moves)
-    if code in ("not_found", "merchant_not_found"):
-        return _similar_records(s)
-    if code == "invalid_state_transition":
-        return _impossible_move(s)
-    if code not in _STATES:
-        return None
-    resource, field, needed = _STATES[code]
-    row = project_of(s) if resource == "Project" else plan_of(s) if resource == "Plan" else s.target
-    if row is None:
-        return None
-    lifecycle = s.copy.rules.lifecycles.get(resource)
-    if isinstance(needed, str):
-        needed = list(lifecycle.sets[needed]) if lifecycle is not None else []
-    is_state = lifecycle is not None and lifecycle.field == field
-    return _state(resource, row.id, field, row.public[field], needed, _exits(s, resource, row) if is_state else [])
-
-
-def _impossible_move(s: Situation) -> Body | None:
-    """The record of the path, and the states from which it goes to the one that the request names or leads to."""
-    table = next((s.table(name) for name in s.values if name in TABLES), None)
-    lifecycle = None if table is None else s.copy.rules.lifecycles.get(table.spec.schema)
-    if lifecycle is None or s.target is None:
-        return None
-    status = s.attempt.member("status")
-    own = [move for move in lifecycle.moves if s.operation.id in move.by]
-    wanted = status if isinstance(status, str) else next((move.to for move in own), None)
-    needed = dict.fromkeys(move.from_ for move in own if move.to == wanted and move.from_ != "new")
-    moves = _exits(s, lifecycle.resource, s.target)
-    is_now = s.target.public[lifecycle.field]
-    return _state(lifecycle.resource, s.target.id, lifecycle.field, is_now, [*needed] or [str(wanted)], moves)
-
-
-def _exits(s: Situation, resource: str, row: Row) -> list[str]:
-    lifecycle = s.copy.rules.lifecycles[resource]
-    is_now = row.public[lifecycle.field]
-    return [f"{move.to} ({' or '.join(move.by)})" for move in lifecycle.exits(is_now) if move.to != is_now]
-
-
-def _similar_records(s: Situation) -> Body | None:
-    """The record that the path nearly names, else the newest ones."""
-    name = next(iter(s.values), "")
-    table = s.store.api_keys if name == "publicKey" else s.table(name)
-    if table is None:
-        return None
-    field = "public_key" if name == "publicKey" else "id"
-    known = [row.public[field] for row in s.newest(table) if field == "id" or row.public["is_active"]]
-    similar = most_similar(s.values[name], known)
-    needed = [similar] if similar else known[:_NAMED] or ["a record of the caller, who has none"]
-    return _state(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, needed, [])
-
-
-def _state(resource: str, ident: str, field: str, is_: object, needed: list[str], moves: list[str]) -> Body:
-    return {"resource": resource, "id": ident, "field": field, "is": is_, "needed": needed, "moves": moves}

@@ -1,6 +1,7 @@
 """The command: flags and their environment variables, what it refuses to start with, and the call that it prints."""
 
 import io
+import json
 import os
 import re
 import resource
@@ -239,3 +240,20 @@ def test_a_token_is_that_of_the_server(live: Live) -> None:
     wrong = CliRunner().invoke(main, [*server, "--scope", "orders:read", "--scope", "order:write"])
     assert 1 == wrong.exit_code
     assert "order:write" in wrong.output
+
+
+@pytest.mark.parametrize("name", ["default", "shop-one"])
+def test_env_exports_what_a_shell_needs(live: Live, name: str) -> None:
+    """Address, token and ids are those with which a call succeeds; each is one word of the shell."""
+    said = CliRunner().invoke(main, ["env", "--server", live.url, "--sandbox", name])
+    assert 0 == said.exit_code, said.output
+    call = 'curl -s -o /dev/null -w "%{http_code}" -H "Authorization: Bearer $STUB_TOKEN"'
+    script = f"{said.output}\n{call} $STUB_URL/v2/plans/$STUB_PLAN_ID"
+    ran = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, timeout=30, check=True)
+    assert "200" == ran.stdout
+    shown = json.loads(CliRunner().invoke(main, ["env", "--server", live.url, "--sandbox", name, "--json"]).output)
+    assert live.url + ("" if name == "default" else f"/s/{name}") == shown["STUB_URL"]
+    assert (live.url, name) == (shown["STUB_SERVER"], shown["STUB_SANDBOX"])
+    assert {"STUB_PROJECT_ID", "STUB_PLAN_ID", "STUB_CUSTOMER_ID", "STUB_ORDER_ID"} < shown.keys()
+    if name != "default":
+        live.app.sandboxes.forget(name)

@@ -66,7 +66,11 @@ def test_every_command_of_a_page_answers_as_shown(
     script = script.replace("http://127.0.0.1:4600", f"{live.url}/s/{sandbox_name}")
     with socket.create_server(("127.0.0.1", 0)) as free:
         script = script.replace("8901", str(free.getsockname()[1]))
-    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    env = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "STUB_SERVER": live.url,
+        "STUB_SANDBOX": sandbox_name,
+    }
     bash = ["bash", "-euo", "pipefail", "-c", script]
     ran = subprocess.run(bash, env=env, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr

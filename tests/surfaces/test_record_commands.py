@@ -140,12 +140,12 @@ def test_without_a_name_the_file_is_called_as_the_sandbox(
     assert b"\x1f\x8b" == run("record", "-o", "-", *to).stdout_bytes[:2]
 
 
-def test_a_recording_is_listed_shown_and_served_as_it_was_before_a_request(
+def test_a_recording_is_listed_and_served_as_it_was_before_a_request(
     to: list[str], api: httpx2.Client, make_customer: Maker, tmp_path: Path
 ) -> None:
     made = [make_customer()["id"] for _ in range(2)]
     assert 404 == api.get("/v2/customers/00000000-0000-4000-8000-000000000000").status_code
-    assert 404 == api.get("/v2/a%0Ab", headers=[(b"X-Team", b"\x9b31m")]).status_code
+    assert 404 == api.get("/v2/a%0Ab").status_code
     file = tmp_path / "bug.stub"
     assert 0 == run("record", "-o", str(file), *to).exit_code
     rows = run("replay", str(file), "--list").output.splitlines()
@@ -154,13 +154,6 @@ def test_a_recording_is_listed_shown_and_served_as_it_was_before_a_request(
     ]
     assert rows[2].endswith("404 not_found")
     assert rows[3].endswith(r"/v2/a\u000ab  404 route_not_found")  # a path makes no row of its own
-    shown = run("replay", str(file), "--show", "2").output
-    assert shown.startswith("POST /v2/customers\n")
-    assert made[1] in shown
-    odd = run("replay", str(file), "--show", "4").output
-    assert odd.startswith("GET /v2/a\\u000ab\n")
-    assert "x-team: \\u009b31m\n" in odd
-    assert 2 == run("replay", str(file), "--show", "5").exit_code
     assert 2 == run("replay", str(file), "--until", "2").exit_code
     port = str(free_port())
     command = [sys.executable, "-m", "stub_server", "replay", str(file), "--until", "2", "--serve", "--port", port]

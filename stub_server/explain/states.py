@@ -1,0 +1,122 @@
+"""The record whose state is behind a refusal: what it is now, and what the request needs."""
+
+from typing import Any, NamedTuple
+
+from ..contract.document import Lifecycle
+from ..kernel.record import Body, Row
+from ..kernel.text import nearest
+from .attempt import TABLES, Situation
+
+_NAMED = 4  # records that are named
+_LONGEST_ID = 200  # characters of an id
+
+# By error code: the resource, its field, and the set of its lifecycle, or the values, that a rule asks for.
+_RULES: dict[str, tuple[str, str, str | list[str]]] = {
+    "order_already_paid": ("Order", "status", "payable"),
+    "order_not_payable": ("Order", "status", "payable"),
+    "order_not_refundable": ("Order", "status", "refundable"),
+    "project_not_active": ("Project", "status", "selling"),
+    "project_archived": ("Project", "status", "open"),
+    "plan_not_active": ("Plan", "status", ["active"]),
+    "plan_sold_out": ("Plan", "max_subscribers", []),
+    "payment_method_not_allowed": ("Plan", "payment_methods", []),
+    "refund_window_closed": ("Order", "status", ["paid less than 90 days ago"]),
+    "project_has_activity": ("Project", "status", ["without paid or open orders and without running subscriptions"]),
+    "plan_in_use": ("Plan", "status", ["without open orders and without running subscriptions"]),
+    "webhook_deleted": ("WebhookLogEntry", "webhookId", ["a webhook that exists"]),
+    "log_not_retryable": ("WebhookLogEntry", "status", "retryable"),
+    "api_key_expired": ("ApiKey", "expires_at", []),
+}
+
+
+class Needed(NamedTuple):
+    """A record, the field that is behind a refusal, and the values with which the request is accepted."""
+
+    resource: str
+    row: Row
+    field: str
+    values: list[str]
+    lifecycle: Lifecycle | None
+
+    @property
+    def is_now(self) -> Any:
+        return self.row.public[self.field]
+
+    def shown(self) -> Body:
+        """The state as an explanation has it, with the moves that leave it."""
+        moves = []
+        if self.lifecycle is not None and self.lifecycle.field == self.field:
+            exits = [move for move in self.lifecycle.exits(self.is_now) if move.to != self.is_now]
+            moves = [f"{move.to} ({' or '.join(move.by)})" for move in exits]
+        return _shown(self.resource, self.row.id, self.field, self.is_now, self.values, moves)
+
+
+def state_behind(s: Situation, code: str) -> Body | None:
+    """The state behind a refusal, as it is now; None where no record's state is behind it."""
+    if code == "method_not_allowed":
+        asked, operations = s.attempt.question, s.operations
+        moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
+        return _shown("Operation", asked.path, "method", asked.method, sorted(operations), moves)
+    if code in ("not_found", "merchant_not_found"):
+        return _similar_records(s)
+    found = needed(s, code)
+    return None if found is None else found.shown()
+
+
+def needed(s: Situation, code: str) -> Needed | None:
+    """What a rule asks of a record; None where it asks nothing, or there is no such record."""
+    if code == "invalid_state_transition":
+        return _before_the_move(s)
+    if code not in _RULES:
+        return None
+    resource, field, values = _RULES[code]
+    row = _record_of(s, resource)
+    if row is None:
+        return None
+    lifecycle = s.copy.rules.lifecycles.get(resource)
+    if isinstance(values, str):
+        values = [] if lifecycle is None else list(lifecycle.sets[values])
+    return Needed(resource, row, field, values, lifecycle)
+
+
+def _record_of(s: Situation, resource: str) -> Row | None:
+    """The record that a request is about: of the path, of the record in the path, or of the body."""
+    if resource not in ("Project", "Plan"):
+        return s.target
+    name = f"{resource.lower()}Id"
+    ident = s.values.get(name) or s.attempt.member(name)
+    if resource == "Project" and s.target is not None:
+        ident = s.target.public.get(name, ident)
+    table = s.table(name)
+    return None if ident is None or table is None else table.open(str(ident).lower())
+
+
+def _before_the_move(s: Situation) -> Needed | None:
+    """The record of the path, and the states from which it goes to the one that the request names or leads to."""
+    table = next((s.table(name) for name in s.values if name in TABLES), None)
+    lifecycle = None if table is None else s.copy.rules.lifecycles.get(table.spec.schema)
+    if lifecycle is None or s.target is None:
+        return None
+    own = [move for move in lifecycle.moves if s.operation.id in move.by]
+    wanted = s.attempt.member("status")
+    if not isinstance(wanted, str):
+        wanted = next((move.to for move in own), None)
+    values = dict.fromkeys(move.from_ for move in own if move.to == wanted and move.from_ != "new")
+    return Needed(lifecycle.resource, s.target, lifecycle.field, [*values] or [str(wanted)], lifecycle)
+
+
+def _similar_records(s: Situation) -> Body | None:
+    """The record that the path nearly names, else the newest ones."""
+    name = next(iter(s.values), "")
+    table = s.store.api_keys if name == "publicKey" else s.table(name)
+    if table is None:
+        return None
+    field = "public_key" if name == "publicKey" else "id"
+    known = [row.public[field] for row in s.newest(table) if field == "id" or row.public["is_active"]]
+    similar = nearest(s.values[name], known)
+    values = [similar] if similar else known[:_NAMED] or ["a record of the caller, who has none"]
+    return _shown(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, values, [])
+
+
+def _shown(resource: str, ident: str, field: str, is_: object, values: list[str], moves: list[str]) -> Body:
+    return {"resource": resource, "id": ident, "field": field, "is": is_, "needed": values, "moves": moves}
