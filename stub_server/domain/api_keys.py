@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 from ipaddress import ip_network
 from typing import Any
 
@@ -83,6 +84,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> 
         )
 
 
+@lru_cache(maxsize=1024)  # two layers ask it of every request
 def digest(private_key: str) -> str:
     """The SHA-256 of a private key, which is stored instead of the key."""
     return hashlib.sha256(private_key.encode()).hexdigest()

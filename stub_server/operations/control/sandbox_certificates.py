@@ -41,7 +41,7 @@ async def _report(
     entry = server.document.events[event_type]
     samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
     usual = server.courier.sender
-    sender = Sender(local=usual.local and not call.head.is_foreign, cacert=usual.cacert)
+    sender = Sender(local=usual.local and not call.is_foreign, cacert=usual.cacert)
     watched = None if effects is None else Effects(effects, sender)
     server.certifying.add(sandbox.name)
     try:
