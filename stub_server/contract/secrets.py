@@ -117,10 +117,7 @@ class Secrets:
         return body != b"" and declared is not None and declared[1] not in _LIKE_ASCII
 
     def _may_be_in(self, text: str) -> bool:
-        for sign in ("?", "%", *_BEGINNINGS, *self._own):
-            if sign in text:
-                return True
-        return False
+        return any(sign in text for sign in ("?", "%", *_BEGINNINGS, *self._own))
 
     def _has_sign(self, given: bytes) -> bool:
         text = given.lower().decode("latin-1")  # signs are ASCII, which is lowered much faster as bytes

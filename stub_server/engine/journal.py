@@ -31,8 +31,8 @@ class Trace:
     ns of the machine's counter, 0 for a stage that was not entered.
 
     Set when it ends, without secrets: `request_headers`, `body`, `response_headers`, and `parts`, the answer's body of
-    `length` bytes. A body is None where none was kept: the journal keeps none, it was never read, or the connection ended without an answer; `status` is then 0.
-    `size` is about how many bytes all of it keeps alive.
+    `length` bytes. A body is None where none was kept: the journal keeps none, it was never read, or the connection
+    ended without an answer; `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
     `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that the path was sent
     with the sandbox's prefix, which is not in `path`; `is_control` that it is one of the control surface. A path or

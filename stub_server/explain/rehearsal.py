@@ -58,9 +58,7 @@ class Rehearsal:
 
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
-        call = scope[CALL] = Call(
-            asked.method, asked.path, scope["query_string"], scope["headers"], copy, self.server
-        )
+        call = scope[CALL] = Call(asked.method, asked.path, scope["query_string"], scope["headers"], copy, self.server)
         call.client, call.prefix = _PEER, prefix
         call.begin()
         try:

@@ -207,7 +207,8 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
             trace.response_headers = encoded_headers(body["answer_headers"])
             trace.body = body["body"].encode("latin-1") or None
             trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
-        trace.size = _OVERHEAD + size_of([*trace.request_headers, *trace.response_headers]) + len(trace.body or b"") + trace.length
+        headers = size_of(trace.request_headers) + size_of(trace.response_headers)
+        trace.size = _OVERHEAD + headers + len(trace.body or b"") + trace.length
         yield trace
 
 
