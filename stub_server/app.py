@@ -175,7 +175,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     def layers(server: Server) -> list[Any]:
         """The layers before Dispatch, in the order in which a request passes them."""
         return [
-            partial(RequestContext, server=server, hosts=hosts, origins=origins, hops=hops),
+            partial(RequestContext, server=server, origins=origins, hops=hops),
             partial(HostPolicy, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
             *([] if hops is None else [partial(Forwarding, server=server, hops=hops)]),

@@ -61,32 +61,6 @@ class Caller:
         return scope in scopes or "*" in scopes or scope.partition(":")[0] + ":*" in scopes
 
 
-@dataclass(slots=True, eq=False)
-class Head:
-    """The headers of a request, and what follows from them alone.
-
-    It is read once and shared by all requests that send the same headers: never change it.
-
-    `by_name` has the names in lower case. `sandbox` is the value of X-Sandbox, `warnings` are about headers. `origin`
-    is the origin of the page that sent the request, and `is_foreign` whether it is on another machine.
-    `needs_no_checks` is False where HostPolicy has something to check, `is_special` True where a header asks for a
-    failure, a delay or the past.
-
-    `packed` are the headers as the journal stores them: names, then values, without credentials. If it `is_suspect`, a
-    value may still have a secret.
-    """
-
-    by_name: Mapping[bytes, bytes]
-    sandbox: str | None = None
-    warnings: tuple[str, ...] = ()
-    origin: bytes | None = None
-    is_foreign: bool = False
-    needs_no_checks: bool = True
-    is_special: bool = False
-    is_suspect: bool = False
-    packed: bytes = b""
-
-
 class Call:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
@@ -134,17 +108,27 @@ class Call:
 
     client: tuple[str, int] | None = None
     is_internal = False  # whether this server asks, to show a page: it is not journaled, limited or made to fail
+    is_foreign = False  # whether a page of another machine has sent it
     is_hop = False  # whether another server of the store has forwarded it
     warnings: tuple[str, ...] = ()
     has_recorded = False  # whether it has recorded a step
     drafted: Draft | None = None  # the step that it prepares
 
     def __init__(
-        self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: "Server"
+        self,
+        method: str,
+        path: str,
+        query_string: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        sandbox: Sandbox,
+        server: "Server",
     ) -> None:
-        """`path` is the path in its sandbox; `sandbox` is the one that refuses the request where none is chosen."""
-        self.method, self.path, self.query_string, self.head = method, path, query_string, head
-        self.headers, self.sandbox, self.server = head.by_name, sandbox, server
+        """`path` is the path in its sandbox; `sandbox` is the one that refuses the request where none is chosen.
+
+        `headers` are those that were received, names in lower case.
+        """
+        self.method, self.path, self.query_string, self.received = method, path, query_string, headers
+        self.headers, self.sandbox, self.server = dict(headers), sandbox, server
 
     def begin(self) -> Trace:
         """Start the trace of the request in the sandbox that was chosen."""

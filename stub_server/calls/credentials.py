@@ -27,7 +27,7 @@ REALM = 'Bearer realm="membership-sandbox"'
 _KEYS = ("sk_", "pk_")  # API keys begin so
 _LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
-_REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
+_REMEMBERED = 1024  # tokens that were verified
 
 
 def no_credentials(why: str = "") -> Unauthenticated:
@@ -58,8 +58,7 @@ class Tokens:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self.known: dict[bytes, Caller] = {}
-        """The tokens that were verified last, by their Authorization header."""
+        self._verified = lru_cache(maxsize=_REMEMBERED)(self._verify)
 
     @cached_property
     def _key(self) -> "OctKey":
@@ -102,14 +101,14 @@ class Tokens:
 
     def verified(self, authorization: bytes) -> Caller:
         """The caller whose token is in an Authorization header, expired or not. Raises Unauthenticated."""
-        if (known := self.known.get(authorization)) is not None:
-            return known
+        return self._verified(authorization[7:].strip())
+
+    def _verify(self, token: bytes) -> Caller:
         from joserfc import jwt
         from joserfc.errors import JoseError
 
-        token = authorization[7:].decode("latin-1").strip()
         try:
-            claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
+            claims = jwt.decode(token.decode("latin-1"), self._key, algorithms=["HS256"]).claims
         except (JoseError, ValueError, TypeError, KeyError, UnicodeError, AttributeError):
             raise bad_credentials("The token is not one that this sandbox has issued.") from None
         if (
@@ -121,12 +120,7 @@ class Tokens:
             raise bad_credentials("The token lacks claims that tokens of this sandbox have.")
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
-        caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
-        if len(authorization) <= _LONGEST:
-            if len(self.known) >= _REMEMBERED:
-                del self.known[next(iter(self.known))]
-            self.known[authorization] = caller
-        return caller
+        return Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
 
 
 def admit(call: Call, operation: Operation) -> None:

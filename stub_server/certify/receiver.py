@@ -25,7 +25,7 @@ _LONGEST_WAIT = 3.0
 _HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
 _CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
 _HARMLESS = ("GET", "HEAD", "OPTIONS")
-_REPLAYED = b"idempotent-replayed: "
+_REPLAYED = "idempotent-replayed"
 
 
 class Mark(NamedTuple):
@@ -152,4 +152,4 @@ class Session:
         """
         since = takewhile(lambda trace: trace is not newest, reversed(self._sandbox.journal))
         tried = [trace for trace in since if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")]
-        return sum(_REPLAYED not in trace.sent for trace in tried)
+        return sum(_REPLAYED not in dict(trace.answer_headers) for trace in tried)

@@ -39,7 +39,7 @@ def _sees_records(call: Call, origins: Origins) -> bool:
 
     A credential is no help to a page that may not read the API: on a plain server every page could know it.
     """
-    headers, origin, server = call.headers, call.head.origin, call.server
+    headers, origin, server = call.headers, call.headers.get(b"origin"), call.server
     host = headers.get(b"host")
     if origin is None:
         is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")

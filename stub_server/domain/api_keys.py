@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from ..kernel.clock import iso, parse_iso
@@ -58,6 +59,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
         )
 
 
+@lru_cache(maxsize=1024)  # two layers ask it of every request
 def digest(private_key: str) -> str:
     """The SHA-256 of a private key, which is stored instead of the key."""
     return hashlib.sha256(private_key.encode()).hexdigest()

@@ -5,9 +5,9 @@ A request is kept as the bytes that came and went; text is made when somebody re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter_ns
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ..kernel.clock import wall_ms
 from .bounded import Bounded, Budget
@@ -15,6 +15,8 @@ from .bounded import Bounded, Budget
 KEPT = 2_000
 MOST_BYTES = 32 * 1024 * 1024
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
+Pairs: TypeAlias = "Sequence[tuple[bytes, bytes]]"
+HEADER = 150  # bytes of a header that is kept, besides its value
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
 
@@ -27,10 +29,9 @@ class Trace:
     `events` and `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in
     ns of the machine's counter, 0 for a stage that was not entered.
 
-    Set when it ends, without secrets: `packed` (the headers received, names and then values), `body`, `sent` (the
-    headers of the answer, a line each) and `parts`, the answer's body of `length` bytes. A body is None where none was
-    kept: the journal keeps none, it was never read, or the connection ended without an answer; `status` is then 0.
-    `size` is about how many bytes all of it keeps alive.
+    Set when it ends, without secrets: `request_headers`, `body`, `response_headers`, and `parts`, the answer's body of
+    `length` bytes. A body is None where none was kept: the journal keeps none, it was never read, or the connection
+    ended without an answer; `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
     `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that the path was sent
     with the sandbox's prefix, which is not in `path`; `is_control` that it is one of the control surface. A path or
@@ -50,12 +51,12 @@ class Trace:
     is_prefixed: bool = False
     length: int = 0
     operation: str | None = None
-    packed: bytes = b""
     parts: Sequence[bytes] | None = None
     refused_origin: str | None = None
+    request_headers: Pairs = ()
     respond_at: int = 0
+    response_headers: Pairs = ()
     rule_at: int = 0
-    sent: bytes = b""
     simulated: str | None = None
     size: int = 0
     status: int = 0
@@ -83,16 +84,16 @@ class Trace:
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """The headers received, names in lower case."""
-        parts = self.packed.decode("latin-1").split("\n") if self.packed else []
-        half = len(parts) // 2
-        return list(zip(parts[:half], parts[half:], strict=False))
+        """The headers received, names in lower case; values of one name are joined."""
+        found: dict[bytes, bytes] = {}
+        for name, value in self.request_headers:
+            found[name] = found[name] + b", " + value if name in found else value
+        return _decoded(found.items())
 
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
         """The headers of the answer."""
-        lines = (line.partition(": ") for line in self.sent.decode("latin-1").split("\r\n") if line)
-        return [(name, value) for name, _, value in lines]
+        return _decoded(self.response_headers)
 
     @property
     def reached(self) -> str:
@@ -105,6 +106,20 @@ class Trace:
         reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at]
         ends = [at for _, at in reached[1:]] + [self.began + self.micros * 1000]
         return [(name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)]
+
+
+def _decoded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def encoded_headers(headers: Iterable[tuple[str, str]]) -> Pairs:
+    """Headers as a request has them."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+def size_of(headers: Pairs) -> int:
+    """About how many bytes headers keep alive."""
+    return sum([HEADER + len(value) for _, value in headers])
 
 
 class Journal(Bounded[Trace]):

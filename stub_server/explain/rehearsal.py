@@ -6,7 +6,7 @@ from collections.abc import Callable, MutableMapping
 from functools import cached_property
 from typing import Any
 
-from ..calls.call import CALL, Call, Head
+from ..calls.call import CALL, Call
 from ..calls.server import Server
 from ..delivery.courier import Courier
 from ..engine.bounded import Budget, Log
@@ -58,9 +58,7 @@ class Rehearsal:
 
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
-        call = scope[CALL] = Call(
-            asked.method, asked.path, scope["query_string"], Head(dict(scope["headers"])), copy, self.server
-        )
+        call = scope[CALL] = Call(asked.method, asked.path, scope["query_string"], scope["headers"], copy, self.server)
         call.client, call.prefix = _PEER, prefix
         call.begin()
         try:

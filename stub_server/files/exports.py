@@ -18,7 +18,7 @@ from ..data.keys import pair_of
 from ..domain.api_keys import digest
 from ..domain.webhooks import ABROAD
 from ..engine.bounded import Replies
-from ..engine.journal import Trace
+from ..engine.journal import Trace, encoded_headers, size_of
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
 from ..events.signing import new_key
@@ -203,12 +203,12 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
                 r.id for table, r, before in step.puts if before is None and table == "webhook_logs"
             )
         if keeps_bodies:
-            names, values = zip(*body["headers"], strict=True) if body["headers"] else ((), ())
-            trace.packed = "\n".join((*names, *values)).encode("latin-1")
-            trace.sent = "".join(f"{name}: {value}\r\n" for name, value in body["answer_headers"]).encode("latin-1")
+            trace.request_headers = encoded_headers(body["headers"])
+            trace.response_headers = encoded_headers(body["answer_headers"])
             trace.body = body["body"].encode("latin-1") or None
             trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
-        trace.size = _OVERHEAD + len(trace.packed) + len(trace.body or b"") + len(trace.sent) + trace.length
+        headers = size_of(trace.request_headers) + size_of(trace.response_headers)
+        trace.size = _OVERHEAD + headers + len(trace.body or b"") + trace.length
         yield trace
 
 

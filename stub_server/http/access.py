@@ -11,6 +11,7 @@ origins that the user names, may read responses. Elsewhere every origin may, and
 import hmac
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from math import ceil
 from time import monotonic
@@ -79,21 +80,9 @@ class Hosts:
         """Whether a request with this Host header is accepted. Browsers always send the header."""
         return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
 
-    def needs_no_checks(self, sent: Pairs, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether HostPolicy has nothing to check in headers as they were sent and by name."""
-        return (
-            self.admits(headers.get(b"host"))
-            and b"host" in headers
-            and DELIVERY not in headers
-            and ADMIN_KEY not in headers
-            and b"upgrade" not in headers
-            and _coding(headers) == b"chunked"
-            and (len(headers) == len(sent) or _repeated(sent) is None)
-        )
-
 
 def _coding(headers: Mapping[bytes, bytes]) -> bytes:
-    return headers.get(b"transfer-encoding", b"chunked").strip().lower()
+    return headers[b"transfer-encoding"].strip().lower()
 
 
 def _repeated(sent: Pairs) -> str | None:
@@ -118,32 +107,32 @@ class HostPolicy:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        _check_size(scope["headers"], call.query_string)
-        if not call.head.needs_no_checks:
-            self._check(call, scope)
+        _check_size(call.received, call.query_string)
+        self._check(call, scope["http_version"])
         return self.app(scope, receive, send)
 
-    def _check(self, call: Call, scope: Scope) -> None:
+    def _check(self, call: Call, version: str) -> None:
         """Raises BadRequest, NotBuilt, Forbidden and Limited."""
         headers = call.headers
-        if b"host" not in headers and scope["http_version"] == "1.1":
+        host = headers.get(b"host")
+        if host is None and version == "1.1":
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
-        if _coding(headers) not in (b"", b"chunked"):
+        if b"transfer-encoding" in headers and _coding(headers) not in (b"", b"chunked"):
             raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
-        path = call.path
-        prefix = ""
+        prefix, path = "", call.path
         if path.startswith("/s/"):
             prefix, path = path[: path.find("/", 3)], path[path.find("/", 3) :]
-        if headers.get(b"upgrade", b"").lower() == b"websocket":
+        if b"upgrade" in headers and headers[b"upgrade"].lower() == b"websocket":
             stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
             message = f"WebSockets are not supported. Send a plain HTTP request. {stream}"
             raise BadRequest(message)
-        if (repeated := _repeated(scope["headers"])) is not None:
+        repeated = None if len(headers) == len(call.received) else _repeated(call.received)
+        if repeated is not None:
             raise BadRequest(f"The request has more than one {repeated} header. Send one.")
         given = headers.get(ADMIN_KEY)
         if given is not None and call.server.admin_key is not None and not call.server.knows_admin(given):
             count_wrong_key(call)
-        if not self._hosts.admits(headers.get(b"host")) and path not in OPEN_CONTROL:
+        if not self._hosts.admits(host) and path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         # A webhook's delivery could change something here, or cause more deliveries.
         if DELIVERY in headers and inbox_at(call.method, path) is None:
@@ -202,9 +191,11 @@ class AccessPolicy:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        origin = call.head.origin
-        if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
-            return self._preflight(call, origin)
+        origin = call.headers.get(b"origin")
+        if origin is not None:
+            call.is_foreign = not is_local_origin(origin)
+            if call.method == "OPTIONS" and _PREFLIGHT in call.headers:
+                return self._preflight(call, origin)
         if call.path.startswith(CONTROL):
             call.trace.at = call.sandbox.clock.read()  # for a refusal
             if (call.method, call.path) not in scope.get(PERMITTED, ()):
@@ -329,12 +320,14 @@ def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
 
 
+@lru_cache(maxsize=64)
 def is_local_origin(origin: bytes) -> bool:
     """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
     found = _ORIGIN(origin.decode("latin-1"))
     return found is not None and is_local(host_name(found[1]))
 
 
+@lru_cache(maxsize=64)
 def is_local_host(host: bytes | None) -> bool:
     """Whether a Host header names this machine. Another name that resolves to it does not."""
     return host is None or is_local(host_name(_text(host)))

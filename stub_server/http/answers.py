@@ -62,10 +62,6 @@ def options(allow: str) -> Answer:
     return 204, [(b"allow", allow.encode())], (b"",), b""
 
 
-def sent_lines(headers: Pairs) -> bytes:
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
-
-
 def connection_of(scope: Scope) -> "Connection | None":
     connection: Connection | None = scope.get("state", {}).get(CONNECTION)
     return connection

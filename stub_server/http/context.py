@@ -2,30 +2,29 @@
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from time import perf_counter_ns
 from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call, Head
+from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
+from ..engine.journal import HEADER, size_of
 from ..kernel.problem import NotFound, Refusal, Unavailable, gone, undone
 from ..kernel.text import nearest, warning_of
-from .access import MOST_HEADERS, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin
-from .answers import Headers, HungUp, hang_up, render, send_pieces, sent_lines
-from .fault_injection import DELAY, PREFER, SIMULATE
+from .access import MOST_HEADERS, VARY, Origins, answer_headers, inbox_at
+from .answers import Headers, HungUp, hang_up, render, send_pieces
 from .forwarding import HOP, Hops, Word
-from .selection import ABOUT_THE_SERVER, AS_OF, undo_creation
+from .selection import ABOUT_THE_SERVER, undo_creation
 
 _OURS = b"x-sandbox"
-_KNOWN = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
-_SPECIAL = frozenset((PREFER, SIMULATE, DELAY, AS_OF))
+_ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
+_KNOWN = frozenset(_OURS + ending.encode() for ending in _ENDINGS)
 _SECRET = frozenset(name.encode() for name in SECRET_HEADERS)
 _REDACTED = REDACTED.encode()
-_MOST, _MOST_HEADERS, _LONGEST = 512, 40, 2_048  # heads that are cached; headers and bytes of one
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
 _READING = ("GET", "HEAD", "OPTIONS")
 _BEFORE_THE_BODY = ("route", "auth")
@@ -35,23 +34,21 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 class RequestContext:
     """The outermost layer. Others raise refusals or leave answers in the call; only this one sends them."""
 
-    def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, origins: Origins, hops: Hops | None = None) -> None:
+    def __init__(self, app: ASGIApp, server: Server, origins: Origins, hops: Hops | None = None) -> None:
         """`origins` are the pages that may read the API; `hops` recognises requests of other servers of the store."""
         self.app, self._server, self._origins, self._hops = app, server, origins, hops
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
-        secrets = Secrets(server.document, server.control, own=(server.admin_key, server.settings.secret))
-        self._read_headers, self._secrets = HeaderReader(hosts, secrets), secrets
+        self._secrets = Secrets(server.document, server.control, own=(server.admin_key, server.settings.secret))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._live(receive, send)
             return
         forwarded_for = None if self._hops is None else self._hops.take(scope)
-        head = self._read_headers(scope["headers"])
         default = self._sandboxes.default
-        call = Call(scope["method"], _path(scope), scope["query_string"], head, default, self._server)
-        call.client, call.warnings = scope.get("client"), head.warnings
+        call = Call(scope["method"], _path(scope), scope["query_string"], scope["headers"], default, self._server)
+        call.client, call.warnings = scope.get("client"), _without_effect(call.headers)
         if forwarded_for is not None:
             call.client, call.is_hop = forwarded_for, True
         if INTERNAL in scope:
@@ -162,7 +159,7 @@ class RequestContext:
 
     def _complete(self, call: Call, status: int, headers: Headers) -> None:
         """Add the headers of every answer."""
-        trace, origin = call.trace, call.head.origin
+        trace, origin = call.trace, call.headers.get(b"origin")
         trace.status = status
         headers.append((b"x-request-id", trace.id.encode()))
         if not call.is_preflight:
@@ -205,34 +202,33 @@ class RequestContext:
             trace.is_prefixed = True
         if not journal.keeps_bodies:
             self._skip(call)
-            trace.answer, trace.sent = None, b""
+            trace.answer = None
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
             journal.append(trace)
             return
-        secrets, head, body = self._secrets, call.head, call.body_bytes
-        packed = head.packed
-        if head.is_suspect or trace.operation in secrets.operations or secrets.suspects(trace.path, trace.query, body):
+        secrets, body = self._secrets, call.body_bytes
+        received = [(name, _REDACTED if name in _SECRET else value) for name, value in call.received[:MOST_HEADERS]]
+        values = b"\n".join([value for _, value in received])
+        sent = call.sent_headers
+        is_marked = trace.operation in secrets.operations
+        if is_marked or secrets.suspects(f"{trace.path}\n{values.decode('latin-1')}", trace.query, body):
             self._redact_line(call)
-            lines = packed.split(b"\n")
-            half = len(lines) // 2
-            packed = b"\n".join((*lines[:half], *map(secrets.line, lines[half:])))
-            trace.sent = sent_lines([(name, secrets.line(value)) for name, value in call.sent_headers])
+            received = [(name, secrets.line(value)) for name, value in received]
+            sent = [(name, secrets.line(value)) for name, value in sent]
             body_left, trace.answer = secrets.without(body, trace.answer)
             body = body_left or b""
-        elif not trace.sent:
-            trace.sent = sent_lines(call.sent_headers)
-        trace.packed = packed
-        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(packed) + trace.length
+        media = call.headers.get(b"content-type", b"")
+        if body and b"=" in media and secrets.suspects_encoded(media, body):
+            body = LEFT_OUT
         if body:
-            media = head.by_name.get(b"content-type")
-            if media is not None and b"=" in media and secrets.suspects_encoded(media, body):
-                body = LEFT_OUT
             trace.body = body
-            size += len(body)
+        trace.request_headers, trace.response_headers = received, sent
+        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(values) + HEADER * len(received)
+        size += len(body) + trace.length
         if call.has_recorded:
             size += EACH * (len(trace.events) + len(trace.deliveries))
         if trace.simulated is not None:  # with headers of a rule, which clients choose
-            size += len(trace.sent)
+            size += size_of(sent)
         trace.size = size
         journal.append(trace)
 
@@ -290,54 +286,12 @@ def _warnings(call: Call) -> tuple[bytes, bytes]:
     return b"x-sandbox-warnings", ", ".join(call.warnings[:MOST_WARNINGS]).encode("latin-1", "replace")
 
 
-class HeaderReader:
-    """Reads headers, once for all requests that send the same ones. One per server."""
-
-    def __init__(self, hosts: Hosts, secrets: Secrets) -> None:
-        self._hosts, self._secrets = hosts, secrets
-        self._known: dict[tuple[tuple[bytes, bytes], ...], Head] = {}
-
-    def __call__(self, sent: Headers) -> Head:
-        """The head with these headers; names are in lower case. HostPolicy refuses a request that has more of them."""
-        key = tuple(sent[:MOST_HEADERS])
-        return self._known.get(key) or self._read(key)
-
-    def _read(self, sent: tuple[tuple[bytes, bytes], ...]) -> Head:
-        by_name = dict(sent)
-        origin, named, packed = by_name.get(b"origin"), by_name.get(b"x-sandbox"), _packed(sent)
-        head = Head(
-            by_name,
-            sandbox=None if named is None else named.decode("latin-1"),
-            warnings=(*(("if_match_ignored",) if b"if-match" in by_name else ()), *_unknown(by_name)),
-            origin=origin,
-            is_foreign=origin is not None and not is_local_origin(origin),
-            needs_no_checks=self._hosts.needs_no_checks(sent, by_name),
-            is_special=not _SPECIAL.isdisjoint(by_name),
-            is_suspect=self._secrets.may_be_in(packed.decode("latin-1")),
-            packed=packed,
-        )
-        # The bytes that were sent count: a header that is sent a thousand times is one by name.
-        if len(sent) <= _MOST_HEADERS and sum([len(name) + len(value) for name, value in sent]) <= _LONGEST:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[sent] = head
-        return head
-
-
-def _unknown(names: Iterable[bytes]) -> Iterable[str]:
-    """Warnings of X-Sandbox headers that this server does not know, which may be misspelt."""
-    ours = [name[len(_OURS) :].decode("latin-1") for name in names if name.startswith(_OURS)]
-    for name in [name for name in ours if name not in _KNOWN][:MOST_WARNINGS]:
-        guess = nearest(name, _KNOWN)
-        yield warning_of("unknown_sandbox_header", f"x-sandbox{name}", guess and f"x-sandbox{guess}")
-
-
-def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:
-    """Headers as the journal stores them: values of one name joined, credentials left out."""
-    found: dict[bytes, bytes] = {}
-    for name, value in sent:
-        if name in _SECRET:
-            found[name] = _REDACTED
-        else:
-            found[name] = found[name] + b", " + value if name in found else value
-    return b"\n".join((*found, *found.values()))
+def _without_effect(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    """Warnings of headers that have no effect: X-Sandbox headers that this server does not know may be misspelt."""
+    found = ["if_match_ignored"] if b"if-match" in headers else []
+    unknown = [name for name in headers if name.startswith(_OURS) and name not in _KNOWN]
+    for name in unknown[:MOST_WARNINGS]:
+        ending = name[len(_OURS) :].decode("latin-1")
+        guess = nearest(ending, _ENDINGS)
+        found.append(warning_of("unknown_sandbox_header", f"x-sandbox{ending}", guess and f"x-sandbox{guess}"))
+    return tuple(found)

@@ -44,7 +44,7 @@ class FaultInjection:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         has_rules = bool(call.sandbox.faults.rules) and not call.is_internal
-        if (has_rules or (call.head.is_special and not _WISHES.isdisjoint(call.headers))) and not call.endpoint.base:
+        if (has_rules or not _WISHES.isdisjoint(call.headers)) and not call.endpoint.base:
             return self._inject(call.endpoint.operation, scope, receive, send)
         return self.app(scope, receive, send)
 

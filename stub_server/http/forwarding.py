@@ -1,15 +1,11 @@
-"""Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop.
-
-A request is written while its answer is read. A pool of httpcore's reads no answer before a request is written whole:
-a rejected upload would be sent to its end, and `Expect: 100-continue` would have no effect.
-"""
+"""Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop."""
 
 import asyncio
 import hmac
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from enum import Enum
+from functools import partial
 from time import monotonic, time
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -19,12 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import CALL, Call
 from ..calls.server import Server
 from ..kernel.problem import BadRequest, Refusal, Unavailable
-from .answers import hang_up
-from .http1 import PIECE, Broken, Head, Side, connected
+from .answers import hang_up, left
+from .http1 import PIECE, Broken, Head, Passage, Pool, Side, joined
 
 T = TypeVar("T")
 CONNECT = 2.0  # seconds
-KEPT, KEPT_FOR = 32, 30.0  # idle connections to a server, and seconds, fewer than the server leaves them open
+KEPT_FOR = 30.0  # seconds for which an idle connection is kept, fewer than the server leaves it open
 HOP = b"x-sandbox-hop"  # the last header of a forwarded request; in an answer to one it is one of the words below
 VALID = 30  # seconds by which the clocks of two servers may differ
 AVOIDED = 2.0  # seconds in which a server that is about to stop is asked nothing: its end would cut requests off
@@ -51,33 +47,20 @@ class Hops:
 
     def __init__(self, secret: bytes) -> None:
         self._key = hmac.digest(secret, HOP, "sha256")
-        self._idle: defaultdict[str, list[Side]] = defaultdict(list)  # kept open for the next request, by address
+        self._pools: dict[str, Pool] = {}  # by address
         self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
         """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
         self._stopping: dict[str, float] = {}  # until when a server is asked nothing, by address
         self.words = {said: word for word, said in self.said.items()}
 
-    async def connect(self, address: str) -> Side:
-        """A connection to `http://host:port`. Raises OSError."""
+    def pool(self, address: str) -> Pool:
+        """The connections to `http://host:port`. Raises OSError for a server that is about to stop."""
         if self._stopping.get(address, 0.0) > monotonic():
             raise OSError("it is about to stop")
-        idle = self._idle[address]
-        while idle:
-            side = idle.pop()
-            if await side.may_be_used(KEPT_FOR):
-                return side
-            side.abort()
-        parts = urlsplit(address)
-        return await connected(str(parts.hostname), parts.port or 80, CONNECT)
-
-    def give_back(self, address: str, side: Side) -> None:
-        """Keep a connection for the next request."""
-        idle = self._idle[address]
-        if len(idle) < KEPT:
-            side.rested = monotonic()
-            idle.append(side)
-        else:
-            side.abort()
+        if address not in self._pools:
+            parts = urlsplit(address)
+            self._pools[address] = Pool(str(parts.hostname), parts.port or 80, CONNECT, KEPT_FOR)
+        return self._pools[address]
 
     def avoid(self, address: str) -> None:
         """Ask a server nothing for a while, since it is about to stop."""
@@ -85,9 +68,8 @@ class Hops:
 
     def close(self) -> None:
         """Close the idle connections."""
-        for idle in self._idle.values():
-            while idle:
-                idle.pop().abort()
+        for pool in self._pools.values():
+            pool.close()
 
     def header(self, scope: Scope) -> tuple[bytes, bytes]:
         """The header of a request that is forwarded: the time, its client, and the signature of both and the target."""
@@ -158,44 +140,40 @@ class Forwarding:
         if call.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         try:
-            side = await self._hops.connect(holder)
+            pool = self._hops.pool(holder)
+            side = await pool.connect()
         except OSError:
             raise NotThere(receive) from None
-        passage = Passage(call, side, self._server, self._hops)
+        body = RepeatableBody(receive)
+        passage = Forwarded(call, side, scope, body, self._server, self._hops)
         try:
-            await passage.begin(scope, receive)
+            await passage.begin(body)
         except BaseException:
-            passage.close()
+            passage.close(pool)
             raise
-        call.passage = passage.send
+        call.passage = partial(passage.send, pool)
 
 
-class Passage:
+class Forwarded(Passage):
     """A request on its way to the server that has its sandbox, and the answer on its way back."""
 
     word: Word | None = None  # what the other server says to this one
-    _answer: Head | None = None
-    _upload: asyncio.Task[None] | None = None
-    _has_left = _is_sent = _is_lost = _has_place = False
+    _has_place = False
     _patience = SLOW
 
-    def __init__(self, call: Call, side: Side, server: Server, hops: Hops) -> None:
-        self._call, self._side, self._hops = call, side, hops
+    def __init__(self, call: Call, side: Side, scope: Scope, receive: Receive, server: Server, hops: Hops) -> None:
+        self._call, self._hops = call, hops
         self._waiting, self._residence = server.waiting, server.sandboxes.residence
         self._continues = asyncio.Event()  # set when the other server wants the body, or has answered
         self._place = ExitStack()
+        super().__init__(side, _head(scope, call.headers, hops.header(scope)), self._pieces(receive))
 
-    async def begin(self, scope: Scope, receive: Receive) -> None:
-        """Send the request until the head of an answer has been read. Raises NotThere, Unavailable, Limited."""
+    async def begin(self, body: "RepeatableBody") -> None:
+        """Wait until the head of an answer has been read. Raises NotThere, Unavailable, Limited."""
         call = self._call
-        self._head, self._is_chunked = _head(scope, call.headers, self._hops.header(scope))
-        body = RepeatableBody(receive)
-        self._upload = asyncio.create_task(self._send_body(body, waits=b"expect" in call.headers))
-        await asyncio.sleep(0)  # what has arrived of the body is sent with the head
-        self._write(b"")
-        answer = self._answer = await self._read(lambda: self._side.answer(call.method, self._go_on))
+        answer = self.answer = await self._read(lambda: self.side.answer(call.method, self._go_on))
         if answer is None:
-            if self._has_left:
+            if self.has_left:
                 return
             again = body.again()
             if call.method in _SAFE and again is not None:
@@ -207,60 +185,50 @@ class Passage:
             )
         self.word = self._hops.words.get(answer.named(HOP))
         if self.word is Word.STOPPING:
-            self._hops.avoid(str(self._call.holder))
+            self._hops.avoid(str(call.holder))
         if self.word in (Word.STOPPING, Word.ELSEWHERE):
-            self._upload.cancel()
+            self.upload.cancel()
             raise NotThere(body.again())
         if self.word is None and not answer.ends and answer.left is None:
             self._take_place()
 
-    async def _send_body(self, receive: Receive, *, waits: bool) -> None:
-        """Send the body piece by piece, and close the connection if the client leaves."""
-        more = True
-        if waits:
-            self._write(b"")
+    async def _pieces(self, receive: Receive) -> AsyncGenerator[bytes]:
+        """The body piece by piece. Raises Broken when the client leaves, before its end or while it waits."""
+        headers, more = self._call.headers, True
+        is_chunked = b"transfer-encoding" in headers
+        if b"expect" in headers:
             await self._continues.wait()
-        while True:
+        while more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                self._has_left = True
-                self._lose()
-                return
-            if more:
-                piece, more = message.get("body", b""), message.get("more_body", False)
-                if self._is_chunked:
-                    piece = (b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b"") + (b"" if more else b"0\r\n\r\n")
-                self._write(piece)
-                self._is_sent = not more
-                with suppress(OSError):  # found when the answer is read
-                    await self._side.writer.drain()
+                raise Broken("the client has left")
+            piece, more = message.get("body", b""), message.get("more_body", False)
+            if is_chunked and piece:
+                piece = b"%x\r\n%b\r\n" % (len(piece), piece)
+            if is_chunked and not more:
+                piece += b"0\r\n\r\n"
+            yield piece
+        self.is_sent = True
+        await left(receive)
+        raise Broken("the client has left")
 
     async def _go_on(self, _: bytes) -> None:
         self._continues.set()
 
-    def _write(self, data: bytes) -> None:
-        head, self._head = self._head, b""
-        if (head or data) and not self._is_lost:
-            self._side.writer.write(head + data)
-
-    def _lose(self) -> None:
-        self._is_lost = True
-        self._side.abort()
-
     async def _read(self, read: Callable[[], Awaitable[T]]) -> T | None:
         """What is read of the answer; None if the connection is lost. Raises Limited if too many requests wait."""
-        while not self._is_lost:
+        while not self.is_lost:
             try:
                 async with asyncio.timeout(self._patience):
                     return await read()
             except TimeoutError:
                 self._patience = LOOKS
-                if self._answer is None:
+                if self.answer is None:
                     self._take_place()
                 if not await self._has_sandbox():
-                    self._lose()
+                    self.lose()
             except Broken:
-                self._lose()
+                self.lose()
         return None
 
     def _take_place(self) -> None:
@@ -277,25 +245,25 @@ class Passage:
         except Refusal:
             return True
 
-    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def send(self, pool: Pool, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer as it is read, cut off where the other server cuts it off."""
         try:
-            if self._has_left:
+            if self.has_left:
                 return
             if self.word is Word.DROPPED:
                 await self._hang_up(scope, receive, unsent=True)
             else:
-                await self._send(scope, receive, send)
+                await self._pass_back(scope, receive, send)
         finally:
-            self.close()
+            self.close(pool)
 
-    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer, body = self._answer, b""
+    async def _pass_back(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer, body = self.answer, b""
         assert answer is not None
         self._call.trace.status = answer.status
         headers = [header for header in answer.headers if header[0] not in _OF_ANSWERS]
         is_small = answer.left is not None and answer.left <= PIECE
-        while is_small and not answer.ends and not self._is_lost:
+        while is_small and not answer.ends and not self.is_lost:
             body += await self._more(answer)
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         self._continues.set()  # the body is not wanted any more, and the client may leave
@@ -303,34 +271,32 @@ class Passage:
             if body:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
             body = await self._more(answer)
-            if self._is_lost:
+            if self.is_lost:
                 await self._hang_up(scope, receive, unsent=False)
                 return
         await send({"type": "http.response.body", "body": body})
 
     async def _more(self, answer: Head) -> bytes:
         """More of the body of the answer, empty if the connection is lost."""
-        data, content = await self._read(lambda: self._side.body(answer)) or (b"", b"")
+        data, content = await self._read(lambda: self.side.body(answer)) or (b"", b"")
         if not data:
-            self._lose()
+            self.lose()
         return content
 
     async def _hang_up(self, scope: Scope, receive: Receive, *, unsent: bool) -> None:
-        assert self._upload is not None
-        self._upload.cancel()  # one task at a time may wait for the client to leave
-        if not self._has_left:
+        self.upload.cancel()  # one task at a time may wait for the client to leave
+        if not self.has_left:
             await hang_up(scope, receive, unsent=unsent)
 
-    def close(self) -> None:
+    def close(self, pool: Pool) -> None:
         """Keep the connection for another request, if it can have one."""
-        if self._upload is not None:
-            self._upload.cancel()
+        self.upload.cancel()
         self._place.close()
-        answer = self._answer
-        if self._is_sent and answer is not None and answer.ends and answer.stays and not self._is_lost:
-            self._hops.give_back(str(self._call.holder), self._side)
+        answer = self.answer
+        if self.is_sent and answer is not None and answer.ends and answer.stays and not self.is_lost:
+            pool.keep(self.side)
         else:
-            self._side.abort()
+            self.side.abort()
 
 
 class RepeatableBody:
@@ -361,14 +327,13 @@ class RepeatableBody:
         return receive
 
 
-def _head(scope: Scope, headers: Mapping[bytes, bytes], hop: tuple[bytes, bytes]) -> tuple[bytes, bool]:
-    """The head of a request as it came, without what is about the connection; and whether its body is chunked."""
-    lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), _target(scope), scope["http_version"].encode())]
-    lines += [b"%b: %b" % header for header in scope["headers"] if header[0] not in _HOP_BY_HOP]
-    is_chunked = b"transfer-encoding" in headers
-    if is_chunked:
-        lines.append(b"transfer-encoding: chunked")
-    return b"\r\n".join((*lines, b"%b: %b" % hop, b"", b"")), is_chunked
+def _head(scope: Scope, headers: Mapping[bytes, bytes], hop: tuple[bytes, bytes]) -> bytes:
+    """The head of a request as it came, without what is about the connection."""
+    line = b"%b %b HTTP/%b" % (scope["method"].encode(), _target(scope), scope["http_version"].encode())
+    passed = [header for header in scope["headers"] if header[0] not in _HOP_BY_HOP]
+    if b"transfer-encoding" in headers:
+        passed.append((b"transfer-encoding", b"chunked"))
+    return joined(line, [*passed, hop])
 
 
 def _target(scope: Scope) -> Any:

@@ -1,9 +1,14 @@
-"""HTTP/1.1 messages that are passed on: heads that are parsed, and bodies that are passed as they come."""
+"""HTTP/1.1 that is passed on, as a server of a store and the proxy of `verify` do it.
+
+Heads are parsed, bodies are passed as they come, and a request is written while its answer is read. A pool of
+httpcore's reads no answer before a request is written whole: a rejected upload would be sent to its end, and
+`Expect: 100-continue` would have no effect. Begin with `Passage`.
+"""
 
 import asyncio
 import re
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
 
@@ -11,6 +16,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, Htt
 
 HEAD = 65_536  # bytes of the head of a message
 PIECE = 65_536  # bytes of a body that are read at a time
+KEPT = 32  # idle connections to a server
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}(?=[;\s])").match
 Raw = list[tuple[bytes, bytes]]
 
@@ -70,6 +76,7 @@ class Side:
         """`reader` has the limit `HEAD`."""
         self.reader, self.writer = reader, writer
         self.rested = monotonic()
+        self.is_used = False  # whether it has carried a request
 
     async def may_be_used(self, rests: float) -> bool:
         """Whether another request can be sent: the other end closes a connection that was idle for long."""
@@ -165,15 +172,87 @@ class Side:
         self.writer.transport.abort()
 
 
-async def connected(host: str, port: int, within: float, tls: ssl.SSLContext | None = None) -> Side:
-    """A connection within some seconds. Raises OSError."""
-    try:
-        async with asyncio.timeout(within):
-            return Side(*await asyncio.open_connection(host, port, ssl=tls, limit=HEAD))
-    except TimeoutError:
-        raise OSError(f"no connection within {within:.0f} s") from None
-    except UnicodeError:
-        raise OSError(f"{host[:80]} is not a host name") from None
+class Pool:
+    """Connections to one server: those that have carried a request are kept for the next one."""
+
+    def __init__(self, host: str, port: int, within: float, rests: float, tls: ssl.SSLContext | None = None) -> None:
+        """In seconds: `within` is the time for a new connection, `rests` for how long an idle one is kept."""
+        self._host, self._port, self._within, self._rests, self._tls = host, port, within, rests, tls
+        self._idle: list[Side] = []
+
+    async def connect(self) -> Side:
+        """A connection. Raises OSError."""
+        while self._idle:
+            side = self._idle.pop()
+            if await side.may_be_used(self._rests):
+                return side
+            side.abort()
+        try:
+            async with asyncio.timeout(self._within):
+                return Side(*await asyncio.open_connection(self._host, self._port, ssl=self._tls, limit=HEAD))
+        except TimeoutError:
+            raise OSError(f"no connection within {self._within:.0f} s") from None
+        except UnicodeError:
+            raise OSError(f"{self._host[:80]} is not a host name") from None
+
+    def keep(self, side: Side) -> None:
+        """Keep a connection whose answer has ended."""
+        if len(self._idle) >= KEPT:
+            side.abort()
+            return
+        side.rested, side.is_used = monotonic(), True
+        self._idle.append(side)
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().abort()
+
+
+class Passage:
+    """A request on its way to a server, while its answer may already be read."""
+
+    answer: Head | None = None
+    is_sent = False  # whether the request has been sent whole
+    is_lost = False  # whether this end has given the connection up
+    has_left = False  # whether the client has left
+
+    def __init__(self, side: Side, head: bytes, pieces: AsyncIterable[bytes]) -> None:
+        """Begin to send. `pieces` are those of the body as they come; they raise Broken when the client leaves."""
+        self.side = side
+        self.upload = asyncio.create_task(self._send(head, pieces))
+
+    async def _send(self, head: bytes, pieces: AsyncIterable[bytes]) -> None:
+        try:
+            await self.side.send(head)
+            async for piece in pieces:
+                await self.side.send(piece)
+            self.is_sent = True
+        except Broken:
+            self.has_left = True
+            self.lose()
+        except OSError:
+            return  # it may have answered
+
+    def lose(self) -> None:
+        """Give the connection up, so that the other end sees it."""
+        self.is_lost = True
+        self.side.abort()
+
+    async def stop(self) -> None:
+        """Send no more of the request."""
+        self.upload.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.upload
+
+
+async def body_of(head: Head, side: Side, keep: Callable[[bytes], None]) -> AsyncGenerator[bytes]:
+    """A body as it comes. `keep` is called with what each piece has of it. Raises Broken."""
+    while not head.ends:
+        data, content = await side.body(head)
+        if not data:  # the end of the connection ends it
+            return
+        keep(content)
+        yield data
 
 
 def joined(first: bytes, headers: Raw) -> bytes:

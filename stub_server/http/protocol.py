@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..kernel.problem import Refusal
 from .answers import CONNECTION, left
-from .connection import Connection, Part
+from .connection import BODY, HEAD, NOTHING, OVER, Connection
 from .monitor import ConnectionMonitor
 
 LARGEST_HEAD = 65_536
@@ -25,6 +25,7 @@ _MOST_DROPPED = 1_048_576  # bytes from a refused client that are read and dropp
 _END = b"\r\n\r\n"
 _OFFER = re.compile(rb"\nupgrade:", re.IGNORECASE)
 _HIDDEN = b"upgrad~"
+_NOTED = frozenset((b"content-length", b"expect"))
 
 
 def protocol(monitor: ConnectionMonitor) -> type[HttpToolsProtocol]:
@@ -41,7 +42,7 @@ def bounded(app: ASGIApp) -> ASGIApp:
             return
         connection: Connection = scope["state"][CONNECTION]
         try:
-            if connection.part is Part.NOTHING:  # the whole request has come
+            if connection.part is NOTHING:  # the whole request has come
                 await app(scope, receive, send)
             else:
                 await app(scope, connection.receiver(receive), connection.sender(send))
@@ -74,7 +75,7 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         self.monitor.opened(self, asyncio.get_running_loop())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.part, self.unread = Part.OVER, b""
+        self.part, self.unread = OVER, b""
         self._state.clear()
         self.monitor.closed(self)
         super().connection_lost(exc)
@@ -87,9 +88,9 @@ class HttpProtocol(Connection, HttpToolsProtocol):
     def read_on(self, begin: int = 0) -> None:
         """Give the parser what it may read now. What comes before `begin` has no end of a head."""
         while self.unread:
-            if self.part is Part.OVER:
+            if self.part is OVER:
                 self._drop()
-            elif self.part is Part.BODY:
+            elif self.part is BODY:
                 self._feed_body()
             elif self.is_answering:
                 self.link.pause_reading()
@@ -109,11 +110,13 @@ class HttpProtocol(Connection, HttpToolsProtocol):
             return True
         if end < 0 and (not unread or unread[:1].isalpha()):
             return False
-        self.part, self.unread = Part.HEAD, unread[size:]
-        # The parser would leave the body of a request that offers another protocol to that protocol.
-        self._feed(_OFFER.sub(b"\n" + _HIDDEN + b":", unread[:size]))
+        self.part, self.unread = HEAD, unread[size:]
+        head = unread[:size]
+        if b"\nupgrade:" in head.lower():  # the parser would leave the body to the protocol that is offered
+            head = _OFFER.sub(b"\n" + _HIDDEN + b":", head)
+        self._feed(head)
         if unread.startswith(b"CONNECT "):  # here too, and it has no name to hide
-            self.part = Part.OVER
+            self.part = OVER
         return True
 
     def _feed_body(self) -> None:
@@ -131,7 +134,7 @@ class HttpProtocol(Connection, HttpToolsProtocol):
     def _feed(self, piece: bytes) -> None:
         super().data_received(piece)
         if self.link.is_closing():  # it is no HTTP: uvicorn has answered 400
-            self.part = Part.OVER
+            self.part = OVER
 
     def _drop(self) -> None:
         """Read on after a refusal: closing while a client still sends would reset the connection."""
@@ -144,37 +147,39 @@ class HttpProtocol(Connection, HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request, unless it came in one packet with a chunked body: then the client has to send it again."""
-        if self.part is not Part.HEAD:
-            self.part = Part.OVER
+        if self.part is not HEAD:
+            self.part = OVER
             return
         self._body_left, self._framing, self.expects = 0, 0, False
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        if self.part is Part.HEAD:
+        if self.part is HEAD:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header. Trailers, which come after the body, are none."""
-        if self.part is not Part.HEAD:
+        if self.part is not HEAD:
             return
         lower = name.lower()
-        if lower == b"content-length":
+        if lower in _NOTED:
+            self._note(lower, value)
+        super().on_header(b"upgrade" if lower == _HIDDEN else lower, value)
+
+    def _note(self, name: bytes, value: bytes) -> None:
+        if name == b"content-length":
             self._body_left = int(value)
-        elif lower == b"expect":
+        else:
             self.expects = True
-        elif lower == _HIDDEN:
-            name = b"upgrade"
-        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if self.part is Part.HEAD:
+        if self.part is HEAD:
             super().on_headers_complete()
-            self.part, self.is_answering = Part.BODY, True
+            self.part, self.is_answering = BODY, True
             self.begun += 1
 
     def on_body(self, body: bytes) -> None:
-        if self.part is Part.BODY:
+        if self.part is BODY:
             self._framing = 0
             super().on_body(body)
 
@@ -182,8 +187,8 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         self._framing = 0
 
     def on_message_complete(self) -> None:
-        if self.part is Part.BODY:
-            self.part = Part.NOTHING
+        if self.part is BODY:
+            self.part = NOTHING
             super().on_message_complete()
 
     def end_body(self) -> None:

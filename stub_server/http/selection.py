@@ -50,7 +50,7 @@ class SandboxSelection:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        rest, name = None, call.head.sandbox
+        rest, name = None, _named(call)
         if call.path.startswith("/s/"):
             name, slash, rest = call.path[3:].partition("/")
             rest = slash + rest
@@ -158,8 +158,15 @@ def _select(call: Call, sandbox: Sandbox, rest: str | None) -> None:
     call.sandbox = sandbox
     if rest is not None:
         call.prefix, call.path = f"/s/{sandbox.name}", rest
-        if call.head.sandbox is not None and folded(call.head.sandbox) != sandbox.name:
+        named = _named(call)
+        if named is not None and folded(named) != sandbox.name:
             call.warn("x_sandbox_ignored")
+
+
+def _named(call: Call) -> str | None:
+    """The sandbox that the header names."""
+    named = call.headers.get(b"x-sandbox")
+    return None if named is None else named.decode("latin-1")
 
 
 async def _to_the_pages(call: Call) -> None:
@@ -213,7 +220,7 @@ class TimeTravel:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        if call.head.is_special and AS_OF in call.headers:
+        if AS_OF in call.headers:
             return self._go_back(scope, receive, send)
         return self.app(scope, receive, send)
 

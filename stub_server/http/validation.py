@@ -36,7 +36,6 @@ DEEPEST = 32
 # Of a body with more commas only the first violation is listed: finding all would delay other requests.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
-_MOST_KNOWN, _LONGEST_KNOWN = 64, 512  # queries of an operation that are remembered, and bytes of one
 _UNCHECKED = " A sandbox that was started with --check-digits off accepts any."
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
@@ -128,7 +127,6 @@ class OperationRequests:
         self._relied_on = _validator_of_handler(endpoint, self._shape)
         self._schema_at = partial(endpoint.document.schema_at, self._shape)
         self._takes_nothing = not self._shape["properties"] and self._relied_on is None
-        self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
         conflict = operation.responses.get(409)
         # Of maps whose keys are stored: then the contract lists the code of invalid ones.
         self._maps = tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
@@ -143,10 +141,7 @@ class OperationRequests:
         arguments: dict[str, Any] = {}
         value = _EMPTY
         if not self._takes_nothing or call.query_string:
-            known = None
-            if not self.has_body:
-                known = self._known.get((call.query_string, call.sandbox.settings.check_digits))
-            value = known or self._checked(call)
+            value = self._checked(call)
         if self._takes.query:
             arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
         if self._takes.body:
@@ -155,8 +150,8 @@ class OperationRequests:
         return (self._checked_ids(values) if values else values), arguments
 
     def _checked(self, call: Call) -> dict[str, Any]:
-        """Query, headers and body, which the contract accepts; a query is remembered for requests with the same one."""
-        value, query = self._value(call), call.query_string
+        """Query, headers and body, which the contract accepts."""
+        value = self._value(call)
         if not self._takes_nothing and not self.validator.is_valid(value):
             self._refuse(call, value)
         if self._relied_on is not None and not self._relied_on.is_valid(value):
@@ -164,13 +159,6 @@ class OperationRequests:
             raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
         if self._maps:
             check_names(value.get("body"), self._maps)
-        if self.has_body or value.keys() != {"query"} or len(query) > _LONGEST_KNOWN:
-            return value
-        # A query of which members are ignored is not remembered: they cause a warning each time.
-        if len(value["query"]) == query.count(b"&") + (query != b""):
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[query, call.sandbox.settings.check_digits] = value
         return value
 
     def _value(self, call: Call) -> dict[str, Any]:
@@ -195,7 +183,7 @@ class OperationRequests:
     def _query(self, call: Call) -> dict[str, Any]:
         found: dict[str, Any] = {}
         wrong: list[Detail] = []
-        for name, text in parse_qsl(call.query_string.decode("latin-1"), keep_blank_values=True):
+        for name, text in _members(call.query_string):
             if len(wrong) >= _MOST_WRONG:
                 break
             if name not in self._casts:
@@ -322,6 +310,12 @@ def _shape_of(operation: Operation) -> dict[str, Any]:
     if operation.body_required:
         needed.append("body")
     return {"type": "object", "properties": members} | ({"required": needed} if needed else {})
+
+
+@lru_cache(maxsize=32)
+def _members(query: bytes) -> list[tuple[str, str]]:
+    """The names and texts of a query; lists are asked with the same one again and again."""
+    return parse_qsl(query.decode("latin-1"), keep_blank_values=True)
 
 
 @lru_cache(maxsize=64)

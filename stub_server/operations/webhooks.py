@@ -34,7 +34,7 @@ def create_webhook(call: Call, body: Body) -> Reply:
     public, hidden = rules.new_webhook(body, call.defaults("Webhook"), ident, key, call.now_text)
     _check_project(call, public["projectId"])
     rules.check_room(len(table))
-    if call.head.is_foreign:
+    if call.is_foreign:
         hidden[rules.ABROAD] = True
     call.draft.create(call.store.webhooks, public["id"], public, hidden)  # it raises no event
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
@@ -68,8 +68,8 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     if "projectId" in body:
         _check_project(call, public["projectId"])
     hidden = row.hidden
-    if public["url"] != row.public["url"] and call.head.is_foreign != hidden.get(rules.ABROAD, False):
-        hidden = hidden | {rules.ABROAD: call.head.is_foreign}
+    if public["url"] != row.public["url"] and call.is_foreign != hidden.get(rules.ABROAD, False):
+        hidden = hidden | {rules.ABROAD: call.is_foreign}
     record = row.record
     if not row.equals(public, hidden):
         record = call.draft.update(call.store.webhooks, row, public, hidden)
@@ -155,7 +155,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
         courier = call.server.courier
-        sender = courier.abroad if call.head.is_foreign else courier.sender
+        sender = courier.abroad if call.is_foreign else courier.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     await do_due(call.sandbox, call.server.sandboxes.worker)

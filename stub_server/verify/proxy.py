@@ -12,14 +12,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from time import monotonic, perf_counter, time
+from time import perf_counter, time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
 from httptools import HttpParserError, HttpRequestParser
 
-from ..http.http1 import HEAD, PIECE, Broken, Head, Raw, Side, connected, joined, reason_of
+from ..http.http1 import HEAD, PIECE, Broken, Head, Passage, Pool, Raw, Side, body_of, joined, reason_of
 from ..kernel.text import is_local
 from .exchange import Answer, Exchange, Headers, Request, base_of
 
@@ -63,7 +63,8 @@ class Proxy:
         parts = urlsplit(target)
         self._base = base_of(parts.path)
         tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._connect = partial(connected, str(parts.hostname), parts.port or (443 if tls else 80), CONNECT, tls)
+        port = parts.port or (443 if tls else 80)
+        self._pool = partial(Pool, str(parts.hostname), port, CONNECT, _RESTS, tls)
         self._netloc = parts.netloc.rpartition("@")[2].encode()
         self._passed, self._own = passed, own
         self._connections: set[asyncio.Task[None]] = set()
@@ -107,7 +108,7 @@ class Proxy:
 
     async def _converse(self, client: Side) -> None:
         """The requests of a connection, one after the other, over one connection to the target as long as it lasts."""
-        target: Side | None = None
+        pool = self._pool()
         try:
             while (asked := await self._next(client)) is not None:
                 if asked.method == "CONNECT":
@@ -115,19 +116,18 @@ class Proxy:
                 if asked.target.startswith(OWN):
                     await self._answer_own(client, asked)
                     return
-                passage = Passage(asked, client, self._base, self._netloc)
+                course = Course(asked, client, pool, self._base, self._netloc)
                 try:
-                    target = await passage.run(target, self._connect)
+                    await course.run()
                 finally:
-                    if (done := passage.done()) is not None:
+                    if (done := course.done()) is not None:
                         self._passed(done)
-                if not passage.may_stay or self._server is None or not self._server.is_serving():
+                if not course.may_stay or self._server is None or not self._server.is_serving():
                     return
         except HttpParserError as error:
             await _refuse(client, 400, f"This is not an HTTP request: {error}.")
         finally:
-            if target is not None:
-                target.close()
+            pool.close()
 
     async def _next(self, client: Side) -> Head | None:
         task = asyncio.current_task()
@@ -152,15 +152,15 @@ class Proxy:
         await _answer(client, status, body)
 
 
-class Passage:
-    """One request on its way to the target, and its answer on the way back."""
+class Course:
+    """One request to the target, and its answer on the way back."""
 
     _is_early = False  # whether the answer came before the whole request
     may_stay = False
     """Whether both connections can carry another request."""
 
-    def __init__(self, asked: Head, client: Side, base: str, netloc: bytes) -> None:
-        self._asked, self._client = asked, client
+    def __init__(self, asked: Head, client: Side, pool: Pool, base: str, netloc: bytes) -> None:
+        self._asked, self._client, self._pool = asked, client, pool
         self._base, self._netloc = base, netloc
         self._sent, self._said, self._is_bodiless = Body(), Body(), asked.ends
         self._answer: Head | None = None
@@ -168,47 +168,42 @@ class Passage:
         self._has_client = True
         self._at, self._began, self._took = time(), perf_counter(), 0.0
 
-    async def run(self, kept: Side | None, connect: Callable[[], Awaitable[Side]]) -> Side | None:
-        """Pass both on. `kept` is a connection to the target that may have ended. Returns one for the next request."""
-        target = kept
+    async def run(self) -> None:
+        """Pass both on, over a new connection where the one that was kept had ended."""
         try:
-            if target is not None and await target.may_be_used(_RESTS):
+            while True:
+                side = await self._pool.connect()
                 try:
-                    return await self._pass(target)
+                    await self._pass(side)
+                    return
                 except Broken:
-                    is_over = self._answer is not None or self._asked.is_begun
-                    if is_over or self._asked.method not in _REPEATABLE or not self._has_client:
+                    if not side.is_used or not self._may_be_repeated():
                         raise
-            if target is not None:
-                target.abort()
-            target = await connect()
-            return await self._pass(target)
-        except BaseException as error:
-            if target is not None:
-                target.abort()
-            if not isinstance(error, Broken | OSError):
-                raise
+        except (Broken, OSError) as error:
             await self._fail(error)
-            return None
         finally:
             self._took = perf_counter() - self._began
 
-    async def _pass(self, target: Side) -> Side:
-        upload = asyncio.create_task(self._send(target))
+    def _may_be_repeated(self) -> bool:
+        is_over = self._answer is not None or self._asked.is_begun
+        return not is_over and self._asked.method in _REPEATABLE and self._has_client
+
+    async def _pass(self, side: Side) -> None:
+        passage = Passage(side, self._head(), body_of(self._asked, self._client, self._sent.add))
         try:
-            await self._pass_back(target, upload)
+            await self._pass_back(passage)
+        except BaseException:
+            side.abort()
+            raise
         finally:
-            self._is_early = not upload.done()
-            upload.cancel()
-            with suppress(asyncio.CancelledError):
-                await upload
+            self._is_early = not passage.upload.done()
+            await passage.stop()
+            self._has_client = self._has_client and not passage.has_left
         if self._is_early:
             await _linger(self._client)
-        target.rested = monotonic()
-        return target
+        self._pool.keep(side)
 
-    async def _send(self, target: Side) -> None:
-        """Send the request. If the client hangs up, hang up on the target; if the target does, it may have answered."""
+    def _head(self) -> bytes:
         asked = self._asked
         method, _, rest = asked.first.partition(b" ")
         version = rest.rpartition(b" ")[2]
@@ -217,40 +212,20 @@ class Passage:
             parts = urlsplit(where)
             where = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = [(n, self._netloc if n.lower() == b"host" else v) for n, v in _passed_on(asked)]
-        line = b"%b %b %b" % (method, (self._base + where).encode("latin-1"), version)
-        try:
-            await target.send(joined(line, headers))
-            await self._pass_body(asked, self._client, target, self._sent)
-        except Broken:
-            self._has_client = False
-            target.abort()
-        except OSError:
-            return
+        return joined(b"%b %b %b" % (method, (self._base + where).encode("latin-1"), version), headers)
 
-    async def _pass_back(self, target: Side, upload: asyncio.Task[None]) -> None:
-        answer = self._answer = await target.answer(self._asked.method, self._to_client)
+    async def _pass_back(self, passage: Passage) -> None:
+        answer = self._answer = await passage.side.answer(self._asked.method, self._to_client)
         headers = _passed_on(answer)
         ends = not answer.stays or not self._asked.stays or self._asked.is_old
         # After an answer that comes before the whole request, the connection cannot be used again.
-        if ends or not (upload.done() or self._is_bodiless):
+        if ends or not (passage.upload.done() or self._is_bodiless):
             ends = True
             headers.append((b"Connection", b"close"))
         await self._to_client(joined(answer.first, headers))
-        try:
-            await self._pass_body(answer, target, self._client, self._said)
-        except OSError:
-            self._has_client = False
-            raise
+        async for data in body_of(answer, passage.side, self._said.add):
+            await self._to_client(data)
         self.may_stay = answer.stays and not ends
-
-    async def _pass_body(self, head: Head, source: Side, sink: Side, body: "Body") -> None:
-        """Pass a body on as it comes. Raises Broken for the source, OSError for the sink."""
-        while not head.ends:
-            data, content = await source.body(head)
-            if not data:  # the end of the connection ends it
-                return
-            body.add(content)
-            await sink.send(data)
 
     async def _to_client(self, data: bytes) -> None:
         try:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from stub_server.calls.call import Call, Caller, Head
+from stub_server.calls.call import Call, Caller
 from stub_server.calls.reply import Reply
 from stub_server.engine.journal import Trace
 from stub_server.engine.sandbox import Sandbox
@@ -63,7 +63,7 @@ class Handlers:
 
     def _call(self) -> Call:
         do_due_at_once(self._sandbox)
-        call = Call("GET", "/", b"", Head({}), self._sandbox, self._server)
+        call = Call("GET", "/", b"", [], self._sandbox, self._server)
         call.trace, call.store, call.caller = self._trace, self._sandbox.store, self._caller
         return call
 

@@ -15,12 +15,9 @@ from connexion.middleware import ConnexionMiddleware
 from stub_server.app import create_app
 from stub_server.calls.call import CALL, Call, Caller
 from stub_server.calls.reply import Streamed
-from stub_server.contract.secrets import Secrets
 from stub_server.engine.draft import Draft
 from stub_server.engine.step import Cause
 from stub_server.faults.fault_rules import Effect
-from stub_server.http.access import Hosts
-from stub_server.http.context import HeaderReader
 from stub_server.http.dispatch import Endpoint
 from stub_server.http.monitor import Limits
 from stub_server.http.routing import Application, Routing
@@ -94,9 +91,8 @@ class Alone:
         """Have a request reach the layer, as the layers before it leave it; `known` are attributes of its call."""
         body, further = known.pop("body", b""), known.pop("scope", {})
         sent = [(name.encode(), value.encode()) for name, value in (HOST | (headers or {})).items()]
-        read = HeaderReader(Hosts((), loopback=True), Secrets())
         target, _, query = path.partition("?")
-        call = Call(method, target, query.encode(), read(sent), self.app.sandboxes.default, self.app.server)
+        call = Call(method, target, query.encode(), sent, self.app.sandboxes.default, self.app.server)
         if known.pop("begun", True):
             call.begin()
         merchant = call.sandbox.store.merchant

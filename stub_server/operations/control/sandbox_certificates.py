@@ -26,7 +26,7 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
     entry = server.document.events[event_type]
     samples = Samples(sandbox, call.store, entry, event_type, project, call.trace.id)
     usual = server.courier.sender
-    sender = Sender(local=usual.local and not call.head.is_foreign, cacert=usual.cacert)
+    sender = Sender(local=usual.local and not call.is_foreign, cacert=usual.cacert)
     watched = Effects(body["effects"], sender) if "effects" in body else None
     server.certifying.add(sandbox.name)
     try:

@@ -76,7 +76,7 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
     sandboxes = call.server.sandboxes
     try:
         entry, replaced = await sandboxes.import_(
-            call.sandbox.name, call.upload, deliver=query["deliver"], abroad=call.head.is_foreign
+            call.sandbox.name, call.upload, deliver=query["deliver"], abroad=call.is_foreign
         )
     except BadFile as error:
         details = [_detail(error, reason) for reason in error.reasons]
