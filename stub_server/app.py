@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from .calls.call import CONTROL
 from .calls.credentials import Tokens
@@ -17,10 +17,11 @@ from .calls.server import Server, Waiting
 from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
-from .contract import bundle, checks, compatibility
+from .contract import bundle, checks
 from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
+from .contract.overlay import Overlays
 from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
 from .delivery.courier import Courier
@@ -46,7 +47,7 @@ from .kernel.record import Body
 from .persistence import sqlite
 from .persistence.persistence import Persistence
 from .persistence.sql import Database, StoreError
-from .resolver import Handlers, check_fit
+from .resolver import Handlers
 from .sandboxes.making import SandboxFactory
 from .sandboxes.residence import Residence
 from .sandboxes.sandboxes import Sandboxes
@@ -57,8 +58,16 @@ from .version import __version__
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
-Contracts: TypeAlias = tuple[Document, Document, Document | None]
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
+
+
+class Contracts(NamedTuple):
+    """The contract with overlays, the control contract, and the contract without overlays if there are any."""
+
+    document: Document
+    control: Document
+    shipped: Document | None
+    overlays: Overlays
 
 
 def data_dir(name: str) -> Path:
@@ -75,14 +84,14 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     settings = settings or Settings()
     # Connexion logs every operation that it adds.
     logging.getLogger("connexion").setLevel(logging.WARNING)
-    document, control, shipped = loaded or contracts(settings.overlays)
+    loaded = loaded or contracts(settings.overlays)
     if settings.rate_limit is not None:
-        document = _with_rate_limit(document, control)
+        loaded = loaded._replace(document=_with_rate_limit(loaded.document, loaded.control))
     store = None if settings.store is None else _opened(settings.store, settings)
     if store is not None:  # else what one server signs would not be valid at another, or after a restart
         settings = replace(settings, seed=store.seed)
     try:
-        return _served(settings, document, control, shipped, store)
+        return _served(settings, loaded, store)
     except BaseException as error:
         if store is None:
             raise
@@ -92,22 +101,16 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
         raise
 
 
-def contracts(overlays: Sequence[Path]) -> Contracts:
-    """The contract with overlays, the control contract, and the contract without them. Raises ContractError.
+def contracts(files: Sequence[Path]) -> Contracts:
+    """The contracts with overlay files, which must follow the laws. Raises ContractError with every fault.
 
-    Without overlays the last one is None, and nothing is checked.
+    Without overlays nothing is checked.
     """
-    document, control, shipped = map(Document, bundle.contracts(data_dir("openapi"), overlays))
-    if not overlays:
-        return document, control, None
-    with bundle.naming(overlays, shipped.raw):
-        checks.check(document)
-        compatibility.check(document, shipped)
-        handlers = Handlers(document, OPERATIONS)
-        for operation in document.operations.values():
-            if (handler := handlers.function(operation)) is not None:
-                check_fit(operation, handler)
-    return document, control, shipped
+    bundled = bundle.contracts(data_dir("openapi"), files)
+    document, shipped = Document(bundled.api), Document(bundled.shipped)
+    if files:
+        bundled.overlays.refuse(checks.faults(document, shipped))
+    return Contracts(document, Document(bundled.control), shipped if files else None, bundled.overlays)
 
 
 def _with_rate_limit(document: Document, control: Document) -> Document:
@@ -119,10 +122,9 @@ def _with_rate_limit(document: Document, control: Document) -> Document:
     return Document(raw)
 
 
-def _served(
-    settings: Settings, document: Document, control: Document, shipped: Document | None, store: "Database | None"
-) -> Application:
+def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> Application:
     """The server of these contracts and of the sandboxes in the store."""
+    document, control, shipped, overlays = loaded
     known = formats(is_document_here, is_document_unchecked)
     schemas = Schemas(document.raw, known)
     random = secrets.token_bytes(32) if store is None else store.secret
@@ -138,7 +140,7 @@ def _served(
         sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
-        raise bundle.name_overlays(settings.overlays, fault, (shipped or document).raw) from None
+        raise overlays.named(fault) from None
     control_schemas = Schemas(control.raw, known)
     mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
@@ -212,11 +214,11 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
     running = document.lifecycles["Subscription"].sets["running"]
     banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]  # each as often as its weight says
-    known = shipped.changes if shipped else {}
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
-    defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
+    base = shipped or document  # rules rely on what overlays take away
+    defaults = {spec.schema: base.defaults(spec.schema) | document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # their create requests have more defaults
-        for contract in (shipped or document, document):  # rules rely on those that overlays take away
+        for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
         layout=Layout(
@@ -224,8 +226,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
         ),
         lifecycles=document.lifecycles,
         changes={  # one that an overlay has removed has no events
-            name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
-            for name in {**known, **document.changes}
+            name: dict.fromkeys(known, ()) | document.changes.get(name, {}) for name, known in base.changes.items()
         },
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,

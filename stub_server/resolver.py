@@ -12,10 +12,8 @@ from connexion.resolver import Resolution, Resolver
 
 from .calls.call import Call
 from .contract.document import Document, Operation
-from .contract.source import error_at
 from .kernel.problem import NotBuilt
 from .kernel.record import Body
-from .kernel.text import counted
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -60,28 +58,13 @@ class Handlers(Resolver):
         return found
 
 
-def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
-    """Raise ContractError for an operation that its handler can never serve."""
-    takes = takes_of(handler)
-    ids = operation.path.count("{")
-    if ids != takes.ids:
-        reason = f"the path of {operation.id} must have {counted(takes.ids, 'id')}, and has {ids}: correct it"
-        raise error_at(operation.at, reason)
-    if takes.body_needed and operation.body is None:
-        raise error_at(operation.at, f"{operation.id} needs a request body: keep its requestBody")
-
-
 class Takes(NamedTuple):
-    """The arguments of a handler: number of path ids, query, body; `body_needed` if the body cannot be None."""
+    """Which arguments a handler has beside path ids."""
 
-    ids: int
     query: bool
     body: bool
-    body_needed: bool
 
 
 def takes_of(handler: Callable[..., Any]) -> Takes:
-    named = dict(inspect.signature(handler).parameters)
-    body, query = named.pop("body", None), named.pop("query", None)
-    needs_body = body is not None and "None" not in str(body.annotation)
-    return Takes(len(named) - 1, query is not None, body is not None, needs_body)
+    named = inspect.signature(handler).parameters
+    return Takes("query" in named, "body" in named)

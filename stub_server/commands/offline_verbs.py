@@ -74,46 +74,40 @@ def init(tool: str, folder: Path) -> None:
 def check(overlays: tuple[Path, ...]) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
-    Exit code 1 for faults that stop the start, and for others, such as an event that nothing raises or a broken link.
-    An example that does not fit its schema is a warning.
+    Exit code 1 for everything that stops the start. What only readers and clients meet is a warning, such as an event
+    that nothing raises, a broken link, or an example that does not fit its schema.
     """
     from ..app import contracts, create_app
-    from ..contract import bundle, checks
+    from ..contract import checks
     from ..contract.formats import formats
     from ..contract.source import ContractError
     from ..domain.documents import is_document_here, is_document_unchecked
     from ..scenarios.files import ScenarioError
     from ..settings import Settings
 
-    warnings: list[str] = []
     try:
-        loaded = document, control, shipped = contracts(overlays)
+        loaded = document, control, shipped, named = contracts(overlays)
         if shipped is None:  # else that is done
-            shipped = document
-            checks.check(document)
-        checks.check(control)
-        counts = {
-            "operations": len(document.operations),
-            "schemas": len(document.raw["components"]["schemas"]),
-            "events": len(document.events),
-            "scopes": len(document.scopes),
-            "lifecycles": len(document.lifecycles),
-            "control operations": len(control.operations),
-        }
-        found = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in checks.faults(document, control)]
-        unfit = checks.unfit_examples(document, formats(is_document_here, is_document_unchecked))
-        warnings = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in unfit]
+            named.refuse(checks.faults(document, document))
+        named.refuse(checks.faults(control, control))
+        of_requests = formats(is_document_here, is_document_unchecked)
+        for warning in (*checks.warnings(document, control), *checks.unfit_examples(document, of_requests)):
+            click.echo(f"Warning: {named.named(warning)}", err=True)
         if overlays:
             with suppress(ScenarioError):  # a fault of the data, not of the contract
                 create_app(Settings(overlays=overlays), loaded)
     except ContractError as error:
-        found = [str(error)]
-    for warning in warnings:
-        click.echo(f"Warning: {warning}", err=True)
-    for fault in found:
-        click.echo(f"Error: {fault}", err=True)
-    if found:
+        for fault in str(error).splitlines():
+            click.echo(f"Error: {fault}", err=True)
         sys.exit(1)
+    counts = {
+        "operations": len(document.operations),
+        "schemas": len(document.raw["components"]["schemas"]),
+        "events": len(document.events),
+        "scopes": len(document.scopes),
+        "lifecycles": len(document.lifecycles),
+        "control operations": len(control.operations),
+    }
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
 
 

@@ -6,19 +6,20 @@ The shipped contract is bundled once and cached: that takes 160 ms, reading the 
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from glob import escape, glob
 from hashlib import blake2b
 from importlib.util import cache_from_source
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
-from .checks import check_shapes
+from .checks import shape_faults
 from .document import Document
 from .generated import Emitting, Names, emitting, generate, parts
-from .overlay import apply, last_touch
+from .overlay import Overlays
 from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
 
 Contract = dict[str, Json]
@@ -27,29 +28,36 @@ CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
 """Among the byte code of this package, which Python caches in the same way, or is asked not to."""
 
 
-def contracts(folder: Path, overlays: Sequence[Path] = (), file: Path = CACHE) -> tuple[Contract, Contract, Contract]:
-    """The API contract of a folder with overlays, the control contract, and the API contract without overlays.
+class Bundle(NamedTuple):
+    """The API contract with overlays, the control contract, and the API contract without overlays."""
 
-    All have the names of events, scopes, operations and states of the first. Raises ContractError, with file and line
-    or JSONPath, for a file that cannot be read, a reference without a target, or an overlay that does not fit.
+    api: Contract
+    control: Contract
+    shipped: Contract
+    overlays: Overlays
+
+
+def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> Bundle:
+    """The contracts of a folder with overlay files, each with the names of events, scopes, operations and states.
+
+    Raises ContractError, with file and line or JSONPath, for a file that cannot be read, a reference without a target,
+    or an overlay that does not fit.
     """
     api, control, emitters = _shipped(folder, file)
-    if not overlays:
-        return api, control, api
-    document, known = api, Names(api)
-    for overlay in overlays:
-        before, document = document, apply(document, overlay)
-        with naming((overlay,), before):
-            check_shapes(document)
-            generate(document, Names(document), emitters, parts(before, Names(before), emitters))
-    with naming(overlays, api):
-        _check_references(document)
+    overlays = Overlays(files)
+    if not files:
+        return Bundle(api, control, api, overlays)
+    document, known = overlays.apply(api), Names(api)
+    overlays.refuse(shape_faults(document))
+    with overlays.naming():
+        generate(document, Names(document), emitters, parts(api, known, emitters))
+    overlays.refuse(_broken_references(document))
     _merge_parameters(document)
     names = Names(document)
     generate(api, names, emitters, parts(api, known, emitters))
     _take_names(control, names, emitters)
     generate(control, names, [], parts(control, known, []))
-    return document, control, api
+    return Bundle(document, control, api, overlays)
 
 
 def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract, list[Emitting]]:
@@ -92,25 +100,6 @@ def _digest(folder: Path) -> bytes:
             with suppress(OSError), open(path, "rb") as file:  # if it is needed, bundling rejects it
                 digest.update(blake2b(file.read()).digest())
     return digest.digest()
-
-
-@contextmanager
-def naming(overlays: Sequence[Path], shipped: Contract) -> Iterator[None]:
-    """Have an error name the overlays."""
-    try:
-        yield
-    except ContractError as error:
-        raise name_overlays(overlays, error, shipped) from None
-
-
-def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: Contract) -> ContractError:
-    """The error with the overlay files in front, as the contract has no such fault without them.
-
-    It is the line of the action that brought the fault to `shipped`, the document before, where one did.
-    """
-    if not overlays:
-        return error
-    return ContractError(f"{last_touch(shipped, overlays, str(error)) or ', '.join(map(str, overlays))}: {error}")
 
 
 def _take_names(document: Contract, names: Names, emitters: Sequence[Emitting]) -> None:
@@ -191,8 +180,8 @@ def _merge_parameters(document: Contract) -> None:
             operation["parameters"] = kept + own
 
 
-def _check_references(document: Contract) -> None:
-    """Check that every reference of the document has a target; an overlay can break one."""
+def _broken_references(document: Contract) -> Iterator[ContractError]:
+    """The references of the document that have no target: an overlay can break one."""
     for at, node in nodes(document):
         met: set[str] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
@@ -201,5 +190,6 @@ def _check_references(document: Contract) -> None:
             except KeyError:
                 node = None
             if node is None or reference in met:
-                raise error_at(at, f"{reference} leads {'nowhere' if node is None else 'back to itself'}")
+                yield error_at(at, f"{reference} leads {'nowhere' if node is None else 'back to itself'}")
+                break
             met.add(reference)

@@ -1,7 +1,7 @@
-"""Checks one contract: against OpenAPI 3.0, the shape of its extension tables, and that what they name is described.
+"""The laws of a contract: valid OpenAPI 3.0, extension tables that fit each other, and what the server's rules need.
 
-Begin with `check`, whose faults stop a start; `faults` finds others. `compatibility.py` compares a contract with the
-shipped one.
+`stub-server check`, the start with overlays and `stub-server verify --write-overlay` share them. Begin with `faults`,
+which stop a start; `warnings` are for readers and generated clients.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from ..kernel.text import counted
 from .document import JSON, MERCHANT, Document, Lifecycle, Operation
 from .formats import NO_FORMATS, Formats
 from .generated import AUTOMATIC, SOURCE, marked_schemas
@@ -19,47 +20,36 @@ from .source import ContractError, Json, Place, error_at, nodes, path_to, read
 _EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
 
 
-def check(document: Document) -> None:
-    """Check a contract against OpenAPI 3.0, and its tables against each other.
+def faults(document: Document, shipped: Document) -> list[ContractError]:
+    """Everything for which a server does not start with a contract; `shipped` is the contract without overlays.
 
-    Raises ContractError with the JSONPath of a fault; `bundle.naming` adds the files of overlays.
+    The tables of a document that is no valid OpenAPI are not read, nor is one whose operations have no names.
     """
-    _check_openapi(document)
-    check_shapes(document.raw)
-    check_tables(document)
+    found = [*_openapi(document)]
+    try:
+        return found or [*_tables(document), *_needs(document, shipped)]
+    except ContractError as error:
+        return [error]
 
 
-def check_tables(document: Document) -> None:
-    """Check that what the tables of a valid document name is there. Raises ContractError like `check`."""
-    _check_operations(document)
-    for lifecycle in document.lifecycles.values():
-        _check_states(document, lifecycle)
-        _check_moves(lifecycle)
-    _check_unique(document)
-    if "x-names-from" in document.raw:
-        return  # the events are described in another document
-    for name in document.events:
-        _check_payload(document, name)
-    _check_events(document)
-    _check_entries(document)
-
-
-def _check_openapi(document: Document) -> None:
+def _openapi(document: Document) -> Iterator[ContractError]:
     # Imported here because they are slow to import and a start without overlays does not need them.
     from jsonschema import Draft4Validator
     from jsonschema.exceptions import best_match
     from openapi_spec_validator import OpenAPIV30SpecValidator
     from openapi_spec_validator.schemas import schema_v30
 
-    for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
-        # For a choice without a match the validator only says so; the best match is the member that is wrong.
-        found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
+    found = [*OpenAPIV30SpecValidator(document.raw).iter_errors()]
+    # For a choice without a match the validator only says so; the best match is the member that is wrong.
+    misshapen = Draft4Validator(dict(schema_v30)).iter_errors(document.raw) if found else ()
+    for error in [best_match([each]) or each for each in misshapen] or found:
         # A default is checked by itself: where its schema is, is looked up.
-        raise error_at(list(found.absolute_path) or path_to(found.schema, document.raw) or [], found.message[:400])
+        place = list(error.absolute_path) or path_to(error.schema, document.raw) or []
+        yield error_at(place, error.message[:400])
 
 
-def check_shapes(raw: Json) -> None:
-    """Check the shape of every extension table of a document, by `extensions.yaml`. Raises ContractError.
+def shape_faults(raw: Json) -> Iterator[ContractError]:
+    """What the extension tables of a document have in another shape than `extensions.yaml` says.
 
     Nothing is generated from them before.
     """
@@ -67,24 +57,47 @@ def check_shapes(raw: Json) -> None:
     from jsonschema.exceptions import best_match
     from openapi_spec_validator.schemas import schema_v30
 
-    def match(shape: Json, value: Json, place: Place) -> None:
-        if (error := best_match(Draft4Validator(shape).iter_errors(value))) is not None:
-            reason = f"{error.message[:400]}: {error.schema.get('description', '')}".removesuffix(": ")
-            raise error_at([*place, *error.absolute_path], reason)
+    def unlike(shape: Draft4Validator, value: Json, place: Place) -> Iterator[ContractError]:
+        for error in shape.iter_errors(value):
+            found = best_match([error]) or error
+            reason = f"{found.message[:400]}: {found.schema.get('description', '')}".removesuffix(": ")
+            yield error_at([*place, *found.absolute_path], reason)
 
     tables = read(Path(__file__).with_name("extensions.yaml"))
-    match(tables, raw, [])
+    basis = Draft4Validator(tables["definitions"]["basis"])
     for at, node in nodes(raw):
-        for name in {"x-basis", "x-basis-notes"} & (node.keys() if isinstance(node, dict) else set()):
-            match(tables["definitions"]["basis"], node[name], [*at, name])
+        for name in ("x-basis", "x-basis-notes"):
+            if isinstance(node, dict) and name in node:
+                yield from unlike(basis, node[name], [*at, name])
+    found = [*unlike(Draft4Validator(tables), raw, [])]
+    yield from found
+    if found:
+        return
     # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.
-    payload = {"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]}
+    payload = Draft4Validator({"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]})
     for name, item in raw.get("x-webhooks", {}).items():
         if _EVENT_NAME(name) is None:
-            raise error_at(["x-webhooks", name], "call an event resource.past_tense")
+            yield error_at(["x-webhooks", name], "call an event resource.past_tense")
         schema = item["post"]["requestBody"]["content"][JSON]["schema"]
         if "$ref" not in schema:
-            match(payload, schema, ["x-webhooks", name, "post", "requestBody", "content", JSON, "schema"])
+            yield from unlike(payload, schema, ["x-webhooks", name, "post", "requestBody", "content", JSON, "schema"])
+
+
+# -- the tables, each against the others
+
+
+def _tables(document: Document) -> Iterator[ContractError]:
+    yield from _operations(document)
+    for lifecycle in document.lifecycles.values():
+        yield from _states(document, lifecycle)
+        yield from _moves(lifecycle)
+    yield from _unique(document)
+    if "x-names-from" in document.raw:
+        return  # the events are described in another document
+    for name in document.events:
+        yield from _payload(document, name)
+    yield from _events(document)
+    yield from _entries(document)
 
 
 _IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"
@@ -92,51 +105,55 @@ _IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-
 _IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
 
 
-def _check_all_in(known: AbstractSet[str], names: Iterable[tuple[str | int, str]], place: Place, text: str) -> None:
-    """Check that each name, given with its step, is known."""
+def _unknown(
+    known: AbstractSet[str], names: Iterable[tuple[str | int, str]], place: Place, text: str
+) -> Iterator[ContractError]:
+    """Names, given with their steps, that are not known."""
     for step, name in names:
         if name not in known:
-            raise error_at([*place, step], text.format(name))
+            yield error_at([*place, step], text.format(name))
 
 
-def _check_operations(document: Document) -> None:
+def _operations(document: Document) -> Iterator[ContractError]:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
-        _check_all_in(scopes, (("x-scopes", name) for name in sorted(operation.scopes)), operation.at, _IN_SCOPES)
+        yield from _unknown(scopes, (("x-scopes", name) for name in sorted(operation.scopes)), operation.at, _IN_SCOPES)
         if "x-names-from" not in document.raw:  # else bundling has taken the events of the other document
-            _check_all_in(document.events.keys(), enumerate(operation.emits), [*operation.at, "x-emits"], _IN_EVENTS)
+            place = [*operation.at, "x-emits"]
+            yield from _unknown(document.events.keys(), enumerate(operation.emits), place, _IN_EVENTS)
+        if 204 in operation.responses and operation.responses[204].media:
+            yield error_at([*operation.at, "responses", "204", "content"], "a 204 has no content: take it out")
 
 
-def _check_states(document: Document, lifecycle: Lifecycle) -> None:
+def _states(document: Document, lifecycle: Lifecycle) -> Iterator[ContractError]:
     place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle"]
     field = document.resolve(document.schema(lifecycle.resource).get("properties", {}).get(lifecycle.field))
     if field is None:
-        raise error_at([*place, "field"], f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has")
-    if "enum" in field:
+        yield error_at([*place, "field"], f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has")
+    elif "enum" in field:
         different = set(lifecycle.states) ^ {str(value) for value in field["enum"] if value is not None}
-        if different:
-            where = "states" if min(different) in lifecycle.states else f"the enum of {lifecycle.field}"
-            reason = f"{min(different)} is in {where} only: put it into both, or into neither"
-            raise error_at([*place, "states"], reason)
+        for name in sorted(different):
+            where = "states" if name in lifecycle.states else f"the enum of {lifecycle.field}"
+            yield error_at([*place, "states"], f"{name} is in {where} only: put it into both, or into neither")
     for name, states in lifecycle.sets.items():
-        _check_all_in(set(lifecycle.states), enumerate(states), [*place, "sets", name], _IN_STATES)
+        yield from _unknown(set(lifecycle.states), enumerate(states), [*place, "sets", name], _IN_STATES)
 
 
-def _check_moves(lifecycle: Lifecycle) -> None:
+def _moves(lifecycle: Lifecycle) -> Iterator[ContractError]:
     seen = set()
     for number, move in enumerate(lifecycle.moves):
         place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle", "moves", number]
-        _check_all_in({*lifecycle.states, "new"}, [("from", move.from_)], place, _IN_STATES)
-        _check_all_in({*lifecycle.states, "deleted"}, [("to", move.to)], place, _IN_STATES)
+        yield from _unknown({*lifecycle.states, "new"}, [("from", move.from_)], place, _IN_STATES)
+        yield from _unknown({*lifecycle.states, "deleted"}, [("to", move.to)], place, _IN_STATES)
         if move.from_ == move.to and move.name is None:
-            raise error_at(place, f"a move that stays in {move.to} needs a name")
+            yield error_at(place, f"a move that stays in {move.to} needs a name")
         key = (move.from_, move.to, move.name)
         if key in seen:
-            raise error_at(place, f"the move from {move.from_} to {move.to} is defined twice: give it a name")
+            yield error_at(place, f"the move from {move.from_} to {move.to} is defined twice: give it a name")
         seen.add(key)
 
 
-def _check_unique(document: Document) -> None:
+def _unique(document: Document) -> Iterator[ContractError]:
     conflicts = (op.responses[409].codes for op in document.operations.values() if 409 in op.responses)
     listed = {code for codes in conflicts for code in codes}
     for resource, keys in document.unique.items():
@@ -146,38 +163,38 @@ def _check_unique(document: Document) -> None:
         for number, key in enumerate(keys):
             place: Place = ["components", "schemas", resource, "x-unique", number]
             if key.name in seen:
-                raise error_at([*place, "members"], f"{key.name} has a unique key already: take one out")
+                yield error_at([*place, "members"], f"{key.name} has a unique key already: take one out")
             seen.add(key.name)
-            _check_all_in(properties.keys(), enumerate(key.members), [*place, "members"], text)
+            yield from _unknown(properties.keys(), enumerate(key.members), [*place, "members"], text)
             for index, member in enumerate(key.members):
-                if key.ignores and document.resolve(properties[member]).get("type") != "string":
-                    raise error_at([*place, "members", index], f"{member} is no string: remove it, or `ignores`")
+                if key.ignores and document.resolve(properties.get(member, {})).get("type") != "string":
+                    yield error_at([*place, "members", index], f"{member} is no string: remove it, or `ignores`")
             if key.scope is not None:
-                _check_all_in(properties.keys(), [("scope", key.scope)], place, f"{text}, or {MERCHANT}")
+                yield from _unknown(properties.keys(), [("scope", key.scope)], place, f"{text}, or {MERCHANT}")
             if key.code is not None and key.code not in listed:
                 reason = f"no operation refuses with {key.code}: list it in x-codes of the 409 of those that can"
-                raise error_at([*place, "code"], reason)
+                yield error_at([*place, "code"], reason)
 
 
-def _check_payload(document: Document, name: str) -> None:
-    """Check that a payload holds the resource under its key, allows the event as its type, and has such an example."""
+def _payload(document: Document, name: str) -> Iterator[ContractError]:
+    """A payload holds the resource under its key, allows the event as its type, and has such an example."""
     event = document.events[name]
     post: Place = ["x-webhooks", name, "post"]
     content: Place = [*post, "requestBody", "content", JSON]
     key, body = event["payload_key"], document.resolve(event["schema"])
     data = document.resolve(body.get("properties", {}).get("data")) or {}
     if key not in data.get("properties", {}):
-        raise error_at([*post, "x-payload-key"], f"data of the payload has no member {key}: name one that it has")
-    type_ = document.resolve(body["properties"].get("type")) or {}
+        yield error_at([*post, "x-payload-key"], f"data of the payload has no member {key}: name one that it has")
+    type_ = document.resolve(body.get("properties", {}).get("type")) or {}
     if name not in type_.get("enum", [name]):
-        raise error_at([*content, "schema"], f"the type of this payload cannot be {name}: put it into the enum of type")
+        yield error_at([*content, "schema"], f"the type of this payload cannot be {name}: put it into the enum of type")
     example = event["example"]["data"].get(key)
     if not isinstance(example, dict) or (event["record"] and not isinstance(example.get("id"), str)):
-        raise error_at([*content, "example"], f"data.{key} must be an example of the resource, with its id")
+        yield error_at([*content, "example"], f"data.{key} must be an example of the resource, with its id")
 
 
-def _check_events(document: Document) -> None:
-    """Check every event that a move, a change or an enum names."""
+def _events(document: Document) -> Iterator[ContractError]:
+    """Every event that a move, a change or an enum names is described, and of that resource."""
     named: list[tuple[Place, str, str]] = []
     for name, schema in document.raw["components"]["schemas"].items():
         place: Place = ["components", "schemas", name]
@@ -190,21 +207,21 @@ def _check_events(document: Document) -> None:
             steps = [(at, events)] if isinstance(events, str) else [([*at, i], event) for i, event in enumerate(events)]
             named += [(step, name, event) for step, event in steps]
     for at, name, event in named:
-        _check_all_in(document.events.keys(), [(at[-1], event)], at[:-1], _IN_EVENTS)
-        found = document.events[event]
+        found = document.events.get(event)
+        if found is None:
+            yield error_at(at, _IN_EVENTS.format(event))
         # A test event (webhook.test) belongs to Webhook, but its payload holds no record.
-        if found["record"] != name and not (name == "Webhook" and found["record"] is None):
+        elif found["record"] != name and not (name == "Webhook" and found["record"] is None):
             shown = f"data.{found['payload_key']} of its payload is no {name}"
-            reason = f"{event} is of another resource: {shown}. Refer to {name} there, or name another event"
-            raise error_at(at, reason)
+            yield error_at(at, f"{event} is of another resource: {shown}. Refer to {name} there, or name another event")
     for marked, schema in marked_schemas(document.raw):
         unknown = {str(value) for value in schema.get("enum", ()) if value is not None} - document.events.keys()
         if schema.get(SOURCE) == "event_types" and unknown:  # an overlay has taken an event away
-            raise error_at([*marked, "enum"], _IN_EVENTS.format(min(unknown)))
+            yield error_at([*marked, "enum"], _IN_EVENTS.format(min(unknown)))
 
 
-def _check_entries(document: Document) -> None:
-    """Check that entries of the event and scope catalogues fit the schemas of their responses."""
+def _entries(document: Document) -> Iterator[ContractError]:
+    """The entries of the event and scope catalogues fit the schemas of their responses."""
     entries: list[tuple[str, Place, Json]] = [
         ("Scope", ["x-scopes", number], {**scope, "operations": []}) for number, scope in enumerate(document.scopes)
     ]
@@ -216,13 +233,93 @@ def _check_entries(document: Document) -> None:
     for component, place, entry in entries:
         error = schemas.component(component).first_error(entry) if component in known else None
         if error is not None:
-            raise error_at(place, f"cannot be listed as {component} of the contract: {error.message[:300]}")
+            yield error_at(place, f"cannot be listed as {component} of the contract: {error.message[:300]}")
+
+
+# -- what the rules need of the shipped contract
+
+
+def _needs(document: Document, shipped: Document) -> Iterator[ContractError]:
+    yield from _needed_states(document, shipped)
+    yield from _needed_keys(document, shipped)
+    yield from _new_keys(document, shipped)
+    for old in shipped.operations.values():
+        if old.id in document.operations:
+            yield from _served(document.operations[old.id], old)
+
+
+def _needed_states(document: Document, shipped: Document) -> Iterator[ContractError]:
+    """States, sets of states, and the member that holds the state."""
+    for name, old in shipped.lifecycles.items():
+        place: Place = ["components", "schemas", name, "x-lifecycle"]
+        new = document.lifecycles.get(name)
+        if new is None:
+            yield error_at(place, "the server needs the states of this resource: keep its x-lifecycle")
+            continue
+        if new.field != old.field:
+            yield error_at([*place, "field"], f"the server stores the state in {old.field}: do not change it")
+        need = "the rules of the server need the {}: keep it, {}"
+        for state in old.states:
+            if state not in new.states:
+                yield error_at([*place, "states"], need.format(f"state {state}", "without moves if it never occurs"))
+        for key in old.sets:
+            if key not in new.sets:
+                yield error_at([*place, "sets"], need.format(f"set {key}", "empty if it has no state"))
+
+
+def _needed_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
+    """Unique keys by which the server finds records."""
+    for name, keys in shipped.unique.items():
+        kept = {key.name: key for key in document.unique.get(name, ())}
+        for old in keys:
+            is_needed = old.code is None or (name, old.name) == ("Customer", "document")
+            key = kept.get(old.name)
+            if is_needed and (key is None or key._replace(code=old.code) != old):
+                reason = f"the server finds records of {name} by {old.name}: keep its unique key as it is"
+                yield error_at(["components", "schemas", name, "x-unique"], reason)
+
+
+def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
+    """A new unique key is of texts that a request chooses, and has a code to refuse it with."""
+    refusing = [name for name in sorted(shipped.unique) if any(key.code for key in shipped.unique[name])]
+    for name, keys in document.unique.items():
+        create = document.operations.get(f"create{name}")
+        asked = document.schema_at(create.body, ()).get("properties", {}) if create and create.body else {}
+        for number, key in enumerate(keys):
+            if key in shipped.unique.get(name, ()):
+                continue
+            place: Place = ["components", "schemas", name, "x-unique", number]
+            if name not in refusing:
+                yield error_at(place, f"x-unique has no effect here, only in {', '.join(refusing)}: remove it")
+                continue
+            if key.code is None:
+                yield error_at(place, "this unique key has no code for its refusal: add one")
+            for member in (*key.members, *(() if key.scope is None else (key.scope,))):
+                schema = document.resolve(asked.get(member, {}))
+                if schema.get("type") != "string" or "enum" in schema:
+                    yield error_at(place, f"a request to create a {name} has no text {member}: take it out")
+
+
+def _served(new: Operation, old: Operation) -> Iterator[ContractError]:
+    """An operation can be served by the handler of the shipped one."""
+    ids = old.path.count("{")
+    if new.path.count("{") != ids:
+        reason = f"the path of {new.id} must have {counted(ids, 'id')}, and has {new.path.count('{')}: correct it"
+        yield error_at(new.at, reason)
+    if old.scheme is not None and new.scheme is None:
+        yield error_at(new.at, f"{new.id} is about what the caller owns: keep a scheme in its security")
+    place = [*new.at, "responses"]
+    status = new.success_like(old)
+    if status is None:
+        yield error_at(place, f"{new.id}: list exactly one status below 300, or include {old.successes[0]}")
+    elif status != 204 and JSON in old.responses[old.successes[0]].media and JSON not in new.responses[status].media:
+        yield error_at([*place, str(status)], f"the server answers {JSON}: keep its content, or make the status 204")
 
 
 # -- what does not stop a start
 
 
-def faults(document: Document, control: Document) -> Iterator[ContractError]:
+def warnings(document: Document, control: Document) -> Iterator[ContractError]:
     """What is wrong in a contract with which a server still starts: clients and readers need it.
 
     `control` is the control contract, whose operations moves may name.

@@ -71,7 +71,14 @@ class Operation(NamedTuple):
     @property
     def successes(self) -> list[int]:
         """The statuses of its successes: of the shipped contract one."""
-        return [status for status in self.responses if status < 300]
+        return [status for status in self.responses if 200 <= status < 300]
+
+    def success_like(self, shipped: "Operation") -> int | None:
+        """The status in place of the one with which the shipped operation succeeds; None if it is unclear."""
+        (old,), new = shipped.successes, self.successes
+        if old in new:
+            return old
+        return new[0] if len(new) == 1 else None
 
     @property
     def basis(self) -> dict[str, str]:

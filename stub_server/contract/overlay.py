@@ -2,62 +2,93 @@
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from .source import MOST_NODES, ContractError, Json, line_of, nodes, read_user_file, unescaped, value_at
 
 
-def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
-    """The document with an overlay file's actions applied, in order. Raises ContractError with file and line."""
+class Touch(NamedTuple):
+    """The places that the action of this number of a file changed: of an update those that it names itself."""
+
+    file: Path
+    number: int
+    places: list[tuple[str | int, ...]]
+
+    @property
+    def line(self) -> str:
+        """File and line. They are looked up only for a message, because that parses the file again."""
+        return f"{self.file}:{line_of(self.file, ['actions', self.number]) or '?'}"
+
+
+@dataclass
+class Overlays:
+    """Overlay files in their order, and what the actions of those that are applied have changed."""
+
+    files: Sequence[Path]
+    touches: list[Touch] = field(default_factory=list)
+
+    def apply(self, document: dict[str, Json]) -> dict[str, Json]:
+        """The document with all actions applied, in order. Raises ContractError with file and line."""
+        document, room = copy.deepcopy(document), [MOST_NODES]
+        for file in self.files:
+            for number, action in enumerate(_actions(file)):
+                touch = Touch(file, number, [])
+                try:
+                    document = _act(document, action, room, touch.places)
+                except ContractError as error:
+                    raise ContractError(f"{touch.line}: {error}") from None
+                self.touches.append(touch)
+        return document
+
+    def last_touch(self, fault: str) -> str | None:
+        """File and line of the action that was the last to change the place of a fault, or None where no action did.
+
+        `fault` says what is wrong with the document after all actions; it begins with the JSONPath of the place, or
+        refers to the place, as `#/components/schemas/Order`.
+        """
+        path, _, _ = fault.partition(": ")
+        pointers = [tuple(unescaped(found)) for found in _POINTER.findall(fault)]
+        # The place that `source.json_path` calls so, which an action may have removed.
+        named = tuple(int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path))
+        for place in [named, *pointers]:
+            for touch in reversed(self.touches):
+                if place and any(place[: len(other)] == other[: len(place)] for other in touch.places):
+                    return touch.line
+        return None
+
+    def named(self, fault: ContractError) -> ContractError:
+        """A fault with file and line of the action that brought it, or all files: without them it is not there."""
+        if not self.files:
+            return fault
+        return ContractError(f"{self.last_touch(str(fault)) or ', '.join(map(str, self.files))}: {fault}")
+
+    def refuse(self, faults: Iterable[ContractError]) -> None:
+        """Raises ContractError with all faults, one a line, if there are any."""
+        found = dict.fromkeys(str(self.named(fault)) for fault in faults)
+        if found:
+            raise ContractError("\n".join(found))
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Have an error name the overlays."""
+        try:
+            yield
+        except ContractError as error:
+            raise self.named(error) from None
+
+
+def _actions(file: Path) -> list[Json]:
     overlay = read_user_file(file)
     if not isinstance(overlay, dict) or not str(overlay.get("overlay", "")).startswith(("1.0", "1.1")):
         raise ContractError(f"{file}: not an OpenAPI Overlay: it must begin with `overlay: 1.0.0`")
     actions = overlay.get("actions")
     if not isinstance(actions, list) or not actions:
         raise ContractError(f"{file}: an overlay needs a list of actions")
-    result = copy.deepcopy(document)
-    room = [MOST_NODES]
-    for number, action in enumerate(actions):
-        try:
-            result = _act(result, action, room)
-        except ContractError as error:
-            # The line is looked up only for an action that fails, because that parses the file again.
-            raise ContractError(f"{file}:{line_of(file, ['actions', number]) or '?'}: {error}") from None
-    return result
-
-
-def last_touch(document: dict[str, Json], files: Sequence[Path], fault: str) -> str | None:
-    """File and line of the action that was the last to change the place of a fault, or None where no action did.
-
-    `fault` says what is wrong with the document after all actions; it begins with the JSONPath of the place, or refers
-    to the place, as `#/components/schemas/Order`.
-    """
-    document, states = copy.deepcopy(document), []
-    try:
-        for file in files:
-            for number, action in enumerate(read_user_file(file)["actions"]):
-                touched = _touched(document, action)
-                document = _act(document, action, [MOST_NODES])
-                states.append((file, number, touched))
-    except ContractError:  # between two files more is done to a document than is done here
-        return None
-    path, _, _ = fault.partition(": ")
-    pointers = [tuple(unescaped(found)) for found in _POINTER.findall(fault)]
-    # The place that `source.json_path` calls so, which an action may have removed.
-    named = tuple(int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path))
-    for place in [named, *pointers]:
-        for file, number, touched in reversed(states):
-            if place and any(place[: len(other)] == other[: len(place)] for other in touched):
-                return f"{file}:{line_of(file, ['actions', number]) or '?'}"
-    return None
-
-
-def _touched(document: dict[str, Json], action: dict[str, Json]) -> list[tuple[str | int, ...]]:
-    """The places that an action changes: of an update those that it names itself."""
-    places = _find(document, action["target"])
-    change = {} if action.get("remove") is True or "copy" in action else action["update"]
-    return [(*place, *leaf) for place in places for leaf in _leaves(change)]
+    return actions
 
 
 def _leaves(change: Json) -> list[tuple[str, ...]]:
@@ -73,8 +104,13 @@ _LONGEST_PATH = 1_000  # characters: each step of a path is a call within that o
 _KEYS = {"target", "description", "update", "remove", "copy"}
 
 
-def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, Json]:
-    """The document after one action. `room` is how many values may still be written. Raises ContractError."""
+def _act(
+    document: dict[str, Json], action: Json, room: list[int], touched: list[tuple[str | int, ...]]
+) -> dict[str, Json]:
+    """The document after one action, whose places are added to `touched`. Raises ContractError.
+
+    `room` is how many values may still be written.
+    """
     if not isinstance(action, dict) or not isinstance(action.get("target"), str):
         raise ContractError("an action needs a target (JSONPath)")
     unknown = sorted(key for key in action if key not in _KEYS and not key.startswith("x-"))
@@ -91,14 +127,17 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
                 raise ContractError("the whole contract cannot be removed")
             parent = value_at(document, place[:-1])
             del parent[place[-1]]
+        touched += places
         return document
     if "copy" in action:
         sources = _find(document, action["copy"])
         if len(sources) != 1:
             raise ContractError(f"copy must select one thing, {action['copy']} selects {len(sources)}")
         change = copy.deepcopy(value_at(document, sources[0]))
+        touched += places
     elif "update" in action:
         change = action["update"]
+        touched += [(*place, *leaf) for place in places for leaf in _leaves(change)]
     else:
         raise ContractError("an action needs update, copy or remove")
     room[0] -= len(places) * sum(len(node) for _, node in nodes([change]))

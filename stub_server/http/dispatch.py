@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
-from ..contract.compatibility import success_of
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import ContractViolation, Schemas
 from ..domain.lifecycle import duplicate
@@ -144,14 +143,12 @@ class Endpoint:
         return OperationRequests(self)
 
     @cached_property
-    def _overlaid(self) -> tuple[int | None, frozenset[bytes]]:
-        """The status of its successes, if the handler has another, and the headers of them that overlays took away."""
-        if (made_for := self.made_for) is None:
-            return None, frozenset()
-        status = success_of(self.operation, made_for)
-        had, has = made_for.responses[made_for.successes[0]].headers, self.operation.responses[status].headers
-        unsent = frozenset(name.lower().encode() for name in had.keys() - has.keys())
-        return None if status in made_for.responses else status, unsent
+    def _success(self) -> int | None:
+        """The status of its successes, if overlays have given it another than the handler's."""
+        if self.made_for is None:
+            return None
+        status = self.operation.success_like(self.made_for)
+        return None if status in self.made_for.responses else status
 
     @cached_property
     def _validators(self) -> dict[int, Any]:
@@ -163,13 +160,10 @@ class Endpoint:
 
     def checked(self, call: Call, reply: Reply) -> Reply:
         call.trace.respond_at = perf_counter_ns()
-        success, unsent = self._overlaid
-        if success is not None:
-            reply.status = success
-            if success == 204:
+        if self._success is not None:
+            reply.status = self._success
+            if reply.status == 204:
                 reply.parts = ()
-        if unsent:
-            reply.headers = tuple(header for header in reply.headers if header[0] not in unsent)
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self._check(reply)
         return reply
@@ -178,7 +172,7 @@ class Endpoint:
         """Raises ContractViolation for a status, header or body that the contract does not have.
 
         Stored records were checked when they were written; the shape around them is checked when it first occurs, and
-        a body without a shape every time.
+        a body without a shape every time, as is every body with overlays, which may bound figures such as pages.
         """
         response = self.operation.responses.get(reply.status)
         ident, media = self.operation.id, reply.media.decode()
@@ -198,7 +192,7 @@ class Endpoint:
         validator = self._validators[reply.status]
         if not validator.is_valid(body):
             raise ContractViolation(f"{ident} {reply.status}{validator.reason(body)}")
-        if reply.shape is not None:
+        if reply.shape is not None and self.shipped is None:
             self._proved.add((reply.status, reply.shape))
 
 

@@ -127,7 +127,7 @@ class OperationRequests:
         self.validator = endpoint.schemas.compile(self._shape, request=True)
         self._relied_on = _validator_of_handler(endpoint, self._shape)
         self._schema_at = partial(endpoint.document.schema_at, self._shape)
-        self._takes_nothing = not self._shape["properties"]
+        self._takes_nothing = not self._shape["properties"] and self._relied_on is None
         self._known: dict[tuple[bytes, bool], dict[str, Any]] = {}
         conflict = operation.responses.get(409)
         # Of maps whose keys are stored: then the contract lists the code of invalid ones.
@@ -150,10 +150,7 @@ class OperationRequests:
         if self._takes.query:
             arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
         if self._takes.body:
-            body = value.get("body")
-            if body is None and self._takes.body_needed:
-                raise NotBuilt("This sandbox cannot process the operation without a body. Send one.")
-            arguments["body"] = body
+            arguments["body"] = value.get("body")
         values = call.path_values
         return (self._checked_ids(values) if values else values), arguments
 

@@ -82,8 +82,11 @@ class Candidates:
                 if len(good) == len(left):
                     break
                 left = good
+            # Only these are written as actions; the others are comments.
+            written = self._followed([each for each in left if each.divergence.basis == "assumed"], file)
         for candidate in left:
-            candidate.divergence.overlay = {"actions": candidate.actions}
+            if candidate in written or candidate.divergence.basis == "documented":
+                candidate.divergence.overlay = {"actions": candidate.actions}
 
     def _of(self, divergences: Collection[Divergence], limits: Mapping[Key, list[Action]]) -> Iterator[Candidate]:
         gone = {f.operation for d in divergences for f in d.findings if f.kind == "missing-operation"}

@@ -8,7 +8,6 @@ import yaml
 
 from ..contract.bundle import contracts
 from ..contract.document import Document
-from ..contract.overlay import last_touch
 from ..contract.source import unescaped
 from .catalogue import pointer_of
 from .findings import Divergence, Line
@@ -22,8 +21,8 @@ class Where:
 
     def __init__(self, folder: Path, document: Document, overlays: Sequence[Path] = ()) -> None:
         """`folder` has `openapi.yaml`; `document` is the bundled contract with the overlays."""
-        self._folder, self._document, self._overlays = folder.resolve(), document, overlays
-        self._shipped = contracts(self._folder)[0] if overlays else {}
+        self._folder, self._document = folder.resolve(), document
+        self._overlays = contracts(self._folder, overlays).overlays
         self._read = cache(_read)
 
     def locate(self, divergences: Iterable[Divergence]) -> None:
@@ -37,7 +36,7 @@ class Where:
 
         It is that of the overlay's action that was the last to change the place.
         """
-        touch = last_touch(self._shipped, self._overlays, pointer) if self._overlays and pointer else None
+        touch = self._overlays.last_touch(pointer) if pointer else None
         name, _, touched = (touch or "").rpartition(":")
         if touched.isdecimal():
             path, number = Path(name), int(touched)

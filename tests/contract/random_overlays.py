@@ -1,6 +1,7 @@
 """Overlays drawn at random: each changes one place of the contract, as somebody might who corrects it.
 
-`python -m tests.contract.random_overlays 500` serves the contract with each of so many, or sees the start refused.
+`python -m tests.contract.random_overlays 500` serves the contract with each of so many, or sees the start refused. A
+second number is the seed to begin with.
 """
 
 import json
@@ -39,8 +40,29 @@ def drawn(seed: int) -> list[Action]:
     return random.choice([*_changes(random, place, node)])
 
 
+class Logged(logging.Handler):
+    """Collects what a server logs as an error, such as a defect of a request or of a job."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(f"{record.getMessage()} {record.exc_info and record.exc_info[1]!r}")
+
+
 def outcome(folder: Path, seed: int) -> tuple[str, list[str]]:
     """What becomes of a server with one overlay: `stopped` or `served`, and what is wrong with that."""
+    logged, log = Logged(), logging.getLogger("stub_server")
+    log.addHandler(logged)
+    try:
+        what, defects = _outcome(folder, seed)
+    finally:
+        log.removeHandler(logged)
+    return what, [*defects, *logged.found]
+
+
+def _outcome(folder: Path, seed: int) -> tuple[str, list[str]]:
     file = overlay(folder, "".join(f"  - {json.dumps(action)}\n" for action in drawn(seed)), f"{seed}.yaml")
     try:
         with running(replace(FROZEN, overlays=(file,), scenario="empty")) as live:
@@ -146,13 +168,13 @@ def _places(node: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 _PLACES = [*_places(document().raw)]
 
 
-def main(count: int) -> int:
-    """Try so many; print what is wrong."""
-    logging.getLogger("stub_server").setLevel(logging.CRITICAL)
+def main(count: int, first: int = 0) -> int:
+    """Try so many, from a first seed; print what is wrong."""
+    logging.getLogger("stub_server").propagate = False
     found = {"served": 0, "stopped": 0}
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(count):
+        for seed in range(first, first + count):
             what, defects = outcome(Path(folder), seed)
             found[what] += 1
             wrong += bool(defects)
@@ -163,4 +185,4 @@ def main(count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    sys.exit(main(*map(int, sys.argv[1:])))
