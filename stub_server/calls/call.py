@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..contract.document import Lifecycle
+from ..contract.secrets import KEY_HEADERS
 from ..engine.draft import Draft
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
@@ -27,6 +28,7 @@ INTERNAL = "stub_server.internal"  # in the scope of a request that this server 
 PERMITTED = "stub_server.permitted"
 """In the same: pairs of method and path of the control surface that the page may request without a key."""
 CONTROL = "/_sandbox"
+ADMIN_KEY, CONTROL_KEY = (name.encode() for name in KEY_HEADERS)
 Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes]
 """Status, headers, and the body in parts and joined: the journal refers to the parts, which the store has anyway."""
 LARGEST_BODY = 1_048_576  # bytes

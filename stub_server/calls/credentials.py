@@ -17,7 +17,7 @@ from ..kernel.ids import named_uuid
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
 from ..kernel.text import unmapped
-from .call import Call, Caller
+from .call import ADMIN_KEY, Call, Caller
 
 if TYPE_CHECKING:
     from joserfc.jwk import OctKey
@@ -239,7 +239,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
 
 def _check_address(call: Call, caller: Caller) -> None:
     claimed = call.headers.get(b"x-sandbox-client-ip")
-    if call.server.settings.is_public and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
+    if call.server.settings.is_public and not call.server.knows_admin(call.headers.get(ADMIN_KEY)):
         claimed = None
     text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
     try:

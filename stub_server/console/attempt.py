@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 
 from ..calls.curl import command
 from ..contract.document import JSON
+from ..contract.secrets import KEY_HEADERS
 from ..http.inside import Question
 from .sheet import Sheet
 from .snippets import Snippet, snippets
 
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*+([\x20-\x7e\xa0-\xff]*)").fullmatch
-_NOT_ASKED = frozenset(("x-sandbox-admin-key", "x-sandbox-control-key"))  # the session has the key
+_NOT_ASKED = frozenset(KEY_HEADERS)  # the session has the key
 _SET_HERE = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 _ENDLESS = "text/event-stream"
 

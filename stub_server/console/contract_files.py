@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeAlias
 import orjson
 import yaml
 
-from ..calls.call import CONTROL, Answer, Call
+from ..calls.call import ADMIN_KEY, CONTROL, CONTROL_KEY, Answer, Call
 from ..calls.credentials import sees_everything
 from ..contract.source import Json
-from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host, is_local_origin
+from ..http.access import Origins, check_control, is_local_host, is_local_origin
 from ..kernel.problem import Refusal
 from .examples import replacements, stand_ins, with_examples_of_parameters
 
@@ -49,7 +49,7 @@ def _sees_records(call: Call, origins: Origins) -> bool:
         return True
     if not is_same and not (origin is not None and origins.may_read(origin)):
         return False
-    if CONTROL_KEY in headers or b"x-sandbox-admin-key" in headers:
+    if CONTROL_KEY in headers or ADMIN_KEY in headers:
         try:
             check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
         except Refusal:

@@ -15,6 +15,7 @@ from ..kernel.clock import iso, parse_iso
 from .charts import Chart, Row, columns
 from .filters import Change, changes, in_one_line, read_json
 from .forms import Field, fields, listed, query
+from .sessions import ADMIN_KEY
 from .shell import act, contracts, go, here, pages, plain_text, show_done
 
 _LISTED = 50
@@ -151,7 +152,7 @@ def calls_of(commands: str) -> list[Question]:
                 body = next(words).encode()
             elif not word.startswith("-") and word != "curl":
                 url = word
-        headers.pop("x-sandbox-admin-key", None)
+        headers.pop(ADMIN_KEY, None)
         parts = urlsplit(url)
         path = parts.path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
         found.append(Question(method, unquote(path), parts.query, headers, body))

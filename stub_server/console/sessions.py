@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from werkzeug.http import parse_cookie
 
+from ..contract.secrets import KEY_HEADERS
+
 LASTS = 12 * 3600  # seconds of a session
 _LONGEST = 150  # characters of an id
-ADMIN_KEY = "x-sandbox-admin-key"
-CONTROL_KEY = "x-sandbox-control-key"
+ADMIN_KEY, CONTROL_KEY = KEY_HEADERS
 
 
 class Visitor(NamedTuple):

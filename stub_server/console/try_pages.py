@@ -8,6 +8,7 @@ from flask import abort, g, render_template, request
 
 from ..calls.call import CONTROL
 from ..contract.document import Document
+from ..contract.secrets import KEY_HEADERS
 from ..http.inside import Question, Reply
 from .attempt import Attempt
 from .client import ASK, Refused
@@ -15,7 +16,7 @@ from .sheet import Sheet
 from .shell import contracts, pages, this_sandbox
 
 _OF_READERS = (
-    "host", "origin", "sec-fetch-site", "authorization", "x-sandbox", "x-sandbox-admin-key", "x-sandbox-control-key",
+    "host", "origin", "sec-fetch-site", "authorization", "x-sandbox", *KEY_HEADERS,
 )  # fmt: skip
 """Headers that decide what the reader of a page may see."""
 _LONGEST = 300_000  # bytes of an answer that is shown whole

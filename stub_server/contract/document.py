@@ -75,7 +75,7 @@ class Operation(NamedTuple):
 
     def success_like(self, shipped: "Operation") -> int | None:
         """The status in place of the one with which the shipped operation succeeds; None if it is unclear."""
-        (old,), new = shipped.successes, self.successes
+        old, new = shipped.successes[0], self.successes
         if old in new:
             return old
         return new[0] if len(new) == 1 else None

@@ -19,9 +19,10 @@ from .source import Json, nodes
 REDACTED = "[redacted]"
 LEFT_OUT = REDACTED.encode()
 """Replaces a body that is left out as a whole."""
+KEY_HEADERS = ("x-sandbox-admin-key", "x-sandbox-control-key")
+"""The headers of the admin key and of a sandbox's own key."""
 SECRET_HEADERS = (
-    "authorization", "x-sandbox-admin-key", "x-sandbox-control-key", "cookie", "proxy-authorization", "x-api-key",
-    "api-key", "x-auth-token",
+    "authorization", *KEY_HEADERS, "cookie", "proxy-authorization", "x-api-key", "api-key", "x-auth-token",
 )  # fmt: skip
 FORMS = (
     ("sk_sandbox_", "[0-9A-Za-z]{8,40}"),  # private keys

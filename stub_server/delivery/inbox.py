@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from ..contract.secrets import REDACTED, SECRET_HEADERS
 from ..domain.webhooks import valid_keys
 from ..engine.bounded import Bounded, Budget
 from ..engine.deliveries import INBOX
@@ -26,7 +27,6 @@ _MOST_HEADERS, _MOST_VALUE, _MOST_HEADER_BYTES = 100, 2_000, 8_192
 _MOST_ID = 200
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
 _MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is tried with fewer keys, so that it does not delay other requests
-_SECRET = frozenset(("authorization", "cookie", "proxy-authorization", "x-sandbox-admin-key", "x-sandbox-control-key"))
 
 
 class Answer(NamedTuple):
@@ -148,7 +148,7 @@ def _kept(headers: dict[str, str]) -> dict[str, str]:
     kept: dict[str, str] = {}
     room = _MOST_HEADER_BYTES
     for name, value in islice(headers.items(), _MOST_HEADERS):
-        shown = "[redacted]" if name in _SECRET else value[:_MOST_VALUE]
+        shown = REDACTED if name in SECRET_HEADERS else value[:_MOST_VALUE]
         room -= len(name) + len(shown)
         if room < 0:
             break

@@ -18,7 +18,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CALL, CONTROL, PERMITTED, Call
+from ..calls.call import ADMIN_KEY, CALL, CONTROL, CONTROL_KEY, PERMITTED, Call
 from ..engine.deliveries import INBOX
 from ..kernel.problem import BadRequest, Forbidden, Limited, NotBuilt, Refusal
 from ..kernel.text import counted, host_name, is_local
@@ -46,7 +46,6 @@ _LONGEST_ORIGIN = 200
 _PAGES = "/_sandbox answers only pages of this machine. For one of another, start the server with --cors-origin."
 
 CONSOLE = ("/console/", "/pay/")  # paths of pages that act begin so: only pages of the same origin may read them
-ADMIN_KEY, CONTROL_KEY = b"x-sandbox-admin-key", b"x-sandbox-control-key"
 MOST_CALLERS = 10_000  # whose requests are counted
 _NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
 _WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
@@ -128,7 +127,7 @@ class HostPolicy:
         """Raises BadRequest, NotBuilt, Forbidden and Limited."""
         headers = call.headers
         if b"host" not in headers and scope["http_version"] == "1.1":
-            raise BadRequest("The Host header is missing. HTTP/1.1 requires one.", code="malformed_request")
+            raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if _coding(headers) not in (b"", b"chunked"):
             raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
         path = call.path
@@ -138,9 +137,9 @@ class HostPolicy:
         if headers.get(b"upgrade", b"").lower() == b"websocket":
             stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
             message = f"WebSockets are not supported. Send a plain HTTP request. {stream}"
-            raise BadRequest(message, code="malformed_request")
+            raise BadRequest(message)
         if (repeated := _repeated(scope["headers"])) is not None:
-            raise BadRequest(f"The request has more than one {repeated} header. Send one.", code="malformed_request")
+            raise BadRequest(f"The request has more than one {repeated} header. Send one.")
         given = headers.get(ADMIN_KEY)
         if given is not None and call.server.admin_key is not None and not call.server.knows_admin(given):
             count_wrong_key(call)
@@ -282,7 +281,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     control_key = headers.get(CONTROL_KEY)
     if control_key is not None:
         if ADMIN_KEY in headers:
-            raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.", code="malformed_request")
+            raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.")
         named = _rotated(path) or sandbox
         found = None if named is None else server.sandboxes.find(named)
         own = "" if found is None else server.sandboxes.control_key(found.name)

@@ -141,7 +141,7 @@ class Injection:
             try:
                 if not await _is_there_after(before, scope):
                     message = "The client left during the delay. The request was not processed."
-                    raise BadRequest(message, code="malformed_request")
+                    raise BadRequest(message)
                 await self._pass_on(app, scope, receive, send)
             except Exception:
                 await _is_there_after(after, scope)
@@ -197,7 +197,7 @@ def _delay(header: bytes) -> Effect:
     if not is_number or (mark and when.lower() != AFTER):
         message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800; after."
         details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
-        raise BadRequest(message, code="malformed_request", details=details)
+        raise BadRequest(message, details=details)
     return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
 
 
@@ -235,6 +235,6 @@ def _wished(operation: Operation, header: str, label: str, status: str | None, c
         codes = sorted({c for s, c in refusals if status in (None, str(s))}) if code is not None else ()
         listed = ", ".join(codes or sorted({str(s) for s, _ in known}))
         message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
-        raise BadRequest(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])
+        raise BadRequest(message, details=[detail(header, "simulation", message, "header")])
     if found[0] >= 400:
         yield Effect(label, {"status": found[0], "code": found[1]})

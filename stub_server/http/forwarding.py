@@ -144,7 +144,7 @@ class Forwarding:
         call: Call = scope[CALL]
         if HOP in call.headers:
             message = f"{HOP.decode()} is a header between servers. Leave it out."
-            raise BadRequest(message, code="malformed_request")
+            raise BadRequest(message)
         if call.is_hop and self._server.closing.is_set():
             call.is_kept = False
             raise NotThere(receive, self._hops.said[Word.STOPPING])

@@ -14,7 +14,7 @@ from weakref import ref
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CALL, CONTROL, Call
+from ..calls.call import ADMIN_KEY, CALL, CONTROL, Call
 from ..calls.server import Server
 from ..domain.api_keys import digest
 from ..engine.history import check_kept, state_at, step_at
@@ -139,7 +139,7 @@ class SandboxSelection:
             _select(call, await self._sandboxes.register(await self._sandboxes.pending_sandbox(name)), rest)
         else:
             only_reads = is_control and call.method in ("GET", "HEAD") and path != CREDENTIALS
-            suggests = not self._is_public or call.server.knows_admin(headers.get(b"x-sandbox-admin-key"))
+            suggests = not self._is_public or call.server.knows_admin(headers.get(ADMIN_KEY))
             sandbox = await self._sandboxes.pending_sandbox(name, creates=not only_reads, suggests=suggests)
             _select(call, sandbox, rest)
             if self._sandboxes.find(sandbox.name) is not sandbox:
@@ -260,7 +260,7 @@ def _asked(text: str) -> tuple[int | None, int]:
 
 def _impossible(why: str) -> BadRequest:
     message = f"{NAME}: {why}."
-    return BadRequest(message, code="malformed_request", details=[detail(NAME, "as_of", message, "header")])
+    return BadRequest(message, details=[detail(NAME, "as_of", message, "header")])
 
 
 class FirstUse:

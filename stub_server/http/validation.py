@@ -46,7 +46,7 @@ _READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-adm
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _LONGEST_INTEGER = 4_000  # digits: Python reads no more
-CODE = "metadata_key_invalid"
+CODE, _BAD_JSON = "metadata_key_invalid", "malformed_json"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
 _DEEPEST_MAP = 8
 _RELIED_ON = ("type", "nullable", "required", "enum")  # the keywords that handlers need, beside formats
@@ -226,12 +226,12 @@ class OperationRequests:
         try:
             value = orjson.loads(raw)
         except ValueError as error:
-            raise BadRequest(unread(raw, error)) from None
+            raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
         if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
             message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
             raise Invalid(message, details=[detail("body", "max", message)])
         if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
-            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.")
+            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
         return value
 
     def _refuse(self, call: Call, value: dict[str, Any]) -> None:

@@ -52,7 +52,7 @@ class Refusal(Exception):
         return f"{self.message} {_A_PATH.sub(prefix + '/', self.advice)}" if self.advice else self.message
 
 
-class BadRequest(Refusal, status=400, code="malformed_json"):
+class BadRequest(Refusal, status=400, code="malformed_request"):
     """Cannot be parsed."""
 
 

@@ -12,7 +12,7 @@ from ..app import create_app, data_dir
 from ..contract.converting import Converter
 from ..contract.formats import NO_FORMATS
 from ..contract.schema import Schemas
-from ..contract.secrets import REDACTED
+from ..contract.secrets import KEY_HEADERS, REDACTED
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.fault_rules import Faults
@@ -21,7 +21,7 @@ from ..files.exports import adopted, outline, traces_of
 from ..files.fitting import Fitting, Shapes
 from ..files.lines import Reader
 from ..files.package import RECORDING, BadFile, damaged, unpack
-from ..http.access import CONTROL_KEY, opens
+from ..http.access import opens
 from ..http.inside import Question, ask
 from ..journal.recordable import answered, line
 from ..kernel.clock import wall_from
@@ -32,7 +32,7 @@ from .differences import converted, difference
 from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
 from .recorded import content, is_sent, name_of, reasons, seen
 
-_ADMIN, _CONTROL = "x-sandbox-admin-key", CONTROL_KEY.decode()
+_ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
 _SECRET = b"replay"

@@ -227,11 +227,6 @@ STOPPED = {
         + removed(f"{PRODUCTS}['201']"), "list exactly one status below 300",
     ),
     "no credential": (removed("$.paths['/v2/webhooks'].get.security[0]"), "keep a scheme"),
-    "a path of fewer ids": (
-        copied("$.paths /v2/customers/of", "$.paths['/v2/customers/{customerId}']")
-        + removed("$.paths['/v2/customers/{customerId}']", "$.paths['/v2/customers/of'][*].parameters[0]"),
-        "the path of getCustomer must have 1 id, and has 0",
-    ),
     "a default that is no value of its own enum": (
         removed(f"{SCHEMAS}.ProductCreateType.enum[?@ == 'other']"), "'other' is not one of",
     ),

@@ -8,8 +8,10 @@ from socket import create_server
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from stub_server.app import create_app
+from stub_server.cli import main
 from stub_server.http.monitor import Limits
 from stub_server.serving import with_port
 from stub_server.settings import Settings
@@ -58,6 +60,8 @@ def test_a_second_run_with_the_written_overlay_is_silent(names: tuple[str, ...],
         assert [] == [shown(each) for each in first.divergences if each["overlay"] is None]
         # Halving finds what the mutant keeps.
         assert ("maxLength: 50" in file.read_text(encoding="utf-8")) is ("bound-stricter" in names)
+        checked = CliRunner().invoke(main, ["check", "--overlay", str(file)])
+        assert 0 == checked.exit_code, checked.output
         left = departing - MUTANTS["operation-missing"].operations | {"getProject"}
         second = verify(url, *only(*left), "--overlay", str(file))
         assert second.report["divergences"] == [], second.output

@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from ...audit.laws import checking
 from ...calls import reply
-from ...calls.call import Call
+from ...calls.call import ADMIN_KEY, Call
 from ...calls.metrics import MEDIA, exposition
 from ...calls.reply import Reply
 from ...calls.views import checked_beginning, credentials_of, shown_key
@@ -21,7 +21,7 @@ MOST_MERCHANTS = 100
 def get_health(call: Call) -> Reply:
     """On a public server, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = call.server, call.sandbox
-    trusted = not server.settings.is_public or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
+    trusted = not server.settings.is_public or server.knows_admin(call.headers.get(ADMIN_KEY))
     return reply.value(
         {
             "status": "ok",
