@@ -76,7 +76,8 @@ class Client:
     def change(self, method: str, path: str, body: Any = None) -> Reply:
         """What a control or an operation answers that changes something, be it a refusal."""
         headers = {} if body is None else {"content-type": "application/json"}
-        return self.send(Question(method, path, "", headers, b"" if body is None else orjson.dumps(body)))
+        path, _, query = path.partition("?")
+        return self.send(Question(method, path, query, headers, b"" if body is None else orjson.dumps(body)))
 
     def send(self, question: Question) -> Reply:
         """The answer to a request. One to the API that names no credential carries the ready token."""

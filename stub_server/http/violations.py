@@ -79,7 +79,7 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str) ->
         # Those of schemas that are for such values: no error is about the type of the value itself.
         fitting = [c for c in contexts if not any(_names(each) and list(each.instance_path) == path for each in c)]
         if fitting:
-            fitting.sort(key=lambda found: any(each.kind.name in ("enum", "not") for each in found))
+            fitting.sort(key=_distance)
             return [entry for each in fitting[0] for entry in details_of(each, schema_at, further, unchecked)]
         types = [name for found in contexts for each in found for name in _names(each)]
         message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
@@ -145,6 +145,11 @@ def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterat
     for number, name in enumerate(found):
         hint = (did_you_mean(name, known) or listed) if number < MOST_GUESSED else ""
         yield name, f"The contract has no such field here.{hint}{further}"
+
+
+def _distance(errors: Sequence[Any]) -> tuple[bool, int]:
+    """How far a value is from a schema that breaks so: the nearest one says what to mend."""
+    return any(each.kind.name in ("enum", "not") for each in errors), len(errors)
 
 
 def _message(error: Any, schema: Mapping[str, Any]) -> str:

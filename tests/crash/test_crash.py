@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 KILLS = 10
 
 
+@pytest.mark.promise("kill-loses-nothing")
 def test_what_was_acknowledged_is_there_after_every_kill() -> None:
     """`make crash` does so hundreds of times."""
     command = [sys.executable, "-m", "tests.crash", "--kills", str(KILLS), "--fresh", "8", "--events", "0"]
@@ -30,6 +31,7 @@ def test_what_was_acknowledged_is_there_after_every_kill() -> None:
     assert len(report["places"]) > 4
 
 
+@pytest.mark.promise("damage-is-found")
 def test_damage_of_a_store_is_found_and_nothing_is_deleted(tmp_path: Path) -> None:
     """`make crash` does so hundreds of times."""
     suffered = suffer(tmp_path, (4, 2, 2), 1)

@@ -105,6 +105,7 @@ def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPat
     assert 33 == len(world.store.projects)
 
 
+@pytest.mark.promise("deliveries")
 def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its payload. The oldest go, and undoing has them again."""
     monkeypatch.setattr(tables, "LOG_BYTES", 200_000)

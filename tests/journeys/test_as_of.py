@@ -93,6 +93,7 @@ def test_an_instant_means_the_last_step_at_or_before_it(
     refused(api.get("/v2/customers", headers=at("1999-01-01T00:00:00Z")), 409, "step_not_kept")
 
 
+@pytest.mark.promise("past-with-rights-of-today")
 def test_who_may_ask_is_decided_today(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
     """A key of today reads the time before it was made; one that was deleted does not read the time when it was not."""
     make_customer()
@@ -144,6 +145,7 @@ def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve
         refused(api.get("/v2/customers", headers=at(5)), 409, "step_not_kept")
 
 
+@pytest.mark.promise("states-as-of")
 def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
     api: httpx2.Client, control: httpx2.Client, make_customer: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

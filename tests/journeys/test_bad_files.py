@@ -202,6 +202,7 @@ def live(small: Live) -> Live:
     return small
 
 
+@pytest.mark.promise("hidden-members-validated")
 @pytest.mark.parametrize("what", some(12, PLACES))
 def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Client, file: bytes, what: str) -> None:
     spoil, place = PLACES[what]
@@ -210,6 +211,7 @@ def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Clie
     assert place in answer.json()["details"][0]["message"], answer.text
 
 
+@pytest.mark.promise("ids-never-given-again")
 def test_ids_that_would_be_given_again_are_refused_with_who_has_them(control: httpx2.Client, file: bytes) -> None:
     spoilt = [line for line in lines(file) if line[0] != "step"]
     begun = spoilt[1][1]["position"]
@@ -252,6 +254,7 @@ def test_a_clock_at_the_end_of_its_years_runs_on_and_can_be_read(control: httpx2
     assert "9000-01-01T00:00:00.000Z" == control.get("/clock").json()["now"]
 
 
+@pytest.mark.promise("file-reads-no-file")
 @pytest.mark.parametrize("scenario", ["/etc/passwd", "../../etc/passwd", "./mine.yaml", "nowhere"])
 def test_a_file_does_not_say_which_files_the_server_reads(
     live: Live, control: httpx2.Client, file: bytes, scenario: str
@@ -270,6 +273,7 @@ def test_a_scenario_that_anybody_may_name_is_kept(control: httpx2.Client, file: 
     assert (200, "empty") == (answer.status_code, answer.json()["scenario"]), answer.text
 
 
+@pytest.mark.promise("lines-of-files")
 def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2.Client, file: bytes) -> None:
     head = gzip.decompress(file).splitlines(keepends=True)[0]
     text = b'{"event":[' + b"{}," * (package.LONGEST_LINE // 3) + b"{}]}\n"
@@ -330,6 +334,7 @@ def file(live: Live) -> Iterator[bytes]:
     live.forget(name)
 
 
+@pytest.mark.promise("file-is-validated")
 @pytest.mark.parametrize("what", some(12, SPOILT))
 def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
     control: httpx2.Client, file: bytes, what: str
@@ -369,6 +374,7 @@ def test_a_file_of_another_contract_is_refused_with_a_list(serve: Serve, file: b
     assert says(detail["message"], "customers /name", "12 characters")
 
 
+@pytest.mark.promise("files")
 def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(control: httpx2.Client, file: bytes) -> None:
     """A megabyte of zeros is a kilobyte packed: 300 of them, and nobody waits for the last one."""
     packer = zlib.compressobj(9, wbits=31)

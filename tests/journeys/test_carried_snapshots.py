@@ -118,6 +118,7 @@ def test_what_a_snapshot_shares_with_its_sandbox_is_not_restored_record_by_recor
     assert ((), ()) == (step.restored.events.oldest_before, step.restored.events.oldest_after)
 
 
+@pytest.mark.promise("snapshots-without-secrets")
 def test_a_file_without_secrets_has_none_in_its_snapshots(sides: tuple[Side, Side], receiver: Receiver) -> None:
     here, there = sides
     body = {"url": receiver.url, "events": ["*"], "headers": [{"name": "X-Token", "value": "a-secret-of-theirs"}]}
@@ -232,6 +233,7 @@ def test_a_file_whose_snapshot_cannot_be_used_is_refused_and_changes_nothing(
     assert before == exported(control)
 
 
+@pytest.mark.promise("snapshots-of-files")
 def test_snapshots_that_do_not_fit_are_refused_before_anything_changes(
     live: Live, control: httpx2.Client, file: list[Line]
 ) -> None:

@@ -300,6 +300,7 @@ def test_what_cannot_be_certified_is_refused(control: httpx2.Client, body: Json)
     refused(control.post("/certify", json=body), 422, "validation_error")
 
 
+@pytest.mark.promise("address-certification-asks-effects-guarded")
 def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(serve: Serve, receiver: Receiver) -> None:
     """The guard of every delivery holds here too, and for the address that is asked for effects."""
     public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback

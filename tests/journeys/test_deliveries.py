@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 import httpx2
+import pytest
 
 from ..support.contract import document, schemas, violations
 from ..support.live import NO_TLS, NOW, Live
@@ -119,6 +120,7 @@ def test_a_retry_sends_the_same_bytes_again(api: httpx2.Client, hook: Hook, rece
     assert [log["id"] for log in logs(api, webhookId=made["id"])] == [first["id"]]
 
 
+@pytest.mark.promise("attempts-kept")
 def test_of_very_many_attempts_the_newest_are_told(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:

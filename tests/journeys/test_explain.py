@@ -222,6 +222,7 @@ def test_an_unknown_sandbox_is_replaced_by_one_that_exists(
     assert [200] == pasted(found["nearest"]["curl"], tmp_path)
 
 
+@pytest.mark.promise("explained-where-it-was-sent")
 def test_a_request_is_explained_in_the_world_that_holds_it(shop: Estate, live: Live) -> None:
     """A path that looks like another world's prefix is none: nothing of that world is shown."""
     held = f"/s/{shop.sandbox}"
@@ -332,6 +333,7 @@ def test_a_refusal_under_a_fault_that_only_waits_keeps_its_kind(shop: Estate) ->
 # -- what it leaves alone
 
 
+@pytest.mark.promise("explanation-changes-nothing")
 def test_an_explanation_changes_nothing_in_its_world(shop: Estate) -> None:
     """Not the step, the events, the deliveries, the journal, a key's use, or the ids that come next."""
     shop.api.get("/v2/plans")
@@ -461,6 +463,7 @@ def test_a_slip_of_one_action_is_not_taken_for_another(shop: Estate, slip: str) 
     assert "archive" not in str(explanation(shop.control, refusal)["nearest"])
 
 
+@pytest.mark.promise("explanations")
 def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> None:
     """Mending it would hold up everybody else."""
     body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}

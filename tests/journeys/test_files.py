@@ -188,6 +188,7 @@ def test_a_retry_is_replayed_where_the_sandbox_was_carried(here: Side, there: Si
     assert first.headers.get("x-sandbox-simulated") == again.headers.get("x-sandbox-simulated")
 
 
+@pytest.mark.promise("file-without-secrets")
 def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there: Side, receiver: Receiver) -> None:
     headers = [{"name": "X-Token", "value": "a-secret-of-the-receivers"}]
     body = {"url": receiver.url, "events": ["*"], "headers": headers}
@@ -222,6 +223,7 @@ def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there
     assert 201 == there.api.post("/v2/customers", json=customer_body()).status_code
 
 
+@pytest.mark.promise("file-without-user-names")
 def test_a_file_without_secrets_names_no_user_of_an_address(here: Side, there: Side) -> None:
     """None can be registered, but a file may bring one. A query stays."""
 
@@ -334,6 +336,7 @@ def test_an_import_that_delivers_tells_of_what_is_new_under_ids_of_its_own(
     assert 2 == len(set(ids))
 
 
+@pytest.mark.promise("importer-decides-webhooks")
 @pytest.mark.parametrize(
     ("made", "brought", "error"),
     [
@@ -435,6 +438,7 @@ def large(live: Live, here: Side) -> Iterator[socket]:
         yield his
 
 
+@pytest.mark.promise("downloads")
 @pytest.mark.check
 def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch

@@ -372,6 +372,7 @@ def test_an_inbox_is_bounded_in_messages_names_and_bytes(control: httpx2.Client)
     assert [] == arrived(control, "stall-99")
 
 
+@pytest.mark.promise("inboxes")
 @pytest.mark.check
 def test_all_inboxes_of_a_server_share_a_bound(serve: Serve) -> None:
     """Where nothing is left the fullest ones make room: whoever receives something finds it there."""

@@ -38,6 +38,7 @@ def shown(client: httpx2.Client, ident: str) -> Any:
     return next(key for key in done(client.get("/api-keys?limit=100"))["api_keys"] if key["id"] == ident)
 
 
+@pytest.mark.promise("no-scope-escalation")
 @pytest.mark.parametrize("change", CHANGING, ids=str)
 def test_with_fewer_scopes_than_a_key_none_of_its_restrictions_is_changed(shop: Estate, change: dict[str, Any]) -> None:
     """The key is unchanged; whoever holds its scopes may lift them."""

@@ -15,6 +15,7 @@ from ..support.wire import Door
 from .steps import refused
 
 
+@pytest.mark.promise("merchants")
 def test_a_sandbox_has_a_hundred_merchants_and_says_so_to_the_next(
     sandbox_name: str, control: httpx2.Client, api: httpx2.Client
 ) -> None:

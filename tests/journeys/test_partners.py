@@ -56,6 +56,7 @@ def bought(api: httpx2.Client, plan: Json, document: str, **said: str) -> Json:
     return make_order(api, plan, customer=SAID | said | {"document": document})
 
 
+@pytest.mark.promise("key-sees-its-projects")
 @pytest.mark.parametrize("by", ["jwt", "another key", "itself"])
 def test_it_sees_who_has_an_order_in_its_project_whoever_placed_it(stage: Stage, partner: Partner, by: str) -> None:
     mine, others = make_plan(stage.api), make_plan(stage.api)

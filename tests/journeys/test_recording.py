@@ -108,6 +108,7 @@ def test_a_request_is_kept_with_headers_and_bodies(world: World) -> None:
     assert ("unknown_query_parameter:note",) == tuple(trace.warnings)
 
 
+@pytest.mark.promise("other-charsets-left-out")
 @pytest.mark.parametrize("charset", ["utf-16", "UTF-16LE", "utf-32", "utf-7", "cp037"])
 def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(world: World, charset: str) -> None:
     headers = {"Content-Type": f"application/json; charset={charset}"}
@@ -286,6 +287,7 @@ def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
 # -- what is not
 
 
+@pytest.mark.promise("no-secret-in-journal")
 @pytest.mark.check
 def test_no_secret_is_in_the_journal(world: World) -> None:
     """Keys and tokens that are sent or answered: in headers, bodies, queries, paths and refusals."""
@@ -338,6 +340,7 @@ def test_what_is_no_secret_of_such_an_operation_is_kept(world: World) -> None:
 JSON = {"Content-Type": "application/json"}
 
 
+@pytest.mark.promise("no-misplaced-token-in-journal")
 def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
     """Wherever somebody puts it, percent-encoded once or written as escapes, and glued to other letters."""
     own, token = world.credentials["private_key"], world.credentials["jwt"]
@@ -370,6 +373,7 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
     assert [] == [secret for secret in secrets if secret in found]
 
 
+@pytest.mark.promise("tokens-have-forms")
 @pytest.mark.check
 def test_all_tokens_of_the_server_have_forms_that_are_known(serve: Serve) -> None:
     """Those that it gives, one by one, glued to letters, in a place of no secret; the operator's own texts too."""
@@ -387,6 +391,7 @@ def test_all_tokens_of_the_server_have_forms_that_are_known(serve: Serve) -> Non
             assert token[min(12, len(token) // 2) :] not in told, token
 
 
+@pytest.mark.promise("no-admin-key-in-journal")
 @pytest.mark.check
 def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
     live = serve(seed=29, admin_key="correct-horse")
@@ -451,6 +456,7 @@ def test_without_bodies_too_no_secret_is_in_a_path_or_query(serve: Serve) -> Non
     assert (f"/v2/{REDACTED}", f"a={REDACTED}".encode()) == (trace.path, trace.query)
 
 
+@pytest.mark.promise("no-secret-in-log")
 @pytest.mark.check
 def test_the_log_is_told_no_secret(live: Live, world: World) -> None:
     """Neither of a request that is kept nor of one that is not; warnings repeat names of members."""

@@ -99,6 +99,7 @@ def test_a_sandbox_without_requests_is_no_recording(control: httpx2.Client, file
     assert says(replayed.error, "stub-server import")
 
 
+@pytest.mark.promise("no-credential-in-recording")
 @pytest.mark.parametrize("secrets", [True, False])
 def test_no_secret_stands_in_the_requests(
     secrets: bool, api: httpx2.Client, control: httpx2.Client, credentials: dict[str, str], file: Path
@@ -279,6 +280,7 @@ def test_nobody_waits_for_a_delay_that_a_request_asked_for(
     assert (0, again) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)
 
 
+@pytest.mark.promise("recording-opens-no-file")
 def test_which_scenario_file_is_read_says_whoever_replays(
     serve: Callable[..., Live], file: Path, tmp_path: Path
 ) -> None:

@@ -347,6 +347,7 @@ async def _one_by_one(lane: slices.BackgroundWorker, work: Generator[None, None,
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.promise("rewind-delays-nobody")
 @pytest.mark.check
 def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch

@@ -423,6 +423,7 @@ def test_a_server_open_to_others_does_not_send_into_its_own_machine(
     assert [] == receiver.requests
 
 
+@pytest.mark.promise("private-webhooks-allowed")
 @pytest.mark.check
 def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Live], receiver: Receiver) -> None:
     """Events, test sends and certificates reach it; link-local addresses, and what foreign pages ask for, do not."""

@@ -25,6 +25,7 @@ SILENT = 19
 EVENTS = 20
 
 
+@pytest.mark.promise("silent-receivers-delay-nobody")
 def test_a_receiver_is_told_while_many_others_never_answer(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nineteen that hang had eight attempts under way each, more than there are places: nobody else got one."""
     monkeypatch.setattr(courier, "TIMEOUT", 3600.0)
@@ -46,6 +47,7 @@ def test_a_receiver_is_told_while_many_others_never_answer(receiver: Receiver, m
         assert (SILENT * EVENTS, SILENT) == (waiting["due"], waiting["in_flight"])
 
 
+@pytest.mark.promise("attempts-under-way")
 def test_silent_receivers_of_a_sandbox_leave_places_to_others(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +91,7 @@ def test_deleting_a_webhook_ends_its_attempts(receiver: Receiver, monkeypatch: p
             assert {"due": 0, "in_flight": 0, "held": 0} == drain(control)["deliveries"]
 
 
+@pytest.mark.promise("waiting-requests")
 def test_tests_of_a_silent_receiver_leave_connections_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sandbox had 540 requests wait, which was every connection; now so many wait, and others are served."""
     monkeypatch.setattr(calls_server, "OF_SANDBOX", 3)

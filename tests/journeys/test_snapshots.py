@@ -136,6 +136,7 @@ def test_a_reset_drops_them_and_a_fork_begins_without(control: httpx2.Client, sa
     refused(control.post("/snapshots/clean/restore"), 404, "snapshot_not_found")
 
 
+@pytest.mark.promise("snapshots")
 def test_a_sandbox_has_so_many_and_so_large(control: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that replaces another has the room of that one."""
     for number in range(entry.MOST_SNAPSHOTS):
@@ -180,6 +181,7 @@ def test_the_snapshots_of_all_sandboxes_share_a_bound(serve: Serve) -> None:
     budget.most = most
 
 
+@pytest.mark.promise("descriptions-without-secrets")
 @pytest.mark.check
 @pytest.mark.parametrize("hidden", ["_", "%5F"])
 def test_a_description_is_kept_without_a_key_that_somebody_pasted(

@@ -223,6 +223,7 @@ def test_an_id_from_the_future_means_now(world: World) -> None:
     assert ["request"] == [kind for kind, _, _ in ahead.until("request")]
 
 
+@pytest.mark.promise("leaving-frees-the-place")
 def test_only_so_many_read_at_once(serve: Serve) -> None:
     """`--max-streams` in all, and an eighth of them of one sandbox, so that no key takes the places of others."""
     server = serve(max_streams=16)
@@ -245,6 +246,7 @@ def test_only_so_many_read_at_once(serve: Serve) -> None:
         assert 200 == stack.enter_context(closing(Reader(server, "s9"))).status
 
 
+@pytest.mark.promise("stream-readers")
 @pytest.mark.check
 def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Megabytes are told to him; others are answered all the while."""
@@ -264,6 +266,7 @@ def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, mo
         assert answered > 0
 
 
+@pytest.mark.promise("stalled-reader-costs-nothing")
 def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One takes nothing and is cut off; the other is told each request, step and event once and in order."""
     monkeypatch.setattr(answers, "PATIENCE", 0.5)

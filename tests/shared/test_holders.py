@@ -197,6 +197,7 @@ def test_a_large_download_is_never_in_memory(server: tuple[Process, Holder]) -> 
     assert memory_of(process) - before < 10_000
 
 
+@pytest.mark.promise("bodies-between-servers")
 def test_a_large_upload_is_never_in_memory(server: tuple[Process, Holder]) -> None:
     process, holder = server
     received = 0
@@ -247,6 +248,7 @@ def test_an_answer_that_is_cut_off_is_cut_off(server: tuple[Process, Holder]) ->
         assert rest_of(connection).endswith(b"\r\n\r\n3\r\nabc\r\n")
 
 
+@pytest.mark.promise("waiting-for-other-servers")
 @pytest.mark.night
 def test_those_who_wait_leave_room_for_others(postgres: Postgres) -> None:
     silent = threading.Event()

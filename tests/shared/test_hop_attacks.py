@@ -71,6 +71,7 @@ def test_a_forged_header_is_refused(pair: Pair, name: str, through: str) -> None
     assert (400, "malformed_request") == (answer.status, answer.json()["code"])
 
 
+@pytest.mark.promise("hop-of-own-store")
 @pytest.mark.parametrize("through", ["holder", "other"])
 def test_a_header_for_something_else_is_refused(pair: Pair, secret: bytes, through: str) -> None:
     port = getattr(pair, through).port
@@ -106,6 +107,7 @@ def test_a_second_hop_is_refused(pair: Pair, secret: bytes) -> None:
     assert (503, "store_unavailable", "1") == (answer.status, answer.json()["code"], answer.header("retry-after"))
 
 
+@pytest.mark.promise("hop-keeps-headers")
 def test_a_client_names_no_headers_that_are_left_out(pair: Pair) -> None:
     """Connection lists headers that a proxy takes off: the header of the hop, or a credential."""
     hidden = ["Connection: x-sandbox-hop, authorization, keep-alive", "Keep-Alive: x", "TE: trailers"]

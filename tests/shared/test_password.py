@@ -56,6 +56,7 @@ def _addresses(directory: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.promise("password-database-no-message-log")
 def test_a_start_that_fails_prints_no_password(guarded: Postgres) -> None:
     for what, address in _addresses(guarded.directory).items():
         said = Process("--store", address).refused()

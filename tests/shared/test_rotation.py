@@ -22,6 +22,7 @@ def status(server: Process, credential: str, prefix: str = "") -> int:
     return httpx2.get(path, headers=bearer, verify=NO_TLS, timeout=PATIENCE).status_code
 
 
+@pytest.mark.promise("rotation-one-several-servers-holds")
 def test_a_rotation_on_one_server_holds_on_all(postgres: Postgres) -> None:
     """Whichever one is asked for it, also once the server that had the sandbox is gone."""
     with ExitStack() as stack:

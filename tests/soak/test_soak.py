@@ -11,6 +11,7 @@ pytestmark = pytest.mark.check
 SECONDS = 20
 
 
+@pytest.mark.promise("all-at-once")
 @pytest.mark.night
 def test_a_shared_server_survives_everybody_at_once() -> None:
     outcome = soak(SECONDS)

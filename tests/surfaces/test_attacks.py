@@ -36,6 +36,7 @@ def aim(home: Estate, api: httpx2.Client, operation: str, ids: dict[str, str]) -
     return api.request(view.method, path_of(view, ids), **options)
 
 
+@pytest.mark.promise("other-merchants-hidden")
 @pytest.mark.parametrize("operation", BY_ID)
 def test_what_is_elsewhere_is_told_as_what_is_nowhere(
     home: Estate, neighbour: Estate, abroad: Estate, operation: str

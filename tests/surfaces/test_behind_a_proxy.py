@@ -29,6 +29,7 @@ def limited_key(door: Door) -> str:
     return key
 
 
+@pytest.mark.promise("named-proxies-believed")
 @pytest.mark.parametrize(("proxies", "status"), [(NAMED, 200), (OTHER, 403), (None, 403)])
 def test_allowed_ips_see_the_client_of_a_named_proxy(serve: Serve, proxies: str | None, status: int) -> None:
     door = door_to(serve(forwarded_allow_ips=proxies))
@@ -124,6 +125,7 @@ def status(live: Live, client: str, path: str = "/_sandbox/clock", **headers: st
     return answer.status_code
 
 
+@pytest.mark.promise("wrong-keys-slowed")
 @pytest.mark.parametrize(
     ("header", "path", "first"),
     [
@@ -152,6 +154,7 @@ def test_on_this_machine_wrong_keys_are_not_counted(serve: Serve) -> None:
     assert [403] * 12 == [status(live, "x", X_Sandbox_Control_Key="wrong") for _ in range(12)]
 
 
+@pytest.mark.promise("banner-without-key")
 @pytest.mark.parametrize(
     "flags", [("--admin-key", "a-long-admin-key"), ("--allow-host", "x.example"), ("--base-url", "https://x.example")]
 )

@@ -202,6 +202,7 @@ def test_many_requests_on_one_connection_keep_their_bodies_apart(door: Door) -> 
     refused(exchange(door.port, "POST", requests), 400, "malformed_json")
 
 
+@pytest.mark.promise("body-values")
 @pytest.mark.parametrize(
     "body",
     [

@@ -162,6 +162,7 @@ def test_the_nearest_request_keeps_the_price_and_shows_what_is_new_alone(
     assert done.text.index("What it changed") < done.text.index("Request {")
 
 
+@pytest.mark.promise("page-shows-body")
 def test_of_a_long_body_the_beginning_is_shown_with_a_link_to_all_of_it(console: Console, api: httpx2.Client) -> None:
     """The page of 16 KB of quotation marks took two seconds of everybody's time, that of a megabyte hours."""
     body = '"' + '\\"' * 100_000
@@ -177,6 +178,7 @@ def test_of_a_long_body_the_beginning_is_shown_with_a_link_to_all_of_it(console:
     assert console.open(f"{address}/answered").response.json()["code"] == "malformed_json"
 
 
+@pytest.mark.promise("fields-form-console")
 def test_a_form_has_a_thousand_fields(console: Console) -> None:
     fields = "&".join(f"a{number}=1" for number in range(1_001))
     headers = {"Origin": console.origin, "Content-Type": "application/x-www-form-urlencoded"}

@@ -109,6 +109,7 @@ def test_a_form_of_another_page_is_refused(console: Console) -> None:
     assert 403 == console.send(page, "Body", token="x").status
 
 
+@pytest.mark.promise("trying-needs-key")
 def test_with_an_admin_key_trying_asks_for_it(serve: Serve, visit: Visit) -> None:
     """The page of the operation stays open, and shows nobody more than the contract's example."""
     server = serve(admin_key=KEY)

@@ -136,6 +136,7 @@ def test_it_opens_the_controls_of_its_sandbox(
         assert 200 == team.ask("GET", "/_sandbox/clock", key, headers={"X-Sandbox": "alice"}).status_code
 
 
+@pytest.mark.promise("control-key-of-one-sandbox")
 @pytest.mark.parametrize(("method", "path", "body"), CLOSED, ids=str)
 def test_it_opens_nothing_else(team: Team, key: str, method: str, path: str, body: Json | None) -> None:
     refused(team.ask(method, path, key, body=body), 403, "admin_key_required")

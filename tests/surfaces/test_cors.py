@@ -91,6 +91,7 @@ def test_every_answer_of_the_api_can_be_read(
     assert (status, True) == (answer.status, readable(answer, origin))
 
 
+@pytest.mark.promise("foreign-page-reads-nothing")
 @pytest.mark.parametrize("origin", FOREIGN)
 def test_a_page_of_a_stranger_reads_nothing_on_loopback(door: Door, origin: str) -> None:
     """The credentials of a loopback server follow from its seed: every page of the web could know them."""
@@ -205,6 +206,7 @@ def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: Se
     assert door.ask("GET", "/_sandbox/health").status == 200
 
 
+@pytest.mark.promise("control-for-named-origins")
 @pytest.mark.check
 @pytest.mark.parametrize("origin", ["https://console.example", "https://other.example"])
 @pytest.mark.parametrize("admin_key", [None, "a-long-admin-key"])

@@ -375,6 +375,7 @@ def server() -> Iterator[Measured]:
         yield made
 
 
+@pytest.mark.promise("nothing-request-costs-more-length")
 @pytest.mark.check
 @CASES
 def test_the_most_bytes_hold_nobody_up(server: Measured, place: Place) -> None:
@@ -438,6 +439,7 @@ def pix_code(number: int) -> str:
     return code + crc16(code)
 
 
+@pytest.mark.promise("text-qr-code")
 def test_images_of_long_codes_are_drawn_beside_others(server: Measured) -> None:
     """Each took 150 to 200 ms of everybody's time. One that was drawn before is not drawn again."""
     codes = iter(map(pix_code, range(100)))

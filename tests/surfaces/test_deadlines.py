@@ -71,6 +71,7 @@ def test_half_a_head_is_408(hasty: Live, sent: bytes, before: bytes) -> None:
         assert rest_of(connection) == b""
 
 
+@pytest.mark.promise("body")
 def test_half_a_body_is_408_and_the_request_is_not_done(hasty: Live) -> None:
     door = door_to(hasty)
     total = door.ask("GET", "/v2/customers?limit=1").json()["pagination"]["total"]
@@ -197,6 +198,7 @@ def ask(connection: socket.socket) -> Answer:
     return answer_on(connection)
 
 
+@pytest.mark.promise("connections")
 def test_silent_connections_shut_nobody_out(small: Live) -> None:
     """1,100 of them did."""
     with ExitStack() as stack:

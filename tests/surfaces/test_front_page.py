@@ -54,6 +54,7 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
     assert '<form class="finder" role="search" action="console/find">' in html
 
 
+@pytest.mark.promise("front-page-for-strangers")
 @pytest.mark.parametrize(
     ("settings", "headers"),
     [

@@ -104,6 +104,7 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
     assert "Traceback" not in said, said
 
 
+@pytest.mark.promise("unwritten-is-not-done")
 @pytest.mark.night
 @pytest.mark.check
 def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -> None:

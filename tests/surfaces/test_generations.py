@@ -101,6 +101,7 @@ def page(address: str) -> int:
 # -- public and plain
 
 
+@pytest.mark.promise("tokens-keys-cannot-made-seed")
 @pytest.mark.parametrize(
     "because",
     [
@@ -192,6 +193,7 @@ def api_key(door: Side, token: str, name: str = "Minha") -> str:
     return str(created(answer)["api_key"]["private_key"])
 
 
+@pytest.mark.promise("credentials-deleted-sandbox-not-open")
 def test_the_next_sandbox_of_a_name_knows_no_credential_of_the_last(guarded: Live) -> None:
     """Not even a key that its users make in the same way."""
     door = side(guarded, "remade")
@@ -204,6 +206,7 @@ def test_the_next_sandbox_of_a_name_knows_no_credential_of_the_last(guarded: Liv
         assert 401 == door.api(old)
 
 
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
 def test_a_rotation_ends_what_was_given_at_once(guarded: Live) -> None:
     door = side(guarded, "rotated")
     order = door.order()
@@ -261,6 +264,7 @@ def test_the_command_rotates_with_a_control_key(guarded: Live) -> None:
         assert CliRunner().invoke(main, ["sandboxes", *wrong, *asked]).exit_code in (1, 2), wrong
 
 
+@pytest.mark.promise("nothing-goes-back-time-brings")
 def test_nothing_that_goes_back_brings_a_generation_back(guarded: Live) -> None:
     """A reset, a rewind, a snapshot, a file and an earlier state all know the newest credentials alone."""
     door = side(guarded, "back")
@@ -343,6 +347,7 @@ def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
 # -- pay links
 
 
+@pytest.mark.promise("only-whole-address-pay-page")
 def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Live) -> None:
     """An id that somebody may know from the seed, or from another sandbox, opens and pays nothing."""
     door, other = side(guarded, "shop"), side(guarded, "rival")
@@ -367,6 +372,7 @@ def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Live) -> None:
     assert "paid" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
 
 
+@pytest.mark.promise("secret-address-no-journal")
 def test_the_key_of_a_pay_page_is_in_no_journal(guarded: Live) -> None:
     door = side(guarded, "unseen")
     address = door.pay_url(door.order())

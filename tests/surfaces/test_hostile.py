@@ -87,7 +87,7 @@ def test_a_request_whose_body_was_cut_off_is_not_done(live: Live, door: Door, se
     until = time.monotonic() + 10
     while len(journal) == seen and time.monotonic() < until:
         time.sleep(0.01)
-    assert (journal[-1].method, journal[-1].code) == ("POST", "malformed_json")
+    assert (journal[-1].method, journal[-1].code) == ("POST", "malformed_request")
     assert door.ask("GET", "/v2/customers?limit=1").json()["pagination"]["total"] == before
     assert door.ask("GET", f"/v2/projects/{project}").json()["data"]["project"]["status"] == "draft"
 
@@ -137,6 +137,7 @@ def test_a_huge_text_is_no_network_and_is_not_remembered() -> None:
 # -- saved replies
 
 
+@pytest.mark.promise("saved-reply-needs-rights")
 def test_a_saved_private_key_is_not_repeated_to_whoever_may_do_less(live: Live, door: Door) -> None:
     """A token that could not have made the key must not be handed it by replaying the request."""
     body = {"name": "Emprestada", "scopes": ["orders:write"]}
@@ -196,6 +197,7 @@ def test_a_huge_token_is_verified_and_not_remembered(live: Live, door: Door) -> 
 # -- strangers' pages
 
 
+@pytest.mark.promise("foreign-page-creates-nothing")
 @pytest.mark.parametrize(
     "headers", [[STRANGER], [("Origin", "null")], [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors")]]
 )
@@ -216,6 +218,7 @@ def test_a_local_page_makes_worlds(live: Live) -> None:
     live.app.sandboxes.forget("by-a-local-page")
 
 
+@pytest.mark.promise("foreign-page-no-private-webhook")
 @pytest.mark.parametrize(
     ("origin", "error"), [("https://stranger.example", "blocked"), ("null", "blocked"), ("http://localhost:3000", None)]
 )
@@ -281,6 +284,7 @@ def test_setting_the_clock_answers_as_the_contract_says(live: Live) -> None:
     live.app.sandboxes.forget("hostile-clock")
 
 
+@pytest.mark.promise("no-secret-in-repr")
 @pytest.mark.parametrize(
     "value",
     [

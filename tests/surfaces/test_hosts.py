@@ -42,6 +42,7 @@ def test_every_name_of_this_machine_is_answered(door: Door, host: str) -> None:
     assert status(door, host) == 200
 
 
+@pytest.mark.promise("foreign-host")
 @pytest.mark.parametrize("host", [*FOREIGN, *JUNK])
 def test_any_other_host_is_refused(door: Door, host: str | bytes) -> None:
     """With a credential that follows from the seed a rebound page could read and change everything."""

@@ -84,6 +84,7 @@ def test_the_buckets_of_latency_count_up_to_all_requests(client: httpx2.Client) 
     assert 4 == value(series, "stub_request_duration_seconds_count", operation="listPlans")
 
 
+@pytest.mark.promise("metrics-without-client-words")
 def test_no_client_makes_labels(client: httpx2.Client) -> None:
     client.get("/v2/nothing")
     before = scraped(client)
@@ -147,6 +148,7 @@ def test_what_is_tried_for_an_explanation_is_not_counted(client: httpx2.Client) 
     assert value(before, "stub_requests_total", **posted) == value(after, "stub_requests_total", **posted)
 
 
+@pytest.mark.promise("metrics-need-key")
 def test_off_loopback_the_admin_key_opens_it_as_a_header_or_as_a_bearer() -> None:
     public = replace(FROZEN, scenario="empty", host="0.0.0.0", admin_key=ADMIN)  # noqa: S104 - nothing is bound to it
     with running(public) as live, httpx2.Client(base_url=f"http://127.0.0.1:{live.port}", verify=NO_TLS) as client:

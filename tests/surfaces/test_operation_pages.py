@@ -197,6 +197,7 @@ def test_a_page_needs_nothing_from_elsewhere(live: Live) -> None:
     assert [] == re.findall(r"<script>|\bstyle=|\bon[a-z]+=", answer.text)
 
 
+@pytest.mark.promise("key-on-operation-pages")
 @pytest.mark.parametrize(
     ("settings", "headers"),
     [
@@ -266,6 +267,7 @@ def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) ->
     assert '<a href="listCustomers">listCustomers</a>' in html
 
 
+@pytest.mark.promise("contract-text-is-text")
 def test_html_in_a_contract_is_text(overlaid: Live) -> None:
     html = page(overlaid.url, "createCustomer")
     assert "<script>" not in html

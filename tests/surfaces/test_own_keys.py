@@ -92,6 +92,7 @@ def test_a_key_of_default_stays_in_default(live: Live) -> None:
     assert answer.status == 200
 
 
+@pytest.mark.promise("credential-of-one-sandbox")
 def test_a_seeded_key_under_another_world_is_refused_and_told_whose_it_is(
     live: Live, worlds: tuple[Door, Door]
 ) -> None:

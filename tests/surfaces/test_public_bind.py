@@ -31,6 +31,7 @@ def public(request: pytest.FixtureRequest) -> dict[str, str]:
     return WAYS[request.param]
 
 
+@pytest.mark.promise("control-closed-without-key")
 @pytest.mark.parametrize("path", ["/_sandbox", "/_sandbox/credentials", "/_sandbox/clock", "/_sandbox/nothing"])
 def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: str, public: dict[str, str]) -> None:
     door = Door(serve(**public).port, "", "x")
@@ -47,6 +48,7 @@ def test_health_stays_open(serve: Serve, public: dict[str, str]) -> None:
     assert httpx2.get(f"{serve(**public).url}/_sandbox/health", verify=NO_TLS).status_code == 200
 
 
+@pytest.mark.promise("health-for-strangers")
 def test_health_tells_strangers_neither_a_path_nor_the_seed(
     serve: Serve, tmp_path: Path, public: dict[str, str]
 ) -> None:
@@ -65,6 +67,7 @@ def test_health_tells_strangers_neither_a_path_nor_the_seed(
     assert (str(file), 42) == (local["scenario"], local["seed"])
 
 
+@pytest.mark.promise("admin-key-creates-sandboxes")
 def test_a_world_that_was_not_made_is_404(serve: Serve, public: dict[str, str]) -> None:
     port = serve(**public).port
     refused(Door(port, "/s/alice", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
@@ -113,6 +116,7 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(serve: Serve, p
         assert how in httpx2.get(f"{server.url}/", verify=NO_TLS).text
 
 
+@pytest.mark.promise("start-warns")
 @pytest.mark.parametrize(
     ("settings", "opens", "closed"),
     [

@@ -118,7 +118,7 @@ def test_an_unknown_parameter_cannot_write_headers(door: Door, name: str) -> Non
 
 
 def test_thousands_of_unknown_parameters_get_a_short_header(door: Door) -> None:
-    answer = door.ask("GET", "/v2/customers?" + "&".join(f"x{i}=1" for i in range(4_000)))
+    answer = door.ask("GET", "/v2/customers?" + "&".join(f"x{i}=1" for i in range(1_000)))
     assert answer.status == 200
     assert len(answer.header("x-sandbox-warnings") or "") < 2_000
 

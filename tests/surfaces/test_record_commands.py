@@ -99,6 +99,7 @@ def test_the_first_difference_is_shown_as_a_diff(
     ] == said.output.splitlines()[:7]
 
 
+@pytest.mark.promise("no-escape-in-replay")
 def test_what_a_recording_says_cannot_move_the_cursor(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
     """Neither a path, an answer or a reason that the file is refused for."""
     make_customer()

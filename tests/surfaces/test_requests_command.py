@@ -113,12 +113,14 @@ def test_a_refused_request_is_shown_with_why(to: list[str], api: httpx2.Client) 
     assert f"`stub-server explain {refused.headers['x-request-id']} {' '.join(to)}` shows" in said
 
 
+@pytest.mark.promise("no-escape-in-lists")
 def test_a_path_cannot_move_the_cursor(to: list[str], api: httpx2.Client) -> None:
     api.get("/v2/%1b%5b2J%0aforged")
     assert "/v2/\\u001b[2J\\u000aforged" in requests("list", *to).output
     assert "GET /v2/\\u001b[2J\\u000aforged\n" in requests("show", "last", *to).output
 
 
+@pytest.mark.promise("no-escape-in-json")
 def test_json_cannot_move_the_cursor_and_says_the_same(to: list[str], api: httpx2.Client) -> None:
     """JSON escapes what comes before the space alone: U+009B begins a command too, and U+202E turns text round."""
     title = "\x9b2J\x7f\u202e\U0001f389\U000e0001"

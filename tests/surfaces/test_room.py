@@ -11,6 +11,7 @@ from ..support.live import NO_TLS
 from ..support.make import created
 
 
+@pytest.mark.promise("sandboxes")
 def test_past_the_limit_the_longest_unused_mention_makes_room(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that were asked for stay; when only such are left, the next one is refused with the limit."""
     monkeypatch.setattr(room, "MOST", 5)

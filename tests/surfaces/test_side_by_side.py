@@ -52,6 +52,7 @@ def served_meanwhile(live: Live, method: str, path: str, body: bytes, expected: 
     return count
 
 
+@pytest.mark.promise("others-served-beside-creation")
 @pytest.mark.parametrize(
     ("method", "path", "body", "expected"),
     [
@@ -68,6 +69,7 @@ def test_others_are_served_while_a_large_world_is_made_or_judged(
     assert (SOME if method == "GET" else SEVERAL) <= served_meanwhile(large, method, path, body, expected)
 
 
+@pytest.mark.promise("others-served-beside-jobs")
 def test_others_are_served_while_a_sandbox_does_what_was_due(large: Live) -> None:
     """Its next request waits for a long night's jobs; one to another sandbox waited too, however long they took."""
     door_to(large, "night")
@@ -160,6 +162,7 @@ def test_a_past_that_is_looked_for_is_the_same_whatever_happens_meanwhile(large:
     same(expected, state(at_once(looking)))
 
 
+@pytest.mark.promise("no-cross-site-control")
 @pytest.mark.parametrize(
     "headers",
     [

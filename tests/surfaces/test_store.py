@@ -432,6 +432,7 @@ def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(
     left(tmp_path / "store")
 
 
+@pytest.mark.promise("store-of-its-owner")
 def test_a_directory_is_its_owners_alone(tmp_path: Path) -> None:
     with store(tmp_path, *NOW) as server:
         for path in (tmp_path / "store", *(tmp_path / "store").rglob("*")):
@@ -439,6 +440,7 @@ def test_a_directory_is_its_owners_alone(tmp_path: Path) -> None:
         server.kill()
 
 
+@pytest.mark.promise("start-warns-of-open-store")
 def test_a_directory_that_others_may_read_is_told_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir(mode=0o755)
     (tmp_path / "store").chmod(0o755)

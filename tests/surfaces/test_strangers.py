@@ -54,6 +54,7 @@ def _is_fixed(body: bytes) -> bool:
     return bool(found == {key: value for key, value in fixed.items() if key not in ("servers", "x-example-records")})
 
 
+@pytest.mark.promise("strangers-see-no-live-example")
 @pytest.mark.parametrize("path", FILES)
 def test_a_public_server_shows_strangers_no_record(public: Live, credentials: Any, path: str) -> None:
     """A public key identifies its merchant, and lets its holder wait at the server's cost."""

@@ -72,6 +72,7 @@ def started(path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.promise("user-files")
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

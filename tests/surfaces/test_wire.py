@@ -68,6 +68,7 @@ def others_are_served(live: Live) -> bool:
     return Door(live.port, "", "x").ask("GET", "/_sandbox/health").status == 200
 
 
+@pytest.mark.promise("headers")
 @pytest.mark.parametrize(
     "sent",
     [
@@ -89,6 +90,7 @@ def test_blank_lines_before_a_request_are_skipped(live: Live) -> None:
         assert answer_on(connection).status == 200
 
 
+@pytest.mark.promise("number-headers")
 def test_a_request_has_a_hundred_headers(live: Live) -> None:
     """Thousands of headers, all different, kept everybody waiting for half a second."""
     for number, expected in ((98, 200), (100, 200), (101, 431), (3_400, 431)):
@@ -98,6 +100,7 @@ def test_a_request_has_a_hundred_headers(live: Live) -> None:
     assert refused(answer, 431, "headers_too_large")["message"].startswith("The request has more than 100 headers")
 
 
+@pytest.mark.promise("members-query")
 def test_a_query_has_a_thousand_members(live: Live) -> None:
     for path in ("/_sandbox/requests", "/console/requests", "/v2/nothing"):
         most, more, many = ("&".join(f"a{n}" for n in range(number)) for number in (1_000, 1_001, 9_000))
@@ -230,6 +233,7 @@ def test_the_head_is_read_as_http_says(live: Live, sent: bytes, status: int, cod
             refused(answer, status, code)
 
 
+@pytest.mark.promise("deciding-headers-once")
 @pytest.mark.parametrize(
     "name",
     [
@@ -292,6 +296,7 @@ def trailing(live: Live, *trailers: str, lines: tuple[str, ...] = (), path: str 
         return answer
 
 
+@pytest.mark.promise("trailers-are-no-headers")
 def test_an_admin_key_in_a_trailer_opens_nothing(serve: Serve) -> None:
     live = serve(admin_key="a-long-admin-key")
     key = "X-Sandbox-Admin-Key: a-long-admin-key"
@@ -313,6 +318,7 @@ def test_a_trailer_overrides_no_header(live: Live, door: Door) -> None:
     assert answer.status == 200
 
 
+@pytest.mark.promise("trailers-chunk-extensions-body")
 @pytest.mark.parametrize(
     "start", [b"0\r\nX-Long: ", b"1;extension=", b"1\r\n{\r\n0\r\n" + b"A:b\r\n" * 14_000 + b"X: "]
 )
@@ -396,6 +402,7 @@ def test_a_request_that_offers_another_protocol_keeps_its_body(
         assert b"ok" in answer_on(connection).body
 
 
+@pytest.mark.promise("body-is-no-request")
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("offer", [UPGRADE, SOCKET, ()], ids=str)
 def test_a_body_is_never_read_as_the_next_request(live: Live, offer: tuple[str, ...], framing: str) -> None:

@@ -138,6 +138,7 @@ def test_a_token_of_a_world_that_is_gone_makes_it_anew(live: Live) -> None:
     live.app.sandboxes.forget("gone-and-back")
 
 
+@pytest.mark.promise("refused-request-creates-nothing")
 @pytest.mark.parametrize(
     ("method", "path", "credential", "status", "code"),
     [

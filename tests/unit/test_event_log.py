@@ -49,6 +49,7 @@ def large(ident: str, size: int) -> Event:
     return Event(ident, "plan.created", 0, "m", "plan", "a", None, b"x" * size, b"", NO_EXTRAS)
 
 
+@pytest.mark.promise("events")
 def test_events_are_kept_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred thousand large orders were 25 GB."""
     monkeypatch.setattr(events, "KEPT_BYTES", 3 * events.OVERHEAD + 3_000)

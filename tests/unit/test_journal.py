@@ -1,5 +1,7 @@
 """The journal alone: so many requests, so many bytes, and no more of a path or query than anybody reads."""
 
+import pytest
+
 from stub_server.engine import journal as journals
 from stub_server.engine.bounded import Budget
 from stub_server.engine.journal import KEPT, LONGEST, Journal, Trace
@@ -46,6 +48,7 @@ def test_without_bodies_as_many_requests_are_kept_as_usual() -> None:
     assert KEPT == len(filled(Journal(0), KEPT + 3, 1))
 
 
+@pytest.mark.promise("journal")
 def test_bytes_are_bounded() -> None:
     journal = filled(Journal(), 100, MIB)
     assert (32, 32 * MIB) == (len(journal), journal.size)

@@ -66,6 +66,7 @@ def test_a_step_must_be_the_next_one() -> None:
     assert ([1], 0) == (numbers(log), budget.used)
 
 
+@pytest.mark.promise("steps")
 def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_BYTES", 2 * EMPTY.size)
     budget = Budget()
@@ -76,6 +77,7 @@ def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ([], 6, 0) == (numbers(log), log.number, budget.used)
 
 
+@pytest.mark.promise("steps-requests-messages-sandboxes")
 def test_bytes_of_all_that_is_kept_are_bounded() -> None:
     """The largest makes room: a world that nobody uses any more does not keep the others from having a past."""
     budget = Budget(100 * EMPTY.size)

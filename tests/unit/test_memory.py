@@ -69,6 +69,7 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     assert [] == [reference() for reference in held if reference() is not None]
 
 
+@pytest.mark.promise("reset-frees-memory")
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("scenario", ["empty", "default", "past_due", "extremes"])
 def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scenario: str) -> None:

@@ -38,6 +38,7 @@ def test_the_oldest_of_too_many_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ["c", "d", "e"] == names(held)
 
 
+@pytest.mark.promise("saved-replies")
 def test_the_oldest_of_too_many_bytes_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand large orders were 2.5 GB."""
     monkeypatch.setattr(bounded, "MOST_REPLY_BYTES", 3 * (bounded.REPLY_OVERHEAD + 1_000))

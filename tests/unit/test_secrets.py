@@ -203,6 +203,7 @@ def test_what_the_operator_gave_is_left_out_everywhere() -> None:
     assert "abc" == secrets.text("abc"), "it is too short to be one"
 
 
+@pytest.mark.promise("search-for-secrets")
 def test_what_is_too_much_to_look_through_is_left_out_with_what_belongs_to_it() -> None:
     assert WHOLE * 2 == Secrets(contract()).without(b'"' + b"a" * LARGEST + b'"', b"{}")
 

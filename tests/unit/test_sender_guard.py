@@ -43,6 +43,7 @@ def attempt(
         return asyncio.run(Sender(local=local).attempt(delivery, timeout))
 
 
+@pytest.mark.promise("metadata-never-called")
 @pytest.mark.parametrize(
     "address",
     [
@@ -67,6 +68,7 @@ def test_link_local_and_metadata_addresses_are_never_open(address: str) -> None:
     assert not allowed(address, local=False)
 
 
+@pytest.mark.promise("no-private-webhooks")
 @pytest.mark.parametrize(
     "address",
     [

@@ -39,6 +39,7 @@ def test_a_session_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {} == kept.visitor(cookie(ident), HOST, KEYS).keys
 
 
+@pytest.mark.promise("session-console-sealed-key-began")
 def test_no_part_of_a_session_can_be_changed() -> None:
     kept = Sessions(b"a")
     drawn, ends, seal = kept.begin("secret").split(".")

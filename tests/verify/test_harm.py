@@ -58,11 +58,13 @@ def shown(run: Watched) -> str:
     return "\n".join(FORMS[form](report) for form in FORMS)
 
 
+@pytest.mark.promise("verify-only-reads")
 def test_without_write_it_only_reads(reading: Watched) -> None:
     assert len(reading.exchanges) > 100
     assert {each.request.method for each in reading.exchanges} <= _READS
 
 
+@pytest.mark.promise("verify-changes-its-own")
 @pytest.mark.night
 def test_it_changes_only_what_it_has_made(writing: Watched) -> None:
     made = set[str]()
@@ -110,6 +112,7 @@ def test_webhooks_hear_nobody_or_the_project_of_the_run(writing: Watched) -> Non
     assert seen > 20
 
 
+@pytest.mark.promise("verify-without-charges")
 @pytest.mark.night
 def test_without_charges_no_order_and_no_test_is_sent(writing: Watched) -> None:
     """Whether the credential opens such an operation is asked with a list in place of a body."""
@@ -140,6 +143,7 @@ def test_what_is_made_is_deleted_or_listed(writing: Watched) -> None:
     assert made <= {path.rpartition("/")[2] for path in writing.run.cleanup.left_behind}
 
 
+@pytest.mark.promise("no-credential-in-report")
 @pytest.mark.parametrize("mode", ["reading", pytest.param("writing", marks=pytest.mark.night)])
 def test_no_credential_is_in_any_form(mode: str, request: pytest.FixtureRequest) -> None:
     """Of a run that writes `runs.py` asks it in every check, for two of the forms."""
@@ -155,6 +159,7 @@ def test_no_credential_is_in_any_form(mode: str, request: pytest.FixtureRequest)
     assert not [key for key in keys if key in text]
 
 
+@pytest.mark.promise("no-value-in-report")
 def test_nothing_of_others_is_in_a_report_that_only_read(reading: Watched) -> None:
     text = shown(reading)
     found = {
