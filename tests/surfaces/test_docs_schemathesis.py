@@ -27,7 +27,7 @@ def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "STUB_", "SANDBOX_"))}
     done = subprocess.run(
-        command, cwd=folder, env=env | {"PATH": path} | more, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder, env=env | {"PATH": path} | more, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2000:]
     return done
