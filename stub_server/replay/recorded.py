@@ -43,8 +43,8 @@ def json_of(request: Trace) -> Any:
 
 def seen(request: Trace) -> int:
     """The step that a request found. A snapshot waits for its turn, while attempts to deliver end."""
-    taken = request.operation == "createSnapshot" and request.status == 201
-    step = answered(request, "snapshot").get("step") if taken else None
+    made = request.operation == "createSnapshot" and request.status == 201
+    step = answered(request, "snapshot").get("step") if made else None
     return max(request.before, step) if isinstance(step, int) else request.before
 
 
