@@ -13,7 +13,7 @@ from ..kernel.clock import MINUTE, iso
 from ..kernel.ids import uuid_text
 from ..kernel.record import Body
 from .people import ALPHANUMERIC_SINCE_MS
-from .provider import new_faker, stream
+from .provider import stream
 from .purchases import pick
 from .rhythm import Rhythm
 from .script import Script
@@ -55,8 +55,8 @@ class Buyers:
     def gather(self, count: int) -> None:
         """Draw so many persons, whose documents are not in use."""
         letters = self.script.end >= ALPHANUMERIC_SINCE_MS
-        crowd = new_faker(self.seed, "people").crowd(count, self.in_use, letters=letters)
-        self._crowd = _buyers(crowd, count, new_faker(self.seed, "people", "moves"))
+        crowd = self.script.faker("people").crowd(count, self.in_use, letters=letters)
+        self._crowd = _buyers(crowd, count, self.script.faker("people", "moves"))
 
     def _next(self, at: int) -> Buyer:
         """Who comes at an instant: companies whose CNPJ has letters wait until such are issued, then come singly."""

@@ -17,7 +17,7 @@ from .catalogue import Membership
 from .files import Node, check_request
 from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
-from .provider import new_faker, stream
+from .provider import stream
 from .purchases import Offer
 from .rhythm import office_hour, office_hour_before
 from .scenario import Scenario
@@ -54,7 +54,7 @@ class Merchant:
 
     def _memberships(self) -> Iterator[tuple[Node, Membership]]:
         """As many drawn projects as the scenario says, and those that it names."""
-        faker = new_faker(self.seed, "projects", "drawn")
+        faker = self.script.faker("projects", "drawn")
         slugs: list[str] = faker.slugs()
         for number in range(self.scenario.drawn):
             again, place = divmod(number, len(slugs))
@@ -66,7 +66,7 @@ class Merchant:
             slug = spec.value["slug"]
             if slug not in slugs:
                 raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
-            yield spec, new_faker(self.seed, "projects", slug).membership(slug)
+            yield spec, self.script.faker("projects", slug).membership(slug)
 
     def _plan_project(self, rng: Random, spec: Node, membership: Membership, opened: int) -> None:
         status, ident = spec.value["status"], named_uuid("project", membership.slug)

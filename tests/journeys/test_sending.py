@@ -2,7 +2,6 @@
 
 import threading
 import time
-import tracemalloc
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -17,7 +16,7 @@ from stub_server.domain.deliveries import SCHEDULES
 from stub_server.engine.attempts import conclude
 
 from ..support.live import NOW, Live
-from ..support.make import Json, created, customer_body, make_order
+from ..support.make import Json, created, make_order
 from ..support.receiver import Received, Receiver, receiving
 from .hooks import (
     CREATED,
@@ -29,7 +28,6 @@ from .hooks import (
     clients,
     drain,
     event,
-    log_of,
     logs,
     only,
     sent,
@@ -467,27 +465,3 @@ def test_the_payload_of_every_attempt_is_what_was_stored(
     first, second = receiver.requests
     assert first.body == second.body == only(api, made)["request_body"].encode()
     assert isinstance(first, Received)
-
-
-@pytest.mark.check
-def test_the_deliveries_of_an_event_share_its_payload(serve: Callable[..., Live]) -> None:
-    """Twenty webhooks, and two versions of each delivery, made forty copies of whatever was written."""
-    with clients(serve(scenario="empty")) as (api, control):
-        for number in range(20):
-            body = {"url": f"https://shop-{number}.example/", "events": CREATED}
-            created(api.post(WEBHOOKS, json=body))
-        event(api)  # what is made once is there
-        drain(control)
-        large = customer_body(metadata=dict.fromkeys(map(str, range(50)), "ç" * 500))
-        tracemalloc.start()
-        try:
-            created(api.post("/v2/customers", json=large))
-            drain(control)  # an attempt under way holds its own copy
-            traces = tracemalloc.take_snapshot().traces
-        finally:
-            tracemalloc.stop()
-        grown = sum(trace.size for trace in traces if trace.size > 20_000)  # others use memory meanwhile, in pieces
-        told = logs(api, event_id=control.get("/events").json()["events"][0]["id"], limit="100")
-        bodies = [log_of(api, log["id"])["request_body"].encode() for log in told]
-    assert (20, 1) == (len(bodies), len(set(bodies)))
-    assert 0 < grown < 10 * len(bodies[0])

@@ -337,7 +337,7 @@ def test_logs_carry_the_bytes_of_their_event(default: Sandbox) -> None:
     rows = list(default.store.webhook_logs.all_rows())
     assert rows
     for row in rows:
-        assert row.hidden["request_body"] == payloads[row.public["event_id"]]
+        assert row.hidden["request_body"].encode() == payloads[row.public["event_id"]]
         assert orjson.loads(row.hidden["request_body"])["type"] == row.public["event_type"]
 
 
