@@ -31,6 +31,8 @@ from .support.watched import Watched, watching
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
 # And that of the collector, which takes the longer the more has been imported and made before.
 LONG = (
+    "surfaces/test_start.py",
+    "surfaces/test_cost_by_bytes.py",
     "contract/test_schemathesis.py",
     "contract/test_control_schemathesis.py",
     "reference_run/test_reference_run.py",

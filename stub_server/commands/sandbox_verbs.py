@@ -57,7 +57,7 @@ def env(target: Target) -> None:
         "STUB_TOKEN": answer["jwt"],
     }
     for name, ident in answer["sample"].items():
-        if ident is not None:
+        if ident is not None and name.isidentifier():  # a shell is going to run this
             variables[f"STUB_{name.removesuffix('Id').upper()}_ID"] = ident
     target.show(variables, "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
 

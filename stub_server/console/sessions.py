@@ -16,7 +16,7 @@ from werkzeug.http import parse_cookie
 from ..contract.secrets import KEY_HEADERS
 
 LASTS = 12 * 3600  # seconds of a session
-_LONGEST = 150  # characters of an id
+_LONGEST, _MOST_IDS = 150, 8  # characters of an id, and ids of a request that are looked at
 ADMIN_KEY, CONTROL_KEY = KEY_HEADERS
 
 
@@ -41,7 +41,9 @@ class Sessions:
         Paths have cookies of their own: of several ids one with a session counts.
         """
         sent = parse_cookie(cookies.encode("ascii", "ignore").decode())  # it raises for other letters
-        found = [each for each in sent.getlist(cookie_name(host)) if 0 < len(each) <= _LONGEST]
+        given = sent.getlist(cookie_name(host))[:_MOST_IDS]
+        # What is quoted may be decoded to other letters.
+        found = [each for each in given if each.isascii() and 0 < len(each) <= _LONGEST]
         for ident in found:
             for header, key in keys.items():
                 if self._is_of(ident, key):

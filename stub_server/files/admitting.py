@@ -46,7 +46,7 @@ def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandb
         sandbox = None if reasons else build(reader.state, secret)
         if sandbox is not None and not trusted:
             reasons = list(islice(faults_of(sandbox), SHOWN))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError, ArithmeticError) as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None
     if sandbox is None or reasons:
         raise BadFile("unfit", *(where + reason for reason in reasons))

@@ -171,12 +171,17 @@ class Injection:
         given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in sent]
         names = {name for name, _ in given}
         headers = [*(header for header in headers if header[0].lower() not in names), *given]
+        if given:  # whatever type the rule names, a browser runs nothing of it beside the pages of this server
+            headers += _INERT
         if then.get("corrupt_json") and body:
             body = body[:-1] + b","  # of the same length, but not JSON
         kept = None
         if "truncate_body" in then and body:
             kept = min(int(len(body) * then["truncate_body"]), len(body) - 1)
         return (status, headers, (body,), body), kept
+
+
+_INERT = [(b"content-security-policy", b"sandbox; default-src 'none'"), (b"x-content-type-options", b"nosniff")]
 
 
 async def _is_there_after(delay: int, scope: Scope) -> bool:

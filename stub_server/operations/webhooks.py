@@ -155,7 +155,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
         courier = call.server.courier
-        sender = courier.abroad if call.is_foreign else courier.sender
+        sender = courier.abroad if call.is_foreign or webhook.hidden.get(rules.ABROAD) else courier.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     await do_due(call.sandbox, call.server.sandboxes.worker)

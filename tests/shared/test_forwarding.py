@@ -241,10 +241,10 @@ def test_readers_that_leave_are_gone_at_the_holder(pair: Pair) -> None:
 
 
 def test_a_request_that_waits_ends_with_its_client(pair: Pair) -> None:
-    """A caller has 32 places to wait."""
+    """A sandbox has 64 places to wait."""
     asked = b"GET /s/team/_sandbox/events?wait=20 HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for _ in range(2):
-        waiting = [connect(pair.other.port) for _ in range(32)]
+        waiting = [connect(pair.other.port) for _ in range(64)]
         for one in waiting:
             one.sendall(asked)
         time.sleep(2)

@@ -70,7 +70,8 @@ def _judged(api: httpx2.Client, webhook: Json, receiver: Fickle) -> Flood:
             errors = [attempt["error"] for attempt in log["attempts"]]
             if log["status"] != "delivered" or errors[-1] is not None or None in errors[:-1]:
                 wrong.append(f"{log['event_id']} is {log['status']} after {errors}")
-            if not any(request["status"] == 200 for request in arrived) or len(arrived) > len(errors):
+            most = 2 * len(errors)  # an attempt begins anew where a kept connection ends before an answer
+            if not any(request["status"] == 200 for request in arrived) or len(arrived) > most:
                 wrong.append(f"{log['event_id']} arrived {len(arrived)} times in {len(errors)} attempts")
         if not answer["pagination"]["has_next"]:
             break

@@ -126,3 +126,8 @@ def test_a_prefix_that_names_no_sandbox_leads_nowhere(live: Live) -> None:
     assert httpx2.get(f"{live.url}/s/-bad-", verify=NO_TLS).json()["code"] == "sandbox_not_found"
     assert httpx2.get(f"{live.url}/s/", verify=NO_TLS).json()["code"] == "sandbox_not_found"
     assert httpx2.get(f"{live.url}/s", verify=NO_TLS).json()["code"] == "route_not_found"
+
+
+def test_a_cookie_that_is_decoded_to_other_letters_is_no_defect(live: Live) -> None:
+    cookie = f'stub_console_{live.port}="a.b.\\303\\251"'
+    assert 200 == httpx2.get(f"{live.url}/", headers={"Cookie": cookie}, verify=NO_TLS).status_code

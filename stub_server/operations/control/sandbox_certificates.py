@@ -7,7 +7,7 @@ from ...certify.effects import Effects
 from ...certify.receiver import Session
 from ...certify.receiver_rules import certify
 from ...certify.sample_events import Samples
-from ...domain.webhooks import listens, valid_keys
+from ...domain.webhooks import ABROAD, listens, valid_keys
 from ...events.sender import Delivery, Sender
 from ...kernel.problem import Conflict, NotFound, reference_not_found
 from ...kernel.record import Body
@@ -26,7 +26,8 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
     entry = server.document.events[event_type]
     samples = Samples(sandbox, call.store, entry, event_type, project, call.trace.id)
     usual = server.courier.sender
-    sender = Sender(local=usual.local and not call.is_foreign, cacert=usual.cacert)
+    is_abroad = call.is_foreign or _is_abroad(call, body)
+    sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
     watched = Effects(body["effects"], sender) if "effects" in body else None
     server.certifying.add(sandbox.name)
     try:
@@ -34,6 +35,14 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
     finally:
         server.certifying.discard(sandbox.name)
     return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
+
+
+def _is_abroad(call: Call, body: Body) -> bool:
+    """Whether a page of another machine has chosen the address of the webhook."""
+    if "webhookId" not in body:
+        return False
+    row = call.open_of_any("webhooks", body["webhookId"].lower(), "webhook")
+    return bool(row.hidden.get(ABROAD))
 
 
 def _target(call: Call, body: Body) -> tuple[Delivery, list[str], str | None]:
