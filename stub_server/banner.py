@@ -45,7 +45,7 @@ def show(app: Application, settings: Settings) -> None:
 
 
 def _first_call(settings: Settings, key: str) -> str:
-    """What to give curl. A public server prints no key: whoever runs containers keeps what they print."""
+    """The arguments of a first curl call. A public server prints no key, since logs keep what a container prints."""
     if not settings.is_public:
         return f"'{settings.url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"
     if settings.admin_key:

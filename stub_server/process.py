@@ -26,7 +26,7 @@ def prepare() -> None:
 
 
 def discard_output() -> None:
-    """Write to nowhere from now on: whoever read the output has gone. The interpreter would else fail at its end."""
+    """Discard all further output. Its reader is gone, and the interpreter would fail when it flushes at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,6 +1,6 @@
 """Faker's catalogue of Brazilian memberships: projects with texts, plans, prices and products, by niche.
 
-Slogans are Faker's own; what a project teaches and what it costs stands in our tables.
+Faker makes the slogans. Our tables say what each project teaches and what it costs.
 """
 
 from collections import OrderedDict

@@ -233,6 +233,18 @@ def test_a_strangers_page_reaches_no_private_address_through_a_webhook(
     door.ask("DELETE", f"/v2/webhooks/{ident}")
 
 
+def test_an_address_that_a_strangers_page_chose_stays_unreached_for_its_user(door: Door, receiver: Receiver) -> None:
+    """Also when the user sends a test, retries it or has the receiver certified."""
+    body = {"url": f"{receiver.url}/theirs", "events": ["*"]}
+    made = post(door, "/v2/webhooks", body, ("Origin", "https://evil.example")).json()["webhook"]
+    log = post(door, f"/v2/webhooks/{made['id']}/test", {}).json()["log"]
+    assert "blocked" == log["error"]
+    assert "blocked" == door.ask("POST", f"/v2/webhooks/logs/{log['id']}/retry").json()["log"]["error"]
+    assert 200 == post(door, "/_sandbox/certify", {"webhookId": made["id"]}).status
+    assert [] == receiver.requests
+    door.ask("DELETE", f"/v2/webhooks/{made['id']}")
+
+
 def test_an_empty_admin_key_opens_nothing(serve: Serve) -> None:
     """An unset variable in a start script is no key that everybody knows."""
     door = Door(serve(host="0.0.0.0", admin_key="").port, "", "x")  # noqa: S104 - told, not bound
