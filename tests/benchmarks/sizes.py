@@ -85,7 +85,7 @@ def reads(store: Store) -> dict[str, str]:
 async def ask(app: Application, path: str, bearer: str, times: int) -> float:
     """CPU µs per request, in process, through everything but the socket."""
     plain, _, query = path.partition("?")
-    scope = {"type": "http", "method": "GET", "path": plain, "query_string": query.encode(), "client": ("127.0.0.1", 1),
+    scope = {"type": "http", "method": "GET", "path": plain, "query_string": query.encode(), "client": ("127.0.0.1", 1), "http_version": "1.1",
              "headers": [(b"host", b"127.0.0.1:4600"), (b"authorization", b"Bearer " + bearer.encode())]}  # fmt: skip
     status = [0]
 
