@@ -2,7 +2,7 @@
 
 Known are members that the contract marks, headers that carry credentials, the forms of this server's own tokens, and
 the texts that its operator gave it. Secrets of other systems in free text are not. Every search takes time linear in
-the text. Begin with `Secrets`: `suspects` is asked of every request, `without` removes what is found.
+the text. Begin with `Secrets`: `suspects_line` is asked of every request, `without` removes what is found.
 """
 
 import re
@@ -104,17 +104,21 @@ class Secrets:
         """Secret members of queries and forms."""
         return re.compile(rf"((?:^|&)(?:{'|'.join(map(re.escape, sorted(self.names)))})=)[^&]*+", re.IGNORECASE)
 
-    def suspects(self, text: str, query: bytes, body: bytes) -> bool:
-        """Whether a request may have a secret; `text` is its path and what else of it is to be looked at.
+    def suspects_line(self, path: str, query: bytes) -> bool:
+        """Whether a request line may have a secret. It is fast, and true too often rather than too seldom."""
+        return self._may_be_in(path) or (query != b"" and self.suspects(query))
 
-        It is fast, and true too often rather than too seldom.
-        """
-        return (
-            len(body) > LARGEST
-            or self._may_be_in(text)
-            or (query != b"" and self._has_sign(query))
-            or (body != b"" and self._has_sign(body))
-        )
+    def suspects(self, body: bytes) -> bool:
+        """The same of a body or a query."""
+        if len(body) > LARGEST:
+            return True
+        text = body.lower().decode("latin-1")  # signs are ASCII, which is lowered much faster as bytes
+        if self._has_sign(text):
+            return True
+        if "%" not in text and "\\" not in text:
+            return False
+        decoded = _decoded(text)
+        return decoded is None or self._has_sign(decoded)
 
     def suspects_encoded(self, media: bytes, body: bytes) -> bool:
         """Whether a body is in a charset in which secrets are not found."""
@@ -127,14 +131,11 @@ class Secrets:
                 return True
         return False
 
-    def _has_sign(self, given: bytes) -> bool:
-        text = given.lower().decode("latin-1")  # signs are ASCII, which is lowered much faster as bytes
-        if any(sign in text for sign in self._signs):
-            return True
-        if "%" not in text and "\\" not in text:
-            return False
-        decoded = _decoded(text)
-        return decoded is None or any(sign in decoded for sign in self._signs)
+    def _has_sign(self, text: str) -> bool:
+        for sign in self._signs:  # noqa: SIM110 - as above
+            if sign in text:
+                return True
+        return False
 
     def _plain(self, text: str) -> str:
         for own in self._own:

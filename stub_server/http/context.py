@@ -23,8 +23,7 @@ from .selection import ABOUT_THE_SERVER, undo_creation
 _OURS = b"x-sandbox"
 _ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 _KNOWN = frozenset(_OURS + ending.encode() for ending in _ENDINGS)
-_SECRET = frozenset(name.encode() for name in SECRET_HEADERS)
-_REDACTED = REDACTED.encode()
+_WITHHELD = {name.encode(): (name.encode(), REDACTED.encode()) for name in SECRET_HEADERS}
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
 _READING = ("GET", "HEAD", "OPTIONS")
 _BEFORE_THE_BODY = ("route", "auth")
@@ -179,42 +178,52 @@ class RequestContext:
             return
         if is_control:
             trace.is_control = True
-        if call.warnings:
-            trace.warnings = call.warnings
+        is_suspect = self._secrets.suspects_line(trace.path, trace.query)
+        if is_suspect or call.warnings:
+            self._redact_line(call)
         # Of the control surface, what may change something; an inbox itself stores what it receives.
         is_wanted = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
         if call.is_kept and is_wanted:
-            self._store(call)
-        else:
-            self._skip(call)
+            self._store(call, is_suspect=is_suspect)
         for listener in self._server.listeners:
             listener(trace, trace.warnings)
 
-    def _skip(self, call: Call) -> None:
-        """Remove secrets from what the terminal shows of a request that is not stored."""
-        if self._secrets.suspects(call.trace.path, call.trace.query, b""):
-            self._redact_line(call)
-
-    def _store(self, call: Call) -> None:
-        """Write a request that has ended to the journal, without secrets."""
+    def _store(self, call: Call, *, is_suspect: bool) -> None:
+        """Write a request that has ended to the journal, without secrets: those of headers go when these are read."""
         trace, journal = call.trace, call.sandbox.journal
         if call.prefix:
             trace.is_prefixed = True
-        if not journal.keeps_bodies:
-            self._skip(call)
+        size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
+        if journal.keeps_bodies:
+            self._keep_bodies(call, is_suspect=is_suspect)
+            size += self._keep_headers(call) + len(trace.body or b"") + trace.length
+            size += EACH * (len(trace.events) + len(trace.deliveries))
+        else:
             trace.answer = None
-            trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
-            journal.append(trace)
-            return
-        secrets, body = self._secrets, call.body_bytes
-        received = [(name, _REDACTED if name in _SECRET else value) for name, value in call.received[:MOST_HEADERS]]
-        values = b"\n".join([value for _, value in received])
-        sent = call.sent_headers
-        is_marked = trace.operation in secrets.operations
-        if is_marked or secrets.suspects(f"{trace.path}\n{values.decode('latin-1')}", trace.query, body):
-            self._redact_line(call)
-            received = [(name, secrets.line(value)) for name, value in received]
-            sent = [(name, secrets.line(value)) for name, value in sent]
+        trace.size = size
+        journal.append(trace)
+
+    def _keep_headers(self, call: Call) -> int:
+        """Keep the headers but credentials, and return about how many bytes they keep alive."""
+        trace, received, size = call.trace, [], 0
+        for header in call.received[:MOST_HEADERS]:
+            kept = _WITHHELD.get(header[0], header)
+            received.append(kept)
+            size += HEADER + len(kept[1])
+        trace.request_headers, trace.response_headers, trace.secrets = received, call.sent_headers, self._secrets
+        if trace.simulated is not None:  # with headers of a rule, which clients choose
+            size += size_of(call.sent_headers)
+        return size
+
+    def _keep_bodies(self, call: Call, *, is_suspect: bool) -> None:
+        """Keep the bodies; they are searched now, because reading a journal of large ones would take too long."""
+        trace, secrets, body = call.trace, self._secrets, call.body_bytes
+        searched = body
+        if trace.status >= 400:  # a refusal may repeat a header
+            searched += trace.answer or b""
+        if searched and secrets.suspects(searched):
+            is_suspect = True
+        if is_suspect or trace.operation in secrets.operations:
             body_left, trace.answer = secrets.without(body, trace.answer)
             body = body_left or b""
         media = call.headers.get(b"content-type", b"")
@@ -222,23 +231,13 @@ class RequestContext:
             body = LEFT_OUT
         if body:
             trace.body = body
-        trace.request_headers, trace.response_headers = received, sent
-        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(values) + HEADER * len(received)
-        size += len(body) + trace.length
-        if call.has_recorded:
-            size += EACH * (len(trace.events) + len(trace.deliveries))
-        if trace.simulated is not None:  # with headers of a rule, which clients choose
-            size += size_of(sent)
-        trace.size = size
-        journal.append(trace)
 
     def _redact_line(self, call: Call) -> None:
-        """Remove secrets from the request line, and from warnings, which repeat it."""
+        """Remove secrets from the request line, and from warnings, which may repeat it."""
         trace, secrets = call.trace, self._secrets
         trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
         trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
-        if call.warnings:
-            trace.warnings = [secrets.text(warning) for warning in call.warnings]
+        trace.warnings = [secrets.text(warning) for warning in call.warnings]
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Start the parts of the server that work beside requests, and stop them when the server stops."""

@@ -47,7 +47,7 @@ class Showing:
         own = _credentials(request.headers)
         path, query = self._address(request, own)
         sent, said = request.body, answer.body
-        if any(self._secrets.suspects("", b"", body) for body in (sent, said) if body):
+        if any(self._secrets.suspects(body) for body in (sent, said) if body):
             sent, said = (body or b"" for body in self._secrets.without(sent, said))
         return Exchange(
             request._replace(
@@ -99,7 +99,7 @@ class Showing:
             text = orjson.dumps(value if self._values else outline(value))
         except (TypeError, ValueError):  # nested too deep to be written
             return f"<{kind_of(value)}>"
-        if self._values and self._secrets.suspects("", b"", text):
+        if self._values and self._secrets.suspects(text):
             text = self._secrets.without(text)[0] or b""
         return cut(text.decode())
 
