@@ -192,7 +192,7 @@ class RequestContext:
 
     def _skip(self, call: Call) -> None:
         """Remove secrets from what the terminal shows of a request that is not stored."""
-        if self._secrets.suspects(call.trace.path, call.trace.query, b""):
+        if self._secrets.suspects("\n".join((call.trace.path, *call.warnings)), call.trace.query, b""):
             self._redact_line(call)
 
     def _store(self, call: Call) -> None:
@@ -208,12 +208,12 @@ class RequestContext:
             return
         secrets, body = self._secrets, call.body_bytes
         received = [(name, _REDACTED if name in _SECRET else value) for name, value in call.received[:MOST_HEADERS]]
-        values = b"\n".join([value for _, value in received])
+        texts = b"\n".join([text for header in received for text in header])
         sent = call.sent_headers
         is_marked = trace.operation in secrets.operations
-        if is_marked or secrets.suspects(f"{trace.path}\n{values.decode('latin-1')}", trace.query, body):
+        if is_marked or secrets.suspects(f"{trace.path}\n{texts.decode('latin-1')}", trace.query, body):
             self._redact_line(call)
-            received = [(name, secrets.line(value)) for name, value in received]
+            received = [(secrets.line(name), secrets.line(value)) for name, value in received]
             sent = [(name, secrets.line(value)) for name, value in sent]
             body_left, trace.answer = secrets.without(body, trace.answer)
             body = body_left or b""
@@ -223,7 +223,7 @@ class RequestContext:
         if body:
             trace.body = body
         trace.request_headers, trace.response_headers = received, sent
-        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(values) + HEADER * len(received)
+        size = OVERHEAD + 4 * len(trace.path) + len(trace.query) + len(texts) + HEADER * len(received)
         size += len(body) + trace.length
         if call.has_recorded:
             size += EACH * (len(trace.events) + len(trace.deliveries))
