@@ -152,7 +152,7 @@ def warnings(settings: Settings) -> list[str]:
     if is_elsewhere and not settings.forwarded_allow_ips:
         found.append(
             f"--base-url {settings.base_url} without --forwarded-allow-ips: behind a proxy, allowed_ips, --rate-limit "
-            "and the limits of wrong keys see its address in place of the client's"
+            "and the limit of wrong keys see its address in place of the client's"
         )
     if not settings.admin_key:
         found.append(

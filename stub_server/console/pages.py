@@ -183,5 +183,5 @@ def console_pages(console: Console, contracts: Iterable[str], files: Iterable[st
         *(f"{DOCS}/{ident}" for ident in contracts),
     ]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
-    moved = {"/console": _to("/console/requests"), f"{GUIDE}/": _to(GUIDE)}
-    return pages | dict.fromkeys(_USUAL, _to("/")) | moved
+    moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))
+    return pages | dict.fromkeys(_USUAL, _to("/")) | moved | {f"{GUIDE}/": _to(GUIDE)}

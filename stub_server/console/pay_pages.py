@@ -3,7 +3,8 @@
 The address has the id of the order, and on a public server the `k` that the order's control shows.
 
 `pages.py` permits these views to ask for this order alone, and nothing but to pay, expire or fail it. Payers have no
-session: a form is bound to its order. Wrong addresses are counted by the address of who asks.
+session: a form is bound to its order. Wrong addresses are not counted: `k` is too long to guess, and a plain server
+hides no order from its machine.
 """
 
 import hmac
@@ -12,11 +13,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, g, make_response, render_template, request
-from werkzeug.exceptions import HTTPException, NotFound, TooManyRequests
+from werkzeug.exceptions import HTTPException, NotFound
 
 from ..calls.call import CONTROL
 from ..kernel.clock import iso, parse_iso
-from ..kernel.guesses import Guesses
 from .client import ASK, Client, Refused
 from .filters import clock_time
 from .pages import MOVES, PAY
@@ -29,9 +29,6 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fu
 payers = Blueprint("pay", __name__, url_prefix=PAY.rstrip("/"))
 
 
-_wrong_ids = Guesses()
-
-
 class Left(NamedTuple):
     """How long an order can still be paid, in seconds, and which part that is of a thousand."""
 
@@ -42,11 +39,8 @@ class Left(NamedTuple):
 
 @payers.before_request
 def begin() -> None:
-    """Refuse who has guessed too often. Raises TooManyRequests."""
+    """Give the views a client without a key."""
     g.client = Client(request.environ[ASK], request.headers.get("Host", ""), {})
-    wait = _wrong_ids.wait_of(request.remote_addr or "")
-    if wait:
-        raise TooManyRequests("Too many addresses of orders that do not exist.", retry_after=int(wait) + 1)
 
 
 @payers.after_request
@@ -94,10 +88,7 @@ def nothing(rest: str) -> Response:
 @payers.errorhandler(HTTPException)
 def failed(error: HTTPException) -> Response:
     """A page that says why there is nothing to pay."""
-    response = make_response(render_template("pay/nothing.html", error=error), error.code or 500)
-    if isinstance(error, TooManyRequests) and error.retry_after is not None:
-        response.headers["Retry-After"] = str(error.retry_after)
-    return response
+    return make_response(render_template("pay/nothing.html", error=error), error.code or 500)
 
 
 def _key() -> dict[str, str]:
@@ -123,7 +114,6 @@ def _order(ident: str) -> Any:
     except (NotFound, Refused) as error:
         if isinstance(error, Refused) and error.status >= 500:
             raise HTTPException(error.message, Response(error.message, error.status)) from None
-        _wrong_ids.count(request.remote_addr or "")
         raise NotFound from None
 
 

@@ -352,7 +352,7 @@ def enter() -> Response:
 
 @pages.post("/leave")
 def leave() -> Response:
-    """End the session: the browser gets an id without one."""
+    """Take the session out of the browser, which gets an id without one. No server has a list to strike it from."""
     header = next(iter(g.visitor.keys), ADMIN_KEY)
     return _with_new_id(new_visitor().ident, header, here("/console/requests"))
 

@@ -60,8 +60,10 @@ class Secrets:
         `further_names` are members of another system that are secret there, in lower case.
         """
         self._documents, self._further_names = documents, tuple(further_names)
-        self._own = [text.decode("latin-1") for text in own if text is not None and len(text) >= _SHORTEST_OWN]
-        self._own += {orjson.dumps(text)[1:-1].decode("latin-1") for text in self._own}.difference(self._own)
+        given = [text.decode("latin-1") for text in own if text is not None and len(text) >= _SHORTEST_OWN]
+        escaped = [orjson.dumps(text)[1:-1].decode("latin-1") for text in given]
+        lowered = [text.lower() for text in given]  # as names of headers come
+        self._own = list(dict.fromkeys((*given, *escaped, *lowered)))
 
     @cached_property
     def _line_signs(self) -> tuple[str, ...]:

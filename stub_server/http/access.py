@@ -261,7 +261,7 @@ def _refused(origin: bytes) -> str:
 
 
 def check_control(call: Call, path: str, sandbox: str | None) -> None:
-    """The control surface requires a key if the admin key is set, else a caller on this machine.
+    """The control surface requires a key if the admin key is set, else a caller on this machine, and no other can call.
 
     `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every process of this
     machine. Raises Forbidden, BadRequest for two keys, and Limited for wrong ones.
@@ -269,6 +269,8 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     if path in OPEN_CONTROL:
         return
     headers, server = call.headers, call.server
+    if server.admin_key is None and not server.settings.loopback:
+        raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
     control_key = headers.get(CONTROL_KEY)
     if control_key is not None:
         if ADMIN_KEY in headers:
@@ -293,8 +295,6 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
             count_wrong_key(call)
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
-    if not server.settings.loopback:
-        raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
     origin = headers.get(b"origin")
     is_named = origin is not None and may_control(server.settings, origin)
     if not is_local_host(headers.get(b"host")) or (is_from_elsewhere(headers) and not is_named):

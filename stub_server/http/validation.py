@@ -109,6 +109,7 @@ class OperationRequests:
         takes = takes_of(endpoint.handler)
         self._takes, self._resolve = takes, resolve
         self._may_reject_query, self._further = is_api, _OVERLAYS if is_api else ""
+        self._narrows = operation.method == "DELETE" and not is_api  # a misspelt member would delete more than is meant
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
         self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
@@ -187,7 +188,8 @@ class OperationRequests:
             if len(wrong) >= _MOST_WRONG:
                 break
             if name not in self._casts:
-                if self._may_reject_query and call.sandbox.settings.unknown_query == "reject":
+                may_reject = self._may_reject_query and call.sandbox.settings.unknown_query == "reject"
+                if may_reject or self._narrows:
                     wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
                 else:
                     call.warn(warning_of("unknown_query_parameter", name))

@@ -281,6 +281,21 @@ def test_an_inbox_is_emptied_alone_or_with_all_others(control: httpx2.Client, ad
     assert 204 == control.delete("/inbox?name=never-used").status_code
 
 
+@pytest.mark.check
+def test_a_misspelt_query_deletes_nothing(control: httpx2.Client, address: str, sandbox_name: str) -> None:
+    """Without the member that narrows it, a DELETE would delete all; reading warns."""
+    posted(address)
+    control.post("/faults", json={"then": {"status": 500}})
+    control.post("/snapshots", json={"name": "kept"})
+    rule = control.get("/faults").json()["faults"][0]["id"]
+    paths = ("/inbox", "/requests", f"/faults/{rule}", "/faults", "/snapshots/kept", f"/sandboxes/{sandbox_name}")
+    for path in paths:
+        refused(control.delete(f"{path}?nam=shop"), 422, "validation_error")
+    assert 1 == len(arrived(control))
+    assert "unknown_query_parameter:nam" == control.get("/inbox?nam=shop").headers["x-sandbox-warnings"]
+    assert [204] * 6 == [control.delete(path).status_code for path in paths]
+
+
 def test_the_inbox_is_the_observers_and_no_part_of_the_world(
     control: httpx2.Client, address: str, sandbox_name: str, live: Live
 ) -> None:

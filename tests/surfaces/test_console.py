@@ -130,11 +130,12 @@ def test_a_page_takes_gets_and_forms(live: Live) -> None:
     answer = httpx2.put(f"{live.url}/console/requests", verify=NO_TLS)
     assert (405, "GET, HEAD, POST, OPTIONS") == (answer.status_code, answer.headers["allow"])
     assert 204 == httpx2.options(f"{live.url}/console/requests", verify=NO_TLS).status_code
-    for path in ("/console/nothing", "/console/", "/console/requests/x/y/z", "/pay/"):
+    for path in ("/console/nothing", "/console/requests/x/y/z", "/pay/"):
         assert 404 == httpx2.get(live.url + path, verify=NO_TLS).status_code, path
     assert 405 == httpx2.get(f"{live.url}/console/undo", verify=NO_TLS).status_code
-    moved = httpx2.get(f"{live.url}/console", verify=NO_TLS)
-    assert (307, "/console/requests") == (moved.status_code, moved.headers["location"])
+    for path in ("/console", "/console/", "/s/default/console/"):
+        moved = httpx2.get(live.url + path, verify=NO_TLS)
+        assert (307, f"{path.rstrip('/')}/requests") == (moved.status_code, moved.headers["location"])
 
 
 def test_a_sandbox_that_is_not_there_is_made_by_a_click(visit: Visit, live: Live, sandbox_name: str) -> None:

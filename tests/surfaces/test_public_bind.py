@@ -1,6 +1,7 @@
 """A server that others can reach: the control surface is shut, and nobody makes worlds by naming them."""
 
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from stub_server.settings import Settings
 
 from ..conftest import Serve
 from ..support import forge
-from ..support.live import NO_TLS, Live
+from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.refusal import refused, says
 from ..support.wire import Door
 
@@ -37,6 +38,21 @@ def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: st
     door = Door(serve(**public).port, "", "x")
     for host, headers in ((None, []), (None, [("X-Sandbox-Admin-Key", "")]), ("localhost", [])):
         refused(door.ask("GET", path, headers=headers, host=host), 403, "admin_key_required")
+
+
+@pytest.mark.promise("control-closed-without-key")
+def test_without_an_admin_key_no_control_key_opens_it(tmp_path: Path, public: dict[str, Any]) -> None:
+    """Such a key was handed out while the server of the store had an admin key."""
+    of_team = replace(FROZEN, **public, store=tmp_path / "store")
+    with running(replace(of_team, admin_key="a-long-admin-key")) as server:
+        answer = Door(server.port, "", "x").ask(
+            "GET", "/_sandbox/credentials", headers=[("X-Sandbox-Admin-Key", "a-long-admin-key")]
+        )
+        key = [("X-Sandbox-Control-Key", answer.json()["control_key"])]
+        assert 200 == Door(server.port, "", "x").ask("GET", "/_sandbox/clock", headers=key).status
+    with running(of_team) as server:
+        for path in ("/_sandbox/clock", "/_sandbox/credentials"):
+            refused(Door(server.port, "", "x").ask("GET", path, headers=key), 403, "admin_key_required")
 
 
 @pytest.mark.parametrize("host", [r"evil.example\.localhost", "evil.example%5c.localhost", ".localhost"])
