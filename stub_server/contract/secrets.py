@@ -110,6 +110,10 @@ class Secrets:
         """Whether a request line may have a secret. It is fast, and true too often rather than too seldom."""
         return self._may_be_in(path) or (query != b"" and self.suspects(query))
 
+    def suspects_headers(self, texts: bytes) -> bool:
+        """The same of names and values of headers."""
+        return self._may_be_in(texts.decode("latin-1"))
+
     def suspects(self, body: bytes) -> bool:
         """The same of a body or a query."""
         if len(body) > LARGEST:

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..kernel.clock import wall_ms
 from .bounded import Bounded, Budget
-
-if TYPE_CHECKING:
-    from ..contract.secrets import Secrets
 
 KEPT = 2_000
 MOST_BYTES = 32 * 1024 * 1024
@@ -32,10 +29,9 @@ class Trace:
     `events` and `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in
     ns of the machine's counter, 0 for a stage that was not entered.
 
-    Set when it ends, without secrets: `body`, and `parts`, the answer's body of `length` bytes; and the headers without
-    credentials, from which `secrets`, if any, removes other secrets when they are read. A body is None where none was
-    kept: the journal keeps none, it was never read, or the connection ended without an answer; `status` is then 0.
-    `size` is about how many bytes all of it keeps alive.
+    Set when it ends, without secrets: `request_headers`, `body`, `response_headers`, and `parts`, the answer's body of
+    `length` bytes. A body is None where none was kept: the journal keeps none, it was never read, or the connection
+    ended without an answer; `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
     `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that the path was sent
     with the sandbox's prefix, which is not in `path`; `is_control` that it is one of the control surface. A path or
@@ -61,7 +57,6 @@ class Trace:
     respond_at: int = 0
     response_headers: Pairs = ()
     rule_at: int = 0
-    secrets: Secrets | None = None
     simulated: str | None = None
     size: int = 0
     status: int = 0
@@ -91,18 +86,14 @@ class Trace:
     def headers(self) -> list[tuple[str, str]]:
         """The headers received, names in lower case; values of one name are joined."""
         found: dict[bytes, bytes] = {}
-        for name, value in self._readable(self.request_headers):
+        for name, value in self.request_headers:
             found[name] = found[name] + b", " + value if name in found else value
         return _decoded(found.items())
 
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
         """The headers of the answer."""
-        return _decoded(self._readable(self.response_headers))
-
-    def _readable(self, headers: Pairs) -> Pairs:
-        secrets = self.secrets
-        return headers if secrets is None else [(secrets.line(name), secrets.line(value)) for name, value in headers]
+        return _decoded(self.response_headers)
 
     @property
     def reached(self) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from time import perf_counter_ns
 from urllib.parse import unquote
@@ -178,52 +178,36 @@ class RequestContext:
             return
         if is_control:
             trace.is_control = True
+        # Of the control surface, what may change something; an inbox itself stores what it receives.
+        is_wanted = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
         is_suspect = self._secrets.suspects_line(trace.path, trace.query)
         if is_suspect or call.warnings:
             self._redact_line(call)
-        # Of the control surface, what may change something; an inbox itself stores what it receives.
-        is_wanted = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
         if call.is_kept and is_wanted:
             self._store(call, is_suspect=is_suspect)
         for listener in self._server.listeners:
             listener(trace, trace.warnings)
 
     def _store(self, call: Call, *, is_suspect: bool) -> None:
-        """Write a request that has ended to the journal, without secrets: those of headers go when these are read."""
+        """Write a request that has ended to the journal, without secrets."""
         trace, journal = call.trace, call.sandbox.journal
         if call.prefix:
             trace.is_prefixed = True
-        size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
+        trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
         if journal.keeps_bodies:
-            self._keep_bodies(call, is_suspect=is_suspect)
-            size += self._keep_headers(call) + len(trace.body or b"") + trace.length
-            size += EACH * (len(trace.events) + len(trace.deliveries))
+            self._keep_messages(call, is_suspect=is_suspect)
         else:
             trace.answer = None
-        trace.size = size
         journal.append(trace)
 
-    def _keep_headers(self, call: Call) -> int:
-        """Keep the headers but credentials, and return about how many bytes they keep alive."""
-        trace, received, size = call.trace, [], 0
-        for header in call.received[:MOST_HEADERS]:
-            kept = _WITHHELD.get(header[0], header)
-            received.append(kept)
-            size += HEADER + len(kept[1])
-        trace.request_headers, trace.response_headers, trace.secrets = received, call.sent_headers, self._secrets
-        if trace.simulated is not None:  # with headers of a rule, which clients choose
-            size += size_of(call.sent_headers)
-        return size
-
-    def _keep_bodies(self, call: Call, *, is_suspect: bool) -> None:
-        """Keep the bodies; they are searched now, because reading a journal of large ones would take too long."""
+    def _keep_messages(self, call: Call, *, is_suspect: bool) -> None:
+        """Keep headers and bodies."""
         trace, secrets, body = call.trace, self._secrets, call.body_bytes
-        searched = body
-        if trace.status >= 400:  # a refusal may repeat a header
-            searched += trace.answer or b""
-        if searched and secrets.suspects(searched):
-            is_suspect = True
+        received = [_WITHHELD.get(header[0], header) for header in call.received[:MOST_HEADERS]]
+        sent, texts = call.sent_headers, b"\n".join([text for header in received for text in header])
+        is_suspect = is_suspect or secrets.suspects_headers(texts) or (body != b"" and secrets.suspects(body))
         if is_suspect or trace.operation in secrets.operations:
+            received, sent = self._clean(received), self._clean(sent)
             body_left, trace.answer = secrets.without(body, trace.answer)
             body = body_left or b""
         media = call.headers.get(b"content-type", b"")
@@ -231,6 +215,17 @@ class RequestContext:
             body = LEFT_OUT
         if body:
             trace.body = body
+        trace.request_headers, trace.response_headers = received, sent
+        size = len(texts) + HEADER * len(received) + len(body) + trace.length
+        if call.has_recorded:
+            size += EACH * (len(trace.events) + len(trace.deliveries))
+        if trace.simulated is not None:  # with headers of a rule, which clients choose
+            size += size_of(sent)
+        trace.size += size
+
+    def _clean(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+        line = self._secrets.line
+        return [(line(name), line(value)) for name, value in headers]
 
     def _redact_line(self, call: Call) -> None:
         """Remove secrets from the request line, and from warnings, which may repeat it."""

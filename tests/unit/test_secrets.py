@@ -171,6 +171,11 @@ def test_the_line_of_a_request_is_searched(path: str, query: bytes) -> None:
     assert Secrets(contract()).suspects_line(path, query)
 
 
+@pytest.mark.parametrize("text", [f"referer\nhttps://x/{KEY}", "referer\nhttps://x/?cookie=x", f"{PRIVATE}\n1"])
+def test_headers_are_searched(text: str) -> None:
+    assert Secrets(contract()).suspects_headers(text.encode())
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -189,6 +194,7 @@ def test_an_ordinary_request_is_not_looked_through() -> None:
     body = b'{"name": "Ana", "metadata": {"crm_id": "100%", "a": "S\xc3\xa3o", "url": "/?q=a%20b%C3%A3"}}'
     secrets = Secrets(contract(), own=(b"hunter22",))
     assert not secrets.suspects_line("/v2/customers/x_y", b"limit=1")
+    assert not secrets.suspects_headers(b"host\nlocalhost:4600\nauthorization\n[redacted]\naccept\n*/*")
     assert not secrets.suspects(body)
 
 
