@@ -19,7 +19,7 @@ export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint bench contract crash explain judges pictures docs soak mutants model verify-mutants
+.PHONY: help setup run test check night lint bench contract crash explain judges pictures docs soak mutants model verify-mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,9 +48,12 @@ test: $(STAMP) ## the short run of the tests: three minutes on two cores
 	@echo 'The short run: about three minutes on two cores. Nearly all tests: make check.'
 	@$(PYTEST) --short $(ARGS)
 
-check: $(STAMP) ## every test but those of the night: twenty minutes on two cores (STORE=postgresql or sqlite for all journeys; ARGS=--night for all)
-	@echo 'About twenty minutes on two cores. The short run: make test.'
-	@$(PYTEST) $(if $(STORE),--store $(STORE)) $(ARGS)
+check: $(STAMP) ## every test but those of the night, and some cases of each matrix (STORE=postgresql or sqlite for all journeys)
+	@echo 'About ten minutes on two cores. The short run: make test. Everything: make night.'
+	@$(PYTEST) --sample $(if $(STORE),--store $(STORE)) $(ARGS)
+
+night: $(STAMP) ## everything that takes long, and a page about it, build/night/night.md (ARGS='crash soak' for parts)
+	@$(BIN)/python -m tests.night $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -24,7 +24,7 @@ from .support.postgres import Postgres
 from .support.progress import Progress
 from .support.receiver import receiving
 from .support.shared import Shared
-from .support.short import split
+from .support.short import sample, split
 from .support.stores import STORES, Choice
 from .support.watched import Watched, watching
 
@@ -105,6 +105,7 @@ _numbers = itertools.count(1)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the short run, and the store of journeys."""
     parser.addoption("--short", action="store_true", help="the tests of `make test`: see tests/support/short.py")
+    parser.addoption("--sample", action="store_true", help="some cases of each matrix, others with every commit")
     parser.addoption("--night", action="store_true", help="what is marked `night` too")
     parser.addoption("--store", choices=STORES, help="of all journeys; else see tests/support/stores.py")
 
@@ -145,6 +146,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not any(map(item.get_closest_marker, names))]
     if config.getoption("--short"):
         items[:], left = split(items)
+        config.hook.pytest_deselected(items=left)
+    if config.getoption("--sample"):
+        items[:], left = sample(items)
         config.hook.pytest_deselected(items=left)
     places = {TESTS / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path, len(LONG)))

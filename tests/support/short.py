@@ -1,10 +1,16 @@
-"""Fewer cases: `pytest --short` leaves out what is marked `check`, and keeps eight cases of each parametrized test."""
+"""Fewer cases: what `pytest --short` and `pytest --sample` leave out.
 
-from collections.abc import Iterable
+The short run leaves out what is marked `check`, and keeps eight cases of each parametrized test. The sample keeps eight
+cases of each test that is marked `matrix`; every commit has other ones.
+"""
+
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
 import pytest
+
+from .commit import commit
 
 KEPT = 8
 
@@ -22,13 +28,26 @@ def _at_night(case: Any) -> Any:
 
 def split(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """What the short run keeps, and what it leaves out: the cases with the lowest digests of their names are kept."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if not item.get_closest_marker("check"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = {item for each in cases.values() for item in sorted(each, key=_digest)[:KEPT]}
+    unmarked = [item for item in items if not item.get_closest_marker("check")]
+    kept = _lowest(unmarked, _digest)
     return [item for item in items if item in kept], [item for item in items if item not in kept]
 
 
-def _digest(item: pytest.Item) -> bytes:
-    return sha256(item.nodeid.encode()).digest()
+def sample(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """What `make check` keeps, and the cases of matrices that it leaves for the night, by the digest of the commit."""
+    matrices = [item for item in items if item.get_closest_marker("matrix")]
+    salt = commit()
+    left = set(matrices) - _lowest(matrices, lambda item: _digest(item, salt))
+    return [item for item in items if item not in left], [item for item in items if item in left]
+
+
+def _lowest(items: Iterable[pytest.Item], digest: Callable[[pytest.Item], bytes]) -> set[pytest.Item]:
+    """Of each test the cases with the lowest digests."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {item for each in cases.values() for item in sorted(each, key=digest)[:KEPT]}
+
+
+def _digest(item: pytest.Item, salt: str = "") -> bytes:
+    return sha256(f"{salt} {item.nodeid}".encode()).digest()

@@ -3,7 +3,6 @@
 A third of the modules run on PostgreSQL, chosen by the digest of the commit, so that each does every few commits.
 """
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -15,11 +14,11 @@ import pytest
 
 from stub_server.settings import Settings
 
+from .commit import commit
 from .postgres import Postgres
 
 MEMORY, SQLITE, POSTGRESQL = STORES = ("memory", "sqlite", "postgresql")
-ROOT = Path(__file__).parents[2]
-JOURNEYS = ROOT / "tests" / "journeys"
+JOURNEYS = Path(__file__).parents[1] / "journeys"
 
 
 class Choice:
@@ -27,7 +26,7 @@ class Choice:
 
     def __init__(self, config: pytest.Config) -> None:
         names = sorted(path.stem for path in JOURNEYS.glob("test_*.py"))
-        asked, self._commit = config.getoption("--store"), _commit()
+        asked, self._commit = config.getoption("--store"), commit()
         self._is_asked = asked is not None or config.getoption("--short")
         if self._is_asked:
             self._stores = dict.fromkeys(names, asked or MEMORY)
@@ -48,18 +47,6 @@ class Choice:
             f"journeys: a third on PostgreSQL, chosen by {self._commit[:12]}: {names}\n"
             "  (one of them again: ARGS=tests/journeys/test_NAME.py STORE=postgresql)"
         )
-
-
-def _commit() -> str:
-    """The commit that is checked out; without git the digest of the package's files."""
-    try:
-        asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-        return asked.stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        whole = sha256()
-        for path in sorted((ROOT / "stub_server").rglob("*.py")):
-            whole.update(path.read_bytes())
-        return whole.hexdigest()
 
 
 _store = MEMORY

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..support.short import KEPT, split
+from ..support.short import KEPT, sample, split
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,6 +20,17 @@ def test_the_short_run_keeps_some_cases_of_each_test_and_nothing_that_is_marked(
     assert not any(item.get_closest_marker("check") for item in kept)
     unmarked = Counter(_function(item) for item in items if not item.get_closest_marker("check"))
     assert {name: min(number, KEPT) for name, number in unmarked.items()} == Counter(_function(item) for item in kept)
+
+
+@pytest.mark.check
+def test_a_sample_keeps_some_cases_of_each_matrix_and_everything_else(request: pytest.FixtureRequest) -> None:
+    items = request.session.items
+    kept, left = sample(items)
+    assert sorted(item.nodeid for item in items) == sorted(item.nodeid for item in [*kept, *left])
+    assert all(item.get_closest_marker("matrix") for item in left)
+    matrices = Counter(_function(item) for item in items if item.get_closest_marker("matrix"))
+    found = Counter(_function(item) for item in kept if item.get_closest_marker("matrix"))
+    assert {name: min(number, KEPT) for name, number in matrices.items()} == found
 
 
 @pytest.mark.check
