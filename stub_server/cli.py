@@ -257,6 +257,11 @@ def serve(
     )
     try:
         serving.serve(settings, reloads=reload)
+    except UnusableInput as error:
+        context = click.get_current_context()
+        read = [name for option in context.command.params if (name := variable_of(option, context))]
+        from_variables = f"\n  Read from the environment: {', '.join(read)}" if read else ""
+        raise UnusableInput(f"{error}{from_variables}") from None
     finally:
         gc.enable()
 

@@ -79,7 +79,7 @@ def _webhook_at(target: Target, url: str) -> str:
         if webhook["url"] == url:
             return str(webhook["id"])
     raise Unusable(
-        f"no webhook of the sandbox has this address. Register it (POST {target.base}/v2/webhooks), or give the "
+        f"No webhook of the sandbox has this address. Register it (POST {target.base}/v2/webhooks), or give the "
         "receiver's key as --signing-key."
     )
 

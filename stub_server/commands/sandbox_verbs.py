@@ -87,7 +87,8 @@ def sandboxes(target: Target, what: tuple[str, ...], delete: bool, keys: bool) -
         return
     found = target.every("sandboxes", name=name)
     rows = [(s["name"], s["step"], s["now"], s["records"], s["scenario"], s["parent"]) for s in found["sandboxes"]]
-    target.show(found, table(rows, "NAME STEP NOW RECORDS SCENARIO PARENT"))
+    text = table(rows, "NAME STEP NOW RECORDS SCENARIO PARENT") if rows else f"No sandbox is called {name}."
+    target.show(found, text)
 
 
 def _rotate(target: Target, name: str, *, keys: bool) -> None:
@@ -152,7 +153,7 @@ def snapshot(target: Target, name: str | None, description: str | None, restore:
         target.show(answer, f"{made['name']} is the state after step {made['step']}, at {made['now']}: {records}.")
 
 
-@verb()
+@verb(options_metavar="{--to-step N | --to-request ID | --to ISO8601} [OPTIONS]")
 @click.option("--to-step", type=Number(0), help="The state after this step; 0 is the seeded state.")
 @click.option("--to-request", metavar="ID", help="The state before this request.")
 @click.option("--to", "instant", metavar="ISO8601", help="The state at this instant of the sandbox clock.")
@@ -177,7 +178,7 @@ def _restored(target: Target, answer: Any) -> str:
 # -- files
 
 
-@verb(short_help="Write a sandbox to a file.")
+@verb(short_help="Write a sandbox to a file.", options_metavar="[--output FILE] [OPTIONS]")
 @output_option("sandbox")
 @click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored.")
 @click.option("--requests", is_flag=True, help="With the requests of the journal, as `record` does.")
@@ -195,7 +196,7 @@ def export(target: Target, output: Path | None, history: bool, requests: bool, n
         target.show(done | {"secrets": not no_secrets}, text)
 
 
-@verb(short_help="Write the requests of a sandbox to a recording.")
+@verb(short_help="Write the requests of a sandbox to a recording.", options_metavar="[--output FILE] [OPTIONS]")
 @output_option("stub")
 @click.option("--no-secrets", is_flag=True, help="Leave out signing keys and saved replies.")
 @asks_sandbox

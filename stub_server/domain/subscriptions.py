@@ -205,11 +205,15 @@ def attempts(public: Body, hidden: Body) -> tuple[int, ...]:
 
 
 def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
-    """The body of the renewal order: the subscription's price, with the item's description from the first order."""
+    """The body of the renewal order: the subscription's price, with the item's description from the first order.
+
+    Overlays and files may allow an order without items.
+    """
+    described = [item["description"] for item in first["items"]] or [public["plan"]["name"]]
     return {
         "projectId": public["projectId"],
         "planId": public["planId"],
         "totalAmount": public["amount"],
-        "items": [{"description": first["items"][0]["description"], "quantity": 1, "amount": public["amount"]}],
+        "items": [{"description": described[0], "quantity": 1, "amount": public["amount"]}],
         "metadata": metadata,
     }

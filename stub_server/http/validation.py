@@ -7,6 +7,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
+from math import inf
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -21,6 +22,7 @@ from ..contract.generated import SOURCE
 from ..contract.schema import LONGEST_KEY, Validator, prune, translate
 from ..contract.source import Json
 from ..domain.documents import checks_digits
+from ..kernel.money import LARGEST
 from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
@@ -55,6 +57,8 @@ _STORED = {
     for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
     for request in ("Create", "Update")
 }
+# Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and never downwards.
+_MOST = {"amount": LARGEST, "totalAmount": LARGEST, "interval_count": 100, "trial_period_days": 36_500}
 _DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
 
 Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
@@ -284,6 +288,10 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
         kept["properties"] = {name: _relied_on(member, resolve, depth + 1) for name, member in properties.items()}
         for name in stored:
             kept["properties"].get(name, {}).pop("enum", None)
+        for name in _MOST.keys() & properties.keys():
+            number = resolve(properties[name])
+            bounds = {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
+            kept["properties"][name] |= bounds
     for name in ("items", "additionalProperties"):
         if isinstance(node.get(name), dict):
             kept[name] = _relied_on(node[name], resolve, depth + 1)

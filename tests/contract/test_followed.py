@@ -14,7 +14,7 @@ from stub_server.settings import Settings
 from ..conftest import Serve
 from ..support.estate import client, token
 from ..support.live import NO_TLS
-from ..support.make import customer_body, make_plan, make_project
+from ..support.make import card_body, created, customer_body, make_plan, make_project, order_body
 from ..support.overlays import copied, overlay, removed, updated
 from ..support.short import some
 
@@ -89,6 +89,47 @@ def test_bounds_and_scopes_of_requests_are_those_of_the_overlay(serve: Serve, tm
         assert 422 == shop.get("/v2/customers?limit=501").status_code
         assert 201 == shop.post("/v2/customers", json=customer_body(name="Marina")).status_code
         assert 422 == shop.post("/v2/customers", json=customer_body(name="Mariana")).status_code
+
+
+BOUNDS = removed(
+    *(f"{SCHEMAS}['OrderCreate','PlanCreate','OrderItemInput'].properties['amount','totalAmount'].{bound}"
+      for bound in ("minimum", "maximum")),
+    f"{SCHEMAS}.OrderCreate.properties.items.minItems",
+    f"{SCHEMAS}['PlanCreateIntervalCount','PlanCreateTrialPeriodDays'].maximum",
+)  # fmt: skip
+
+
+@pytest.mark.defects
+def test_numbers_that_no_rule_can_compute_with_are_501(serve: Serve, tmp_path: Path) -> None:
+    """Amounts that no payment can ask for, and periods that end after the last year; wider than shipped they may be."""
+    live = serve(overlays=(overlay(tmp_path, BOUNDS),), scenario="empty")
+    with client(live, "default", token(live, "default", str(uuid4()))) as shop:
+        plan = make_plan(shop, amount=99_999_999.99, trial_period_days=5_000, payment_methods=["pix", "boleto"])
+        for method in ("pix", "boleto"):
+            body = order_body(plan["projectId"], plan["id"], paymentMethod=method, totalAmount=99_999_999.99)
+            ident = created(shop.post("/v2/orders", json=body))["id"]
+            pay = f"{live.url}/_sandbox/orders/{ident}/pay"
+            assert 200 == httpx2.post(pay, verify=NO_TLS).status_code
+            for amount in (100_000_000, 1e20, 1e308, 0, -100):
+                items = [{"description": "Plano", "quantity": 1, "amount": amount}]
+                for changes in ({"totalAmount": amount}, {"items": items} if amount else {"totalAmount": 0}):
+                    assert (501, "not_implemented") == _refusal(shop.post("/v2/orders", json=body | changes))
+        of_plan = {"projectId": plan["projectId"], "name": "Outro", "amount": 10}
+        for wrong in ({"amount": 1e308}, {"amount": -1}, {"interval_count": 10**5}, {"trial_period_days": 10**9}):
+            assert (501, "not_implemented") == _refusal(shop.post("/v2/plans", json=of_plan | wrong))
+
+
+@pytest.mark.defects
+def test_a_subscription_whose_order_has_no_items_renews(serve: Serve, tmp_path: Path) -> None:
+    live = serve(overlays=(overlay(tmp_path, BOUNDS),), scenario="empty")
+    with client(live, "default", token(live, "default", str(uuid4()))) as shop:
+        plan = make_plan(shop, payment_methods=["credit_card"])
+        made = created(shop.post("/v2/orders", json=card_body(plan, items=[])))
+        assert "paid" == made["status"]
+        advanced = httpx2.post(f"{live.url}/_sandbox/clock/advance", json={"days": 32}, verify=NO_TLS, timeout=60)
+        assert 200 == advanced.status_code
+        (renewal,) = [each for each in shop.get("/v2/orders").json()["orders"] if each["id"] != made["id"]]
+        assert [plan["name"]] == [item["description"] for item in renewal["items"]]
 
 
 def test_an_operation_that_is_taken_away_is_no_operation(serve: Serve, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def test_the_sandboxes_of_a_server_are_listed(
     assert 2 == len(done("sandboxes", sandbox_name, *to[:2]).splitlines())
     assert [sandbox_name] == [world["name"] for world in asked("sandboxes", f"{sandbox_name}*", *to[:2])["sandboxes"]]
     assert [] == asked("sandboxes", "nobody-*", *to[:2])["sandboxes"]
+    assert "No sandbox is called nobody.\n" == done("sandboxes", "nobody", *to[:2])
 
 
 @pytest.mark.check
@@ -130,6 +131,9 @@ def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
         (("rewind",), "one of --to-step, --to-request and --to"),
         (("rewind", "--to-step", "1", "--to", "2026-01-01T00:00:00Z"), "one of --to-step, --to-request and --to"),
         (("rewind", "--to-step", "-1"), "--to-step"),
+        (("rewind", "1"), "{--to-step N | --to-request ID | --to ISO8601}"),
+        (("export", "FILE"), "[--output FILE]"),
+        (("record", "FILE"), "[--output FILE]"),
         (("snapshot", "--restore"), "NAME of the snapshot"),
         (("snapshot", "--description", "x"), "NAME of the snapshot"),
         (("snapshot", "a", "--restore", "--delete"), "exclude each other"),
