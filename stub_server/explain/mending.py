@@ -148,7 +148,8 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
     kind = schema.get("type")
     if options := {str(option): option for option in schema.get("enum") or () if option is not None}:
         similar = nearest(str(value)[:64], list(options))
-        yield from (options[similar], *options.values()) if similar is not None else options.values()
+        if similar is not None:
+            yield options[similar]
     elif kind == "boolean":
         yield str(value).strip().lower() not in NO
     elif kind in ("integer", "number"):
@@ -160,7 +161,7 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
 def samples(schema: Json, now: str) -> Iterator[Any]:
     """Candidates that are made from the schema alone: its example, its default, and what its limits suggest."""
     yield from (schema[name] for name in ("example", "default") if name in schema)
-    yield from (schema.get("enum") or ())[:1]
+    yield from schema.get("enum") or ()
     kind = schema.get("type")
     if schema.get("format") == "date-time":
         yield now
@@ -190,12 +191,11 @@ def _numbers(schema: Json, text: str) -> Iterator[int | float]:
 
 
 def _texts(schema: Json, text: str, now: str) -> Iterator[str]:
-    clean = _UNSENDABLE.sub("", text)
-    plain, most, least = clean.strip(), schema.get("maxLength", _LONGEST), schema.get("minLength", 0)
-    spelled = plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain), re.sub(r"[^A-Za-z0-9_.-]", "", plain)
-    for candidate in (clean, plain, *_formatted(schema.get("format"), plain, now), *spelled):
-        if cut := candidate[:most]:
-            yield cut.ljust(least, cut[-1])
+    plain = _UNSENDABLE.sub("", text).strip()
+    yield from _formatted(schema.get("format"), plain, now)
+    for candidate in (plain, plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain)):
+        if cut := candidate[: schema.get("maxLength", _LONGEST)]:
+            yield cut.ljust(schema.get("minLength", 0), cut[-1])
 
 
 def _formatted(kind: str | None, text: str, now: str) -> Iterator[str]:
@@ -211,7 +211,6 @@ def _formatted(kind: str | None, text: str, now: str) -> Iterator[str]:
             yield moment.replace(tzinfo=moment.tzinfo or UTC).isoformat().replace("+00:00", "Z")
         yield now
     elif kind == "uri":
-        yield re.sub(r"[\s#@]", "", "https://" + text.rpartition("://")[2])
+        yield "https://" + text.rpartition("://")[2]
     elif kind == "email":
-        name = re.sub(r"[^A-Za-z0-9.+_-]", "", text.partition("@")[0]).strip(".")[:60]
-        yield f"{name or 'marina'}@example.com"
+        yield f"{text.partition('@')[0]}@example.com"

@@ -7,10 +7,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from stub_server.explain.repairs import KINDS, WIDEST
+from stub_server.explain.repairs import REPAIRS, WIDEST
 
 from ..conftest import Serve
 from ..support import forge
+from ..support.contract import document
 from ..support.estate import ELSEWHERE, Estate, client
 from ..support.explained import (
     ANOTHER_WOULD_DO,
@@ -147,13 +148,15 @@ PROVOKED: dict[str, Provoke] = {
     **{code: simulated(code) for code in ("rate_limited", "request_timeout", "too_many_connections")},
 }
 ELSEWHERE_TESTED = {"sandbox_not_found", "refund_window_closed"}
-LISTED = [code for code, kind in KINDS.items() if kind.is_listed]
+RULES = document().schema("ErrorCode")["x-rules"]
+LISTED = [code for code, rule in RULES.items() if rule.get("has_nearest", True)]
 
 
 def test_the_table_has_every_code_that_an_operation_may_answer() -> None:
     """And every listed kind is provoked here, or with the conflicts."""
     documented = {c for o in OPERATIONS.values() for r in o.responses.values() for c in r.codes}
-    assert documented <= KINDS.keys()
+    assert documented <= RULES.keys()
+    assert REPAIRS.keys() <= set(LISTED)
     assert PROVOKED.keys() | CAUSES.keys() - {NO_ROOM} | ELSEWHERE_TESTED == set(LISTED)
 
 
