@@ -6,8 +6,7 @@ in the path stay as they were sent, and no repair switches off what the request 
 
 import copy
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -17,11 +16,9 @@ from ..domain.documents import cpf_with_check_digits
 from ..domain.lifecycle import path as way
 from ..domain.orders import items_cents
 from ..http.validation import cast_of
-from ..kernel.ids import NextIds
-from ..kernel.record import Row, UniqueKey
-from ..store.table import Table
+from ..kernel.record import Row
 from .attempt import TABLES, Attempt, Situation
-from .mending import ABSENT, Unmendable
+from .mending import ABSENT
 from .states import Needed, needed
 
 MOST = 8  # refusals that are repaired for one explanation
@@ -76,17 +73,18 @@ def mended(s: Situation) -> None:
     raw = s.attempt.question.body
     if len(raw) > LARGEST or raw.count(b",") > WIDEST:
         return
-    for entry in s.refusal.details:
+    body, example = s.attempt.body, _harmless_example(s)
+    by_place = {(entry["in"], entry["field"]): entry for entry in s.refusal.details}  # one value may break two rules
+    for entry in sorted(by_place.values(), key=lambda entry: entry["code"] != "unknown_field"):
         place = entry["in"] if entry["field"] == "body" else f"{entry['in']}.{entry['field']}"
         s.attempt.why.setdefault(place, entry["message"])
         if entry["in"] == "query":
             _mend_parameter(s, entry["field"])
         elif entry["in"] == "header":
             s.attempt.drop_header(entry["field"].lower(), entry["message"])
-    if s.operation.body is not None and (raw or s.operation.body_required):
-        with suppress(Unmendable):
-            body = s.mender.mend(s.operation.body, s.attempt.body, s.later, _harmless_example(s))
-            s.attempt.set_body(body, "", "")
+        elif s.operation.body is not None:
+            body = s.mender.mend(s.operation.body, body, entry, s.later, example)
+            s.attempt.set_body(body, place, entry["message"])
 
 
 def _mend_parameter(s: Situation, name: str) -> None:
@@ -96,8 +94,8 @@ def _mend_parameter(s: Situation, name: str) -> None:
     for parameter in s.operation.parameters:
         if parameter.place == "query" and parameter.name == name:
             schema = s.mender.resolve(parameter.schema)
-            with suppress(Unmendable):
-                value = s.mender.mend(schema, (cast_of(schema) or str)(text), s.later)
+            value = s.mender.value(schema, (cast_of(schema) or str)(text), s.later)
+            if value is not ABSENT:
                 sent[name] = str(value).lower() if isinstance(value, bool) else str(value)
     s.attempt.question = s.attempt.question._replace(query=urlencode(sent, safe=":,", quote_via=quote))
 
@@ -146,8 +144,6 @@ def another_record(s: Situation) -> None:
         live.sort(key=lambda row: row.public["status"] != "active")
         if live:
             s.attempt.set_member("projectId", live[0].id, _FITS)
-        else:
-            _made(s, s.store.projects, "createProject", "projectId", status="active")
 
 
 def _another_offer(s: Situation) -> None:
@@ -171,23 +167,6 @@ def _another_offer(s: Situation) -> None:
     if plan is not None:
         s.attempt.set_member("projectId", plan.public["projectId"], _FITS)
         s.attempt.set_member("planId", plan.id, _FITS)
-    elif active:
-        _made(s, s.store.plans, "createPlan", "planId", projectId=active[0])
-    else:  # the next repair makes a plan
-        _made(s, s.store.projects, "createProject", "projectId", status="active")
-
-
-def _made(s: Situation, table: Table, operation_id: str, member: str, **given: Any) -> None:
-    """Make the record first that the attempt names; ids follow from the position of the sandbox."""
-    operation = s.document.operations.get(operation_id)
-    if operation is None:
-        return
-    body = example_of(operation, s.document) | given
-    for key in s.document.unique.get(table.spec.schema, ()):
-        body |= {key.name: _unused(table, key, body)} if key.name in body else {}
-    s.call_first("There is no record that can be used.", operation, {}, body)
-    for name, ident in ({"projectId": body.get("projectId")} | {member: NextIds(s.copy.ids).uuid()}).items():
-        s.attempt.set_member(name, ident, _FITS)
 
 
 def first_moved(s: Situation) -> None:
@@ -250,28 +229,26 @@ def later_expiry(s: Situation) -> None:
 
 
 def free_value(s: Situation) -> None:
-    """409 of a unique key: a value like the one that another record has, and that no record has."""
-    for table in s.store.tables.values():
-        for key in s.document.unique.get(table.spec.schema, ()):
-            if key.code == s.refusal.code and s.operation.id.endswith(table.spec.schema) and key.name in _SIMILAR:
-                known = s.target.public if s.target else {"projectId": None}
-                made = _unused(table, key, known | s.attempt.body)
-                s.attempt.set_member(key.name, made, "No other record has this value.")
+    """409 of a unique key: a value like the one that another record has."""
+    for entry in s.refusal.details:
+        name = entry["field"]
+        if name in _SIMILAR:
+            like = s.attempt.member(name) or (s.target and s.target.public[name])
+            s.attempt.set_member(name, _SIMILAR[name](str(like)), "Another record has this value.")
 
 
-def _unused(table: Table, key: UniqueKey, body: dict[str, Any]) -> str:
-    ids = {key.scope: str(body[key.scope]).lower()} if key.scope and body.get(key.scope) else {}
-    similar = (_SIMILAR[key.name](str(body[key.name]), number) for number in count(2))
-    return next(made for made in similar if table.is_free(key.name, body | ids | {key.name: made}))
+def _next_document(like: str) -> str:
+    digits = "".join(character for character in like if character.isdigit())
+    return cpf_with_check_digits(f"{int(digits[:9] or 1) + 1:09}")
 
 
-_SIMILAR: Mapping[str, Callable[[str, int], str]] = {
-    "document": lambda _, number: cpf_with_check_digits(f"{100_000_000 + number}"),
-    "name": lambda like, number: f"{like[:110]} {number}",
-    "sku": lambda like, number: f"{like[:58]}-{number}",
-    "url": lambda like, number: f"{like[:2_000]}{'&' if '?' in like else '?'}receiver={number}",
+_SIMILAR: Mapping[str, Callable[[str], str]] = {
+    "document": _next_document,
+    "name": lambda like: f"{like[:110]} 2",
+    "sku": lambda like: f"{like[:58]}-2",
+    "url": lambda like: f"{like[:2_000]}{'&' if '?' in like else '?'}receiver=2",
 }
-"""Values that are like another one, by the member of the unique key."""
+"""A value that is like another one, by the member of the unique key."""
 
 REPAIRS: Mapping[str, Callable[[Situation], None]] = {
     "malformed_json": as_json,

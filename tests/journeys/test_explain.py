@@ -26,7 +26,7 @@ from ..support.make import Json, created, customer_body, make_order, make_projec
 from ..support.refusal import says
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .hooks import clients
-from .steps import archive, done
+from .steps import done
 from .test_every_conflict import CAUSES, NO_ROOM, Answer
 
 Provoke = Callable[[Estate], Answer]
@@ -36,7 +36,7 @@ CUSTOMERS = "/v2/customers"
 
 def with_token(shop: Estate, token: str | None) -> Answer:
     with client(shop.live, shop.sandbox, token) as stranger:
-        return ask(stranger, ORDER, shop.ids)
+        return ask(stranger, OPERATIONS["createCustomer"], shop.ids)
 
 
 def late(shop: Estate) -> str:
@@ -472,33 +472,6 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> Non
     body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
     found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
     assert ("contract", None) == (found["kind"], found["nearest"])
-
-
-def test_an_order_for_a_merchant_without_anything_makes_what_it_needs_first(shop: Estate, tmp_path: Path) -> None:
-    """In a world without records the calls before make them; their ids are known beforehand."""
-    done(shop.control.get("/health"))
-    with httpx2.Client(base_url=f"{shop.live.url}/s/{shop.sandbox}/_sandbox", timeout=60, verify=NO_TLS) as control:
-        token = created(control.post("/tokens", json={"merchant_id": str(UNKNOWN)}))["token"]
-        with client(shop.live, shop.sandbox, token) as poor:
-            refusal = ask(poor, ORDER, {})
-        found = explanation(control, refusal)["nearest"]
-    wheres = [change["where"] for change in found["changes"]]
-    assert ["before", "before"] == wheres[:2]
-    assert [201, 201, 201] == pasted(found["curl"], tmp_path)
-
-
-@pytest.mark.parametrize("operation", ["createOrder", "createPlan"])
-def test_where_every_project_is_archived_new_ones_are_made_first(shop: Estate, tmp_path: Path, operation: str) -> None:
-    """What its body refers to is made under names that are free."""
-    for project in done(shop.api.get("/v2/projects"))["data"]["projects"]:
-        archive(shop.api, project["id"])
-    refusal = ask(shop.api, OPERATIONS[operation], shop.ids)
-    assert 409 == refusal.status_code, refusal.text
-    found = explanation(shop.control, refusal)["nearest"]
-    assert "before" == found["changes"][0]["where"]
-    statuses = pasted(found["curl"], tmp_path)
-    assert len(found["curl"].split(" &&\n")) == len(statuses)
-    assert all(200 <= status < 300 for status in statuses), statuses
 
 
 @pytest.mark.parametrize("path", ["/v2/plans/{planId}", "/v2/projects/{projectId}"])
