@@ -67,7 +67,8 @@ class Mender:
             return example
         *above, last = steps(entry["field"])
         holder = _at(body, above)
-        if not isinstance(holder, dict | list):
+        is_open = isinstance(holder, dict | list)
+        if not is_open:
             return body
         wanted = self.document.schema_at(schema, [*above, last])
         value = _at(holder, [last])
