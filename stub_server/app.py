@@ -30,7 +30,6 @@ from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .events.sender import Sender
-from .explain import live_examples
 from .explain.explaining import Explainer
 from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
@@ -137,7 +136,6 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise overlays.named(fault) from None
     control_schemas = Schemas(control.raw, known)
-    mender, rehearsal = Mender(document, schemas), Rehearsal(lambda: app)
     server = Server(
         __version__,
         settings,
@@ -147,7 +145,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         sandboxes,
         tokens,
         courier,
-        Explainer(mender, control, control_schemas, rehearsal).explain,
+        Explainer(Mender(document, schemas), control, control_schemas, Rehearsal(lambda: app)).explain,
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
@@ -157,8 +155,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     server.listeners.append(server.requests)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
-    fill = partial(live_examples.fill, mender=mender, rehearsal=rehearsal)
-    files = contract_pages(document.raw, control.raw, CONTROL, origins, fill)
+    files = contract_pages(document.raw, control.raw, CONTROL, origins)
     sessions = Sessions(random)
 
     def make() -> Any:

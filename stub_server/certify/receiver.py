@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from decimal import Decimal
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -29,10 +30,10 @@ _REPLAYED = "idempotent-replayed"
 
 
 class Mark(NamedTuple):
-    """A moment: the newest request of the sandbox, and the number or text that shows effects."""
+    """A moment: the newest request of the sandbox, and the number that shows effects."""
 
     newest: Trace | None
-    effects: str | None
+    effects: Decimal | None
 
 
 class Session:
@@ -139,7 +140,7 @@ class Session:
 
     def shows(self, work: Work) -> bool:
         """Whether work was done, by the effects if they are asked, else by the calls."""
-        return work.calls > 0 if self.effects is None else work.has_changed
+        return work.calls > 0 if self.effects is None else work.difference != 0
 
     async def _work(self, mark: Mark) -> Work:
         after = None if self.effects is None else await self.effects.ask()

@@ -27,8 +27,6 @@ _MOST = 64  # files that are kept
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
 
 Key: TypeAlias = tuple[Hashable, ...]
-Fill: TypeAlias = Callable[..., Awaitable[None]]
-"""Puts the records of a sandbox into the examples of a contract: see `explain/live_examples.py`."""
 
 
 def _sees_records(call: Call, origins: Origins) -> bool:
@@ -96,7 +94,7 @@ class Shelf:
 class File:
     """One file: the contract as JSON or YAML.
 
-    `named` are the values of examples by kind of record. `is_control` is that of the control surface.
+    `named` are the values of examples by kind of record.
     """
 
     data: Json
@@ -104,8 +102,6 @@ class File:
     named: Mapping[str, list[str]]
     origins: Origins
     shelf: Shelf
-    fill: Fill
-    is_control: bool
 
     @cached_property
     def _whole(self) -> bytes:
@@ -126,8 +122,6 @@ class File:
     async def _made(self, call: Call, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
         data = self._contract(call, stand_ins(call.sandbox, call.server.settings.url + call.prefix) if is_live else {})
-        if is_live:
-            await self.fill(call, data, is_control=self.is_control)
         if self.media == b"application/json":
             return orjson.dumps(data)
         text: bytes = await call.server.sandboxes.worker.in_slices(_as_yaml(data))
@@ -181,11 +175,11 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def contract_pages(api: Json, control: Json, base: str, origins: Origins, fill: Fill) -> dict[str, File]:
+def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dict[str, File]:
     """`/openapi.json` and `/openapi.yaml`, and those of the control surface below its base path."""
     named, shelf = api.get(NAMED, {}), Shelf()
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf, fill, is_control=raw is control)
+            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf)
     return pages

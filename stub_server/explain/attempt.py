@@ -1,12 +1,11 @@
-"""A request that may succeed, how it differs from what was sent, and what a repair is given to change it."""
+"""A request on its way to one that succeeds, how it differs from what was sent, and what a repair may look at."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
@@ -14,7 +13,7 @@ import orjson
 from ..contract.document import JSON, Operation
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
-from ..kernel.clock import iso
+from ..kernel.clock import DAY, iso
 from ..kernel.problem import Refusal
 from ..kernel.record import Body, Row
 from ..store.memory import Store
@@ -24,20 +23,20 @@ from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
 
 BEFORE = "before"
-_MOST = 200  # changes that are listed
 _SHOWN = 400  # characters of a value that is shown in a change
 _STEP = re.compile(r"(?:\.[^.]*|\[\d+\])$")
 
 
-class Attempt(NamedTuple):
-    """A request on its way to one that succeeds, after the calls `before`. It never changes: repairs make new ones.
+@dataclass
+class Attempt:
+    """The request as repairs have made it so far, and the calls that come before it, each with its reason.
 
     `why` has the reason of a change by its place: `path`, or `body.customer.name`.
     """
 
     question: Question
-    before: tuple[tuple[Question, str], ...] = ()
-    why: Mapping[str, str] = {}
+    before: list[tuple[Question, str]] = field(default_factory=list)
+    why: dict[str, str] = field(default_factory=dict)
 
     @property
     def body(self) -> Any:
@@ -47,57 +46,55 @@ class Attempt(NamedTuple):
         except ValueError:
             return ABSENT
 
-    def member(self, *path: str) -> Any:
+    def member(self, name: str) -> Any:
         """A member of the body; None where it has none."""
-        node = self.body
-        for step in path:
-            node = node.get(step) if isinstance(node, dict) else None
-        return None if node is ABSENT else node
+        body = self.body
+        return body.get(name) if isinstance(body, dict) else None
 
-    def asking(self, why: Mapping[str, str], **parts: Any) -> Attempt:
-        """With other parts of the request: `path`, `query`, `headers` or `body` (bytes). An earlier reason remains."""
-        return self._replace(question=self.question._replace(**parts), why={**why, **self.why})
+    def change(self, place: str, why: str, **parts: Any) -> None:
+        """Replace parts of the request: `path`, `query`, `headers` or `body` (bytes). An earlier reason remains."""
+        self.question = self.question._replace(**parts)
+        self.why.setdefault(place, why)
 
-    def with_header(self, name: str, value: str, why: str) -> Attempt:
-        """With another value of a header; its name is in lower case."""
-        return self.asking({f"header.{name.title()}": why}, headers={**self.question.headers, name: value})
+    def set_header(self, name: str, value: str, why: str) -> None:
+        """Replace a header; its name is in lower case."""
+        self.change(f"header.{name.title()}", why, headers={**self.question.headers, name: value})
 
-    def without_header(self, name: str, why: str) -> Attempt:
-        """Without a header; its name is in lower case."""
+    def drop_header(self, name: str, why: str) -> None:
         headers = {each: value for each, value in self.question.headers.items() if each != name}
-        return self.asking({f"header.{name.title()}": why}, headers=headers)
+        self.change(f"header.{name.title()}", why, headers=headers)
 
-    def with_body(self, body: Any, why: Mapping[str, str]) -> Attempt:
-        headers = {"content-type": JSON, **self.question.headers}
-        why = {"header.Content-Type": "Bodies are JSON, in UTF-8.", **why}
-        return self.asking(why, body=orjson.dumps(body), headers=headers)
+    def set_body(self, body: Any, place: str, why: str) -> None:
+        """Replace the body because of what is at a place."""
+        self.change(place, why, body=orjson.dumps(body))
+        if "content-type" not in self.question.headers:
+            self.set_header("content-type", JSON, "Bodies are JSON, in UTF-8.")
 
-    def with_member(self, path: Sequence[str], value: Any, why: str) -> Attempt:
+    def set_member(self, name: str, value: Any, why: str) -> None:
         body = self.body if isinstance(self.body, dict) else {}
-        node = body
-        for step in path[:-1]:
-            node = node.setdefault(step, {})
-        node[path[-1]] = value
-        return self.with_body(body, {f"body.{'.'.join(path)}": why})
+        self.set_body(body | {name: value}, f"body.{name}", why)
 
-    def without_member(self, path: Sequence[str], why: str) -> Attempt:
-        """Without a member of the body; the same where it has none."""
+    def drop_member(self, path: str, why: str) -> None:
+        """Leave out a member such as `customer.type`, if the body has it."""
         body = node = self.body
-        for step in path[:-1]:
+        *above, name = path.split(".")
+        for step in above:
             node = node.get(step) if isinstance(node, dict) else None
-        if not isinstance(node, dict) or path[-1] not in node:
-            return self
-        del node[path[-1]]
-        return self.with_body(body, {f"body.{'.'.join(path)}": why})
+        if isinstance(node, dict) and name in node:
+            del node[name]
+            self.set_body(body, f"body.{path}", why)
 
     def changes_from(self, sent: Attempt) -> list[Body]:
         """How the request differs from the one that was sent; the calls that are made first come first."""
-        shown = [f"{call.method} {call.path}{' ' + call.body.decode() if call.body else ''}" for call, _ in self.before]
-        calls = [changed(BEFORE, None, text, why) for text, (_, why) in zip(shown, self.before, strict=True)]
+        changes = []
+        for call, why in self.before:
+            body = f" {call.body.decode()}" if call.body else ""
+            changes.append(changed(BEFORE, None, f"{call.method} {call.path}{body}", why))
         given = sent.parts()
-        found = ((name, given[name], part) for name, part in self.parts().items())
-        differences = (each for name, *pair in found for each in _differences(name, *pair))
-        return calls + [changed(*each, self._reason(each[0], each[1])) for each in islice(differences, _MOST)]
+        for name, part in self.parts().items():
+            for place, old, new in _differences(name, given[name], part):
+                changes.append(changed(place, old, new, self._reason(place, old)))
+        return changes
 
     def parts(self) -> dict[str, Any]:
         """What of a request may be repaired. A parameter that is repeated has all its values."""
@@ -173,8 +170,9 @@ class Situation:
         return self.copy.store_of(self.merchant_id)
 
     @property
-    def now(self) -> str:
-        return iso(self.copy.clock.now)
+    def later(self) -> str:
+        """A date-time that ends nothing."""
+        return iso(self.copy.clock.now + 365 * DAY)
 
     def __post_init__(self) -> None:
         self.document = self.mender.document
@@ -185,11 +183,6 @@ class Situation:
     def operation(self) -> Operation:
         method = self.attempt.question.method
         return self.operations["GET" if method == "HEAD" else method]
-
-    @property
-    def field(self) -> str:
-        """The field that the refusal names first; empty where it names none."""
-        return self.refusal.details[0]["field"] if self.refusal.details else ""
 
     # -- records
 
@@ -203,27 +196,20 @@ class Situation:
 
     @property
     def target(self) -> Row | None:
+        """The record in the path."""
         for name, value in self.values.items():
             table = self.table(name)
             if table is not None:
                 return table.open(value.lower())
         return None
 
-    # -- requests
+    # -- calls that come first
 
-    def call(self, operation_id: str, values: dict[str, str], body: Any = None) -> Question | None:
-        """A call to make first, with the credential of the attempt; None where the contract has no such operation."""
-        operation = self.document.operations.get(operation_id)
-        if operation is None:
-            return None
+    def call_first(self, why: str, operation: Operation, values: dict[str, str], body: Any = ABSENT) -> None:
+        """Make a call before the attempt, with its credential."""
         headers = {"authorization": self.attempt.question.headers["authorization"]}
-        if body is not None:
+        raw = b""
+        if body is not ABSENT:
             headers["content-type"] = JSON
-        raw = b"" if body is None else orjson.dumps(body)
-        return Question(operation.method, operation.at_ids(values), "", headers, raw)
-
-    def after(self, why: str, *calls: Question | None) -> Iterator[Attempt]:
-        """The attempt with calls before it, where the contract has them all."""
-        if None not in calls:
-            made = tuple((call, why) for call in calls if call is not None)
-            yield self.attempt._replace(before=(*self.attempt.before, *made))
+            raw = orjson.dumps(body)
+        self.attempt.before.append((Question(operation.method, operation.at_ids(values), "", headers, raw), why))

@@ -13,7 +13,7 @@ from ..calls.server import READY_FOR, Server
 from ..contract.document import Document, Operation
 from ..contract.schema import Schemas
 from ..contract.secrets import LEFT_OUT
-from ..contract.source import METHODS, Json, escaped
+from ..contract.source import Json, escaped
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..http.inside import Question
@@ -23,9 +23,11 @@ from ..store.memory import Merchant
 from .attempt import BEFORE, TABLES, Attempt, Situation, changed
 from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
-from .repairs import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind, example_of
-from .search import Search
+from .repairs import example_of, nearest
 from .states import state_behind
+
+AUTH, CONTRACT, REFERENCE, RULE, FAULT = "auth", "contract", "reference", "rule", "fault"
+"""The kinds of refusals. `x-rules` of the contract's `ErrorCode` has kind and rule of each code."""
 
 _KEPT_HEADERS = ("content-type", "idempotency-key")
 _DROPPED_HEADERS = {
@@ -42,10 +44,15 @@ _REPAIRED_TAGS = frozenset(("Sandbox orders", "Sandbox subscriptions"))
 _NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
 _NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
 """Codes of requests that are refused before a sandbox is chosen: the journal of `default` has them."""
-_UNKNOWN = Kind(RULE, "The message says what is asked for.", None, False)
+_UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
 _LONGEST_EXCERPT = 600  # characters
 _MEMBER = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
-_OF_CREDENTIALS = ("missing_credentials", "invalid_token", "token_expired", "jwt_required")
+_PARTS = {
+    **dict.fromkeys(("missing_credentials", "invalid_token", "token_expired", "jwt_required"), "security"),
+    **dict.fromkeys(("insufficient_scope", "scope_escalation"), "x-scopes"),
+    **dict.fromkeys(("unsupported_media_type", "malformed_json"), "requestBody"),
+}
+"""By error code, the part of an operation that is not followed."""
 log = logging.getLogger("stub_server")
 
 
@@ -55,6 +62,7 @@ class Explainer:
     def __init__(self, mender: Mender, control: Document, controls: Schemas, rehearsal: Rehearsal) -> None:
         """`mender` is that of the API, `control` the other contract with its schemas."""
         self._api, self._rehearsal, self._turn = mender, rehearsal, asyncio.Lock()
+        self._rules = mender.document.schema("ErrorCode").get("x-rules", {})
         repaired = {operation.path for operation in control.operations.values() if operation.tag in _REPAIRED_TAGS}
         paths = {CONTROL + path: item for path, item in control.raw["paths"].items() if path in repaired}
         self._control = Mender(Document({**control.raw, "paths": paths}), controls)  # paths as they are sent
@@ -70,42 +78,45 @@ class Explainer:
 
     async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
         code, answer = trace.code or "", object_in(trace.answer or b"")
-        kind = KINDS.get(code, _UNKNOWN)
-        mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
-        document = mender.document
-        merchant = _merchant(sandbox, trace, document)
-        token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
-        sent = _sent(trace, token)
-        first = _first_attempt(sent, trace, document, keeps_bodies=sandbox.journal.keeps_bodies)
+        rule = self._rules.get(code, _UNKNOWN)
         refusal = Refusal(str(answer.get("message", "")), code=code, details=answer.get("details", ()))
-        copy = self._rehearsal.copy_of(sandbox)
-        situation = Situation(mender, self._rehearsal, copy, merchant.id, first, refusal)
-        operations = situation.operations
-        found, codes = None, [code]
-        is_whole = not trace.path.endswith("…") and not trace.query.endswith("…".encode())
-        is_known = mender is self._api or operations  # other requests to controls are not repaired
-        if (kind.is_listed or trace.simulated) and is_whole and is_known and not sandbox.is_broken:
-            search = Search(mender, self._rehearsal, merchant.id, sent)
-            try:
-                found = await search.nearest(first, self._rehearsal.copy_of(sandbox))
-            except Exception:  # the rest of the explanation is shown all the same
-                log.exception("defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name)
-            codes += search.codes if found is None else ()
-        changes = None if found is None else found.changes_from(sent)
-        name = _kind_shown(kind, trace, is_same=changes == [])
+        situation = self._situation(server, sandbox, trace, refusal)
+        sent, operations = Attempt(situation.attempt.question), situation.operations
         method = {"HEAD": "GET"}.get(trace.method, trace.method)
         operation = operations.get(method) or next(iter(operations.values()), None)
-        is_about = operation is not None and name != FAULT
-        states = (state_behind(situation, each) for each in codes if is_about)
-        nearest = None if found is None else _shown(server, sandbox, trace, found, name, changes or [])
+        _fill_unknown_body(situation, trace, keeps_bodies=sandbox.journal.keeps_bodies)
+        state = state_behind(situation, code) if operation else None
+        found = None
+        if _may_be_repaired(trace, rule, situation) and not sandbox.is_broken:
+            try:
+                found = await nearest(situation)
+            except Exception:  # the rest of the explanation is shown all the same
+                log.exception("defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name)
+            if found is None and state is None and operation is not None:
+                state = state_behind(situation, situation.refusal.code)
+        changes = None if found is None else found.changes_from(sent)
+        kind = _kind(rule["kind"], trace, is_same=changes == [])
+        is_about = operation is not None and kind != FAULT
         return {
-            "summary": refusal.message or f"The request was refused with {code}. {kind.text}",
-            "kind": name,
-            "contract": _place(document, operation, refusal) if operation and is_about else None,
-            "rule": None if name == CONTRACT else {"name": code, "text": kind.text},
-            "state": next((state for state in states if state is not None), None),
-            "nearest": nearest,
+            "summary": refusal.message or f"The request was refused with {code}. {rule['text']}",
+            "kind": kind,
+            "contract": _place(situation.document, operation, refusal) if operation and is_about else None,
+            "rule": None if kind == CONTRACT else {"name": code, "text": rule["text"]},
+            "state": state if is_about else None,
+            "nearest": None if found is None else _shown(server, sandbox, trace, found, kind, changes or []),
         }
+
+    def _situation(self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal) -> Situation:
+        """The request as it was sent, with the ready token of the caller's merchant, in a copy of the sandbox."""
+        mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
+        merchant = _merchant(sandbox, trace, mender.document)
+        token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+        headers = {name: value for name, value in trace.headers if name in _KEPT_HEADERS}
+        headers["authorization"] = f"Bearer {token}"
+        body = b"" if trace.body is None or trace.body == LEFT_OUT else trace.body
+        attempt = Attempt(Question(trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body))
+        copy = self._rehearsal.copy_of(sandbox)
+        return Situation(mender, self._rehearsal, copy, merchant.id, attempt, refusal)
 
 
 def _path_of(trace: Trace) -> str:
@@ -125,7 +136,29 @@ def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
     return sandbox.store.merchant
 
 
-def _kind_shown(kind: Kind, trace: Trace, *, is_same: bool) -> str:
+def _fill_unknown_body(situation: Situation, trace: Trace, *, keeps_bodies: bool) -> None:
+    """Put the contract's example in the place of a body that the journal has not kept."""
+    headers = dict(trace.headers)
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    is_unknown = not keeps_bodies or trace.body == LEFT_OUT or (trace.body is None and has_body)
+    operation = situation.operations.get(trace.method)
+    if is_unknown and operation is not None:
+        example = example_of(operation, situation.document)
+        if example is not ABSENT:
+            why = "The journal has no body of this request. This is the contract's example."
+            situation.attempt.set_body(example, "body", why)
+
+
+def _may_be_repaired(trace: Trace, rule: Json, situation: Situation) -> bool:
+    """Whether a nearest request is looked for: its target is stored whole, and it changes one sandbox alone."""
+    if trace.path.endswith("…") or trace.query.endswith("…".encode()):
+        return False
+    if _path_of(trace).startswith(CONTROL) and not situation.operations:
+        return False
+    return bool(rule.get("has_nearest", True) or trace.simulated)
+
+
+def _kind(usual: str, trace: Trace, *, is_same: bool) -> str:
     """The kind of a refusal. A failure that a fault rule or a header caused is a fault, whatever its code is.
 
     A record that the ready token finds and an API key did not is hidden from that key.
@@ -136,26 +169,7 @@ def _kind_shown(kind: Kind, trace: Trace, *, is_same: bool) -> str:
     is_asked_for = "prefer" in labels or "simulate" in labels
     if is_asked_for or (is_same and any(label.startswith("fault:") for label in labels)):
         return FAULT
-    return AUTH if trace.status == 401 else kind.kind
-
-
-def _sent(trace: Trace, token: str) -> Attempt:
-    """The request as it was sent, with the ready token, and without headers that cause a failure."""
-    headers = {name: value for name, value in trace.headers if name in _KEPT_HEADERS}
-    headers["authorization"] = f"Bearer {token}"
-    body = b"" if trace.body is None or trace.body == LEFT_OUT else trace.body
-    return Attempt(Question(trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body))
-
-
-def _first_attempt(sent: Attempt, trace: Trace, document: Document, *, keeps_bodies: bool) -> Attempt:
-    """The request that was sent; an unknown body is replaced by the contract's example."""
-    headers = dict(trace.headers)
-    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    is_unknown = not keeps_bodies or trace.body == LEFT_OUT or (trace.body is None and has_body)
-    operation = document.routed(sent.question.path)[0].get(trace.method)
-    example = example_of(operation, document) if is_unknown and operation is not None else ABSENT
-    why = "The journal has no body of this request. This is the contract's example."
-    return sent if example is ABSENT else sent.with_body(example, {"body": why})
+    return AUTH if trace.status == 401 else usual
 
 
 def _shown(
@@ -192,27 +206,18 @@ def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
     return changes
 
 
-# -- what a refusal is about: the place in the contract, and the state of the record
+# -- what a refusal is about: the place in the contract
 
 
 def _place(document: Document, operation: Operation, refusal: Refusal) -> Body | None:
     """The pointer and excerpt that a refusal of the contract or of the credential is about; None without one."""
-    code, details = refusal.code, refusal.details
-    item = f"#/paths/{escaped(operation.path)}"
-    base = f"{item}/{operation.method.lower()}"
-    if code == "method_not_allowed":
-        methods = sorted(name.upper() for name in document.raw["paths"][operation.path] if name in METHODS)
-        return {"pointer": item, "excerpt": ", ".join(methods)}
-    if code in ("insufficient_scope", "scope_escalation"):
-        return _excerpt(base + "/x-scopes", operation.raw.get("x-scopes", []))
-    if code in _OF_CREDENTIALS:
-        return _excerpt(base + "/security", operation.raw.get("security", document.raw.get("security", [])))
-    if code in ("unsupported_media_type", "malformed_json"):
-        content = (document.resolve(operation.raw.get("requestBody")) or {}).get("content", {})
-        return _excerpt(base + "/requestBody/content", list(content))
-    if not details:
+    base = f"#/paths/{escaped(operation.path)}/{operation.method.lower()}"
+    part = _PARTS.get(refusal.code)
+    if part is not None:
+        return _excerpt(f"{base}/{part}", operation.raw.get(part, document.raw.get(part, [])))
+    if not refusal.details:
         return None
-    field, place = details[0]["field"], details[0].get("in")
+    field, place = refusal.details[0]["field"], refusal.details[0].get("in")
     if place == "body":
         return None if operation.body is None else _in_body(document, operation.body, base, field)
     for parameter in operation.parameters:
@@ -226,13 +231,10 @@ def _in_body(document: Document, schema: Json, base: str, field: str) -> Body | 
     pointer, node = f"{base}/requestBody/content/application~1json/schema", schema
     for index, name in () if field == "body" else _MEMBER.findall(field):
         pointer, node = node.get("$ref", pointer), document.resolve(node)
-        rest = node.get("additionalProperties")
         if index and "items" in node:
             pointer, node = f"{pointer}/items", node["items"]
         elif name in node.get("properties", {}):
             pointer, node = f"{pointer}/properties/{escaped(name)}", node["properties"][name]
-        elif name and isinstance(rest, dict):
-            pointer, node = f"{pointer}/additionalProperties", rest
         else:
             break
     return _excerpt(node.get("$ref", pointer), document.resolve(node))

@@ -1,8 +1,8 @@
-"""Mends a value so that a schema of the contract accepts it, and stays as near to what was sent as possible."""
+"""Mends a request at the places where it violates the contract, and leaves the rest as it was sent."""
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
@@ -14,6 +14,7 @@ from ..contract.document import Document
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
+from ..kernel.problem import Detail
 from ..kernel.text import nearest
 
 ABSENT = object()
@@ -21,7 +22,9 @@ ABSENT = object()
 NO = ("false", "0", "no")
 _LONGEST = 100_000  # characters of a text that are looked at
 _UNSENDABLE = re.compile("[\0\ud800-\udfff]")
+_STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
 _SAMPLES = ("A", "BR", "11", "987654321", "55", "x-header", "value", "1")
+_EMPTY: dict[str, Any] = {"object": {}, "array": []}
 _OF_FORMAT = {
     "email": "marina@example.com",
     "uri": "https://example.com/",
@@ -32,15 +35,8 @@ _OF_FORMAT = {
 }
 
 
-class Unmendable(Exception):
-    """No value was found that the schema accepts."""
-
-
 class Mender:
-    """Mends by the schemas of one contract. One per server.
-
-    `now` is a date-time that may be used, `example` what the contract shows in the place of a value.
-    """
+    """Mends by the schemas of one contract. One per server."""
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self.document, self.resolve, self._schemas = document, document.resolve, schemas
@@ -52,92 +48,59 @@ class Mender:
             self._compiled[key] = self._schemas.compile(schema, request=True)
         return self._compiled[key].is_valid(value)
 
-    def mend(self, schema: Json, value: Any, now: str, example: Any = ABSENT) -> Any:
-        """The value, or the nearest one that the schema accepts. Raises Unmendable."""
-        schema = self._chosen(self.resolve(schema), value)
-        if value is None and schema.get("nullable"):
-            return None
-        if schema.get("type") == "object":
-            return self._object(schema, value, now, example)
-        if schema.get("type") == "array":
-            return self._array(schema, value, now, example)
-        likely = () if value is ABSENT else (value, *like(schema, value, now))
-        for candidate in (*likely, *(() if example is ABSENT else (example,)), *samples(schema, now)):
-            if self.accepts(schema, candidate):
+    def value(self, schema: Json, value: Any, now: str, example: Any = ABSENT) -> Any:
+        """The nearest value that a schema accepts, ABSENT if none was found.
+
+        `now` is a date-time that may be used, `example` what the contract shows in this place.
+        """
+        chosen = self.resolve((schema.get("oneOf") or [schema])[0])
+        likely = () if value is ABSENT else like(chosen, value, now)
+        shown = () if example is ABSENT else (example,)
+        for candidate in (*likely, *shown, *samples(chosen, now)):
+            if candidate != value and self.accepts(schema, candidate):
                 return candidate
-        if schema.get("nullable"):
-            return None
-        raise Unmendable
+        return ABSENT
 
-    def _chosen(self, schema: Json, value: Any) -> Json:
-        """The schema with its `allOf` merged, or the alternative that accepts the value, else the first one."""
-        resolve = self.resolve
-        options = schema.get("oneOf") or schema.get("anyOf")
-        if options:
-            fitting = (option for option in options if value is not ABSENT and self.accepts(option, value))
-            return resolve(next(fitting, options[0]))
-        for part in schema.get("allOf", ()):
-            part = self._chosen(resolve(part), value)
-            members = dict(schema["properties"])
-            for name, member in part.get("properties", {}).items():
-                members[name] = {**resolve(members.get(name, {})), **resolve(member)}
-            required = [*schema.get("required", ()), *part.get("required", ())]
-            schema = {**schema, "properties": members, "required": required}
-        return schema
-
-    def _object(self, schema: Json, value: Any, now: str, example: Any) -> Any:
-        shown = example if isinstance(example, dict) else schema.get("example")
-        shown = shown if isinstance(shown, dict) else {}
-        if not isinstance(value, dict):
-            if schema.get("nullable") and not isinstance(example, dict):
-                return None
-            value = shown
-        named, required = schema.get("properties", {}), schema.get("required", ())
-        rest = schema.get("additionalProperties", True)
-        mended: dict[str, Any] = {}
-
-        def add(name: str, member: Any) -> None:
-            below = named.get(name, rest if isinstance(rest, dict) else {})
-            mended[name] = self.mend(below, member, now, shown.get(name, ABSENT))
-
-        for name, member in (_known(named, value) if rest is False else value).items():
-            try:
-                add(name, member)
-            except Unmendable:
-                if name in required:
-                    raise
-        least = schema.get("minProperties", 0)
-        for name in (*required, *(name for name in shown if name in named), *named):
-            if name not in mended and (name in required or len(mended) < least):
-                add(name, ABSENT)
-        return dict(islice(mended.items(), schema.get("maxProperties")))
-
-    def _array(self, schema: Json, value: Any, now: str, example: Any) -> Any:
-        items = schema.get("items", {})
-        if not isinstance(value, list):
-            if value is not ABSENT and value is not None and self.accepts(items, value):
-                return [value]
-            value = example if isinstance(example, list) else schema.get("example", [])
-        shown = (example if isinstance(example, list) else []) or [ABSENT]
-        mended: list[Any] = []
-        for item in value[: schema.get("maxItems")]:
-            with suppress(Unmendable):
-                kept = self.mend(items, item, now, shown[0])
-                if not schema.get("uniqueItems") or kept not in mended:
-                    mended.append(kept)
-        while len(mended) < schema.get("minItems", 0):
-            mended.append(self.mend(items, ABSENT, now, shown[len(mended) % len(shown)]))
-        return mended
+    def mend(self, schema: Json, body: Any, entry: Detail, now: str, example: Any) -> Any:
+        """The body with another value at the place of a violation, or with none. It may change the body itself."""
+        if entry["field"] == "body":
+            return example
+        *above, last = steps(entry["field"])
+        holder = _at(body, above)
+        is_open = isinstance(holder, dict | list)
+        if not is_open:
+            return body
+        wanted = self.document.schema_at(schema, [*above, last])
+        value = _at(holder, [last])
+        if entry["code"] == "invalid_document":
+            wanted = {**wanted, "format": "document"}
+        better = self.value(wanted, value, now, _at(example, [*above, last]))
+        if entry["code"] == "unknown_field":
+            members = self.document.schema_at(schema, above).get("properties", {})
+            similar = nearest(str(last), [name for name in members if name not in holder])
+            better = ABSENT
+            if similar is not None:
+                holder[similar] = value
+        if better is not ABSENT:
+            holder[last] = better
+        elif value is not ABSENT:
+            del holder[last]
+        return body
 
 
-def _known(named: Json, value: dict[str, Any]) -> dict[str, Any]:
-    """The members that the contract names; an unknown one is renamed to an absent one of a similar name."""
-    kept = {name: member for name, member in value.items() if name in named}
-    for name, member in value.items():
-        similar = None if name in named else nearest(name, [known for known in named if known not in kept])
-        if similar is not None:
-            kept[similar] = member
-    return kept
+def steps(field: str) -> list[str | int]:
+    """`items[0].amount` -> `["items", 0, "amount"]`."""
+    return [int(index) if index else name for index, name in _STEP.findall(field)]
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    """The part of a value at a place; ABSENT where it has none."""
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return ABSENT
+    return value
 
 
 # -- values of one text, number or truth value that a schema accepts
@@ -148,19 +111,26 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
     kind = schema.get("type")
     if options := {str(option): option for option in schema.get("enum") or () if option is not None}:
         similar = nearest(str(value)[:64], list(options))
-        yield from (options[similar], *options.values()) if similar is not None else options.values()
+        if similar is not None:
+            yield options[similar]
     elif kind == "boolean":
         yield str(value).strip().lower() not in NO
     elif kind in ("integer", "number"):
         yield from _numbers(schema, str(value))
-    elif kind == "string" and isinstance(value, str | int | float):
+    elif kind == "string" and not isinstance(value, bool | dict | list | None):
         yield from _texts(schema, str(value)[:_LONGEST], now)
+    elif kind == "array" and isinstance(value, list):
+        yield [item for number, item in enumerate(value) if item not in value[:number]][: schema.get("maxItems")]
+    elif kind == "array":
+        yield [value]
+    elif kind == "object" and isinstance(value, dict):
+        yield dict(islice(value.items(), schema.get("maxProperties")))
 
 
 def samples(schema: Json, now: str) -> Iterator[Any]:
     """Candidates that are made from the schema alone: its example, its default, and what its limits suggest."""
     yield from (schema[name] for name in ("example", "default") if name in schema)
-    yield from (schema.get("enum") or ())[:1]
+    yield from schema.get("enum") or ()
     kind = schema.get("type")
     if schema.get("format") == "date-time":
         yield now
@@ -173,6 +143,8 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
         yield from _numbers(schema, "1")
     elif kind == "boolean":
         yield True
+    elif kind in _EMPTY:
+        yield _EMPTY[kind]
 
 
 def _numbers(schema: Json, text: str) -> Iterator[int | float]:
@@ -190,12 +162,11 @@ def _numbers(schema: Json, text: str) -> Iterator[int | float]:
 
 
 def _texts(schema: Json, text: str, now: str) -> Iterator[str]:
-    clean = _UNSENDABLE.sub("", text)
-    plain, most, least = clean.strip(), schema.get("maxLength", _LONGEST), schema.get("minLength", 0)
-    spelled = plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain), re.sub(r"[^A-Za-z0-9_.-]", "", plain)
-    for candidate in (clean, plain, *_formatted(schema.get("format"), plain, now), *spelled):
-        if cut := candidate[:most]:
-            yield cut.ljust(least, cut[-1])
+    plain = _UNSENDABLE.sub("", text).strip()
+    yield from _formatted(schema.get("format"), plain, now)
+    for candidate in (plain, plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain)):
+        if cut := candidate[: schema.get("maxLength", _LONGEST)]:
+            yield cut.ljust(schema.get("minLength", 0), cut[-1])
 
 
 def _formatted(kind: str | None, text: str, now: str) -> Iterator[str]:
@@ -211,7 +182,6 @@ def _formatted(kind: str | None, text: str, now: str) -> Iterator[str]:
             yield moment.replace(tzinfo=moment.tzinfo or UTC).isoformat().replace("+00:00", "Z")
         yield now
     elif kind == "uri":
-        yield re.sub(r"[\s#@]", "", "https://" + text.rpartition("://")[2])
+        yield "https://" + text.rpartition("://")[2]
     elif kind == "email":
-        name = re.sub(r"[^A-Za-z0-9.+_-]", "", text.partition("@")[0]).strip(".")[:60]
-        yield f"{name or 'marina'}@example.com"
+        yield f"{text.partition('@')[0]}@example.com"

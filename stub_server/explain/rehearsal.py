@@ -44,10 +44,10 @@ class Rehearsal:
         twin.faults = Faults(sandbox.seed)
         return twin
 
-    async def ask(self, copy: Sandbox, asked: Question, prefix: str = "") -> bytes | Refusal:
-        """The body of a success in a copy of a sandbox, after the jobs that are due in it, or why it is none.
+    async def ask(self, copy: Sandbox, asked: Question) -> Refusal | None:
+        """Why a copy of a sandbox refuses a request, after the jobs that are due in it; None if it accepts it.
 
-        Others are served between two answers. `prefix` is that of the sandbox in the URLs of its answers.
+        Others are served between two answers.
         """
 
         async def receive() -> MutableMapping[str, Any]:
@@ -59,7 +59,7 @@ class Rehearsal:
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
         call = scope[CALL] = Call(asked.method, asked.path, scope["query_string"], scope["headers"], copy, self.server)
-        call.client, call.prefix = _PEER, prefix
+        call.client = _PEER
         call.begin()
         try:
             do_due_at_once(copy)
@@ -70,9 +70,9 @@ class Rehearsal:
             return Refusal(str(defect))
         if call.stream is not None:
             await call.stream.chunks.aclose()
-            return b""
-        status, _, _, body = call.answer
-        return body if 200 <= status < 300 else Refusal(f"{status}")
+            return None
+        status = call.answer[0]
+        return None if 200 <= status < 300 else Refusal(f"{status}")
 
 
 def silent(server: Server) -> Server:

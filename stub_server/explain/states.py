@@ -42,17 +42,9 @@ class Needed(NamedTuple):
     def is_now(self) -> Any:
         return self.row.public[self.field]
 
-    def shown(self) -> Body:
-        """The state as an explanation has it, with the moves that leave it."""
-        moves = []
-        if self.lifecycle is not None and self.lifecycle.field == self.field:
-            exits = [move for move in self.lifecycle.exits(self.is_now) if move.to != self.is_now]
-            moves = [f"{move.to} ({' or '.join(move.by)})" for move in exits]
-        return _shown(self.resource, self.row.id, self.field, self.is_now, self.values, moves)
-
 
 def state_behind(s: Situation, code: str) -> Body | None:
-    """The state behind a refusal, as it is now; None where no record's state is behind it."""
+    """The state behind a refusal, with the moves that leave it; None where no record's state is behind it."""
     if code == "method_not_allowed":
         asked, operations = s.attempt.question, s.operations
         moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
@@ -60,7 +52,13 @@ def state_behind(s: Situation, code: str) -> Body | None:
     if code in ("not_found", "merchant_not_found"):
         return _similar_records(s)
     found = needed(s, code)
-    return None if found is None else found.shown()
+    if found is None:
+        return None
+    moves = []
+    if found.lifecycle is not None and found.lifecycle.field == found.field:
+        exits = [move for move in found.lifecycle.exits(found.is_now) if move.to != found.is_now]
+        moves = [f"{move.to} ({' or '.join(move.by)})" for move in exits]
+    return _shown(found.resource, found.row.id, found.field, found.is_now, found.values, moves)
 
 
 def needed(s: Situation, code: str) -> Needed | None:

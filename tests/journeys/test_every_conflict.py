@@ -178,11 +178,10 @@ def test_a_conflict_has_the_code_of_its_cause_and_a_nearest_request(
     refused(refusal, 409, code)
     found = explanation(shop.control, refusal)
     assert refusal.json()["message"] == found["summary"]
-    is_of_archived = code == "project_archived" and "{" in OPERATIONS[operation].path
     others = ("deletePlan", "plan_in_use"), ("activateProject", "invalid_state_transition")
     if code == NO_ROOM:
         assert found["nearest"] is None, "a webhook would have to be deleted"
-    elif code in ANOTHER_WOULD_DO or is_of_archived or (operation, code) in others:
+    elif code in ANOTHER_WOULD_DO or (operation, code) in others:
         needs_another(found)
     else:
         nearest_succeeds(refusal, found, tmp_path)

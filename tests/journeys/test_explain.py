@@ -7,10 +7,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from stub_server.explain.repairs import KINDS, WIDEST
+from stub_server.explain.repairs import REPAIRS, WIDEST
 
 from ..conftest import Serve
 from ..support import forge
+from ..support.contract import document
 from ..support.estate import ELSEWHERE, Estate, client
 from ..support.explained import (
     ANOTHER_WOULD_DO,
@@ -25,7 +26,7 @@ from ..support.make import Json, created, customer_body, make_order, make_projec
 from ..support.refusal import says
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .hooks import clients
-from .steps import archive, done
+from .steps import done
 from .test_every_conflict import CAUSES, NO_ROOM, Answer
 
 Provoke = Callable[[Estate], Answer]
@@ -35,7 +36,7 @@ CUSTOMERS = "/v2/customers"
 
 def with_token(shop: Estate, token: str | None) -> Answer:
     with client(shop.live, shop.sandbox, token) as stranger:
-        return ask(stranger, ORDER, shop.ids)
+        return ask(stranger, OPERATIONS["createCustomer"], shop.ids)
 
 
 def late(shop: Estate) -> str:
@@ -147,13 +148,15 @@ PROVOKED: dict[str, Provoke] = {
     **{code: simulated(code) for code in ("rate_limited", "request_timeout", "too_many_connections")},
 }
 ELSEWHERE_TESTED = {"sandbox_not_found", "refund_window_closed"}
-LISTED = [code for code, kind in KINDS.items() if kind.is_listed]
+RULES = document().schema("ErrorCode")["x-rules"]
+LISTED = [code for code, rule in RULES.items() if rule.get("has_nearest", True)]
 
 
 def test_the_table_has_every_code_that_an_operation_may_answer() -> None:
     """And every listed kind is provoked here, or with the conflicts."""
     documented = {c for o in OPERATIONS.values() for r in o.responses.values() for c in r.codes}
-    assert documented <= KINDS.keys()
+    assert documented <= RULES.keys()
+    assert REPAIRS.keys() <= set(LISTED)
     assert PROVOKED.keys() | CAUSES.keys() - {NO_ROOM} | ELSEWHERE_TESTED == set(LISTED)
 
 
@@ -469,33 +472,6 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> Non
     body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
     found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
     assert ("contract", None) == (found["kind"], found["nearest"])
-
-
-def test_an_order_for_a_merchant_without_anything_makes_what_it_needs_first(shop: Estate, tmp_path: Path) -> None:
-    """In a world without records the calls before make them; their ids are known beforehand."""
-    done(shop.control.get("/health"))
-    with httpx2.Client(base_url=f"{shop.live.url}/s/{shop.sandbox}/_sandbox", timeout=60, verify=NO_TLS) as control:
-        token = created(control.post("/tokens", json={"merchant_id": str(UNKNOWN)}))["token"]
-        with client(shop.live, shop.sandbox, token) as poor:
-            refusal = ask(poor, ORDER, {})
-        found = explanation(control, refusal)["nearest"]
-    wheres = [change["where"] for change in found["changes"]]
-    assert ["before", "before"] == wheres[:2]
-    assert [201, 201, 201] == pasted(found["curl"], tmp_path)
-
-
-@pytest.mark.parametrize("operation", ["createOrder", "createPlan"])
-def test_where_every_project_is_archived_new_ones_are_made_first(shop: Estate, tmp_path: Path, operation: str) -> None:
-    """What its body refers to is made under names that are free."""
-    for project in done(shop.api.get("/v2/projects"))["data"]["projects"]:
-        archive(shop.api, project["id"])
-    refusal = ask(shop.api, OPERATIONS[operation], shop.ids)
-    assert 409 == refusal.status_code, refusal.text
-    found = explanation(shop.control, refusal)["nearest"]
-    assert "before" == found["changes"][0]["where"]
-    statuses = pasted(found["curl"], tmp_path)
-    assert len(found["curl"].split(" &&\n")) == len(statuses)
-    assert all(200 <= status < 300 for status in statuses), statuses
 
 
 @pytest.mark.parametrize("path", ["/v2/plans/{planId}", "/v2/projects/{projectId}"])

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 import yaml
 
-from stub_server.explain.repairs import FAULT, KINDS
 from stub_server.kernel.problem import Refusal
 
 from ..support.live import FROZEN, running
@@ -66,8 +65,8 @@ def _section(name: str, statuses: list[int], example: Any) -> str:
 
 def _rule(name: str) -> str:
     """What a code means, as explanations say it."""
-    kind = KINDS[name]
-    return kind.text if kind.kind == FAULT else f"Rule: {kind.text}"
+    rule = API.schema("ErrorCode")["x-rules"][name]
+    return str(rule["text"]) if rule["kind"] == "fault" else f"Rule: {rule['text']}"
 
 
 def _examples() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ...certify.sample_events import Samples
 from ...domain.webhooks import ABROAD, listens, valid_keys
 from ...events.sender import Delivery, Sender
 from ...kernel.problem import Conflict, NotFound, reference_not_found
-from ...kernel.record import Body
+from ...kernel.record import Body, Row
 
 AT_ONCE = 4  # certifications of a server, one in each sandbox, for their calls would be mixed up
 USUAL = "order.paid"
@@ -21,12 +21,17 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
     if sandbox.name in server.certifying or len(server.certifying) >= AT_ONCE:
         message = f"A receiver is being certified in the sandbox {sandbox.name}, or in {AT_ONCE} others. Wait for it."
         raise Conflict.at("sandbox", message, "certification_running", where="path")
-    target, patterns, project = _target(call, body)
+    webhook = _webhook(call, body["webhookId"]) if "webhookId" in body else None
+    patterns, project = ["*"], None
+    target = Delivery(body["url"], "", b"", (), (body["signing_key"],)) if webhook is None else _target(call, webhook)
+    is_abroad = call.is_foreign
+    if webhook is not None:
+        patterns, project = webhook.public["events"], webhook.public["projectId"]
+        is_abroad = is_abroad or webhook.hidden.get(ABROAD, False)
     event_type = body.get("event_type") or _usual(call, patterns)
     entry = server.document.events[event_type]
     samples = Samples(sandbox, call.store, entry, event_type, project, call.trace.id)
     usual = server.courier.sender
-    is_abroad = call.is_foreign or _is_abroad(call, body)
     sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
     watched = Effects(body["effects"], sender) if "effects" in body else None
     server.certifying.add(sandbox.name)
@@ -37,26 +42,18 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
     return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
 
 
-def _is_abroad(call: Call, body: Body) -> bool:
-    """Whether a page of another machine has chosen the address of the webhook."""
-    if "webhookId" not in body:
-        return False
-    row = call.open_of_any("webhooks", body["webhookId"].lower(), "webhook")
-    return bool(row.hidden.get(ABROAD))
-
-
-def _target(call: Call, body: Body) -> tuple[Delivery, list[str], str | None]:
-    """What the receiver is sent, the patterns of types that it listens to, and the project of its events."""
-    if "webhookId" not in body:
-        return Delivery(body["url"], "", b"", (), (body["signing_key"],)), ["*"], None
+def _webhook(call: Call, ident: str) -> Row:
+    """The webhook whose receiver is certified. Raises Conflict."""
     try:
-        row = call.open_of_any("webhooks", body["webhookId"].lower(), "webhook")
+        return call.open_of_any("webhooks", ident.lower(), "webhook")
     except NotFound:
         raise reference_not_found("webhookId", "webhook") from None
-    webhook = row.public
-    headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
-    keys = tuple(valid_keys(row.hidden, call.now))
-    return Delivery(webhook["url"], "", b"", headers, keys), webhook["events"], webhook["projectId"]
+
+
+def _target(call: Call, webhook: Row) -> Delivery:
+    """What the receiver of a webhook is sent, without event and body."""
+    headers = tuple((header["name"], header["value"]) for header in webhook.public["headers"])
+    return Delivery(webhook.public["url"], "", b"", headers, tuple(valid_keys(webhook.hidden, call.now)))
 
 
 def _usual(call: Call, patterns: list[str]) -> str:
