@@ -56,7 +56,7 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     rate limit, the connection or credentials, requests without an answer or a body, certifications and verifications,
     and requests about sandboxes and earlier snapshots.
 
-    Of a recording of another contract all requests are sent, and the answers that differ are counted by operation.
+    The answers that differ are counted by operation.
 
     No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all compared answers are the
     same, 1 with a diff of the first that is not, 2 for a file that cannot be replayed.
@@ -83,9 +83,7 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
     }
     report["request"] = None if request is None else {n: request[n] for n in ("id", "method", "path", "query")}
     report["diff"] = outcome.diff or None
-    report["contract"] = None
-    if contract is not None:
-        report["contract"] = dict(contract) | {"differing": outcome.differing}
+    report["differing"], report["contract"] = outcome.differing, contract
     return report
 
 
@@ -98,8 +96,9 @@ def _text(outcome: "Outcome") -> str:
     contract = outcome.contract
     if contract is not None:
         text += f"\nThe recording is of another contract ({contract['version']}, {contract['digest'][:12]})."
+    if outcome.differing:
         each = ", ".join(f"{name} {len(idents)}" for name, idents in sorted(outcome.differing.items()))
-        text += f"\n  Other answers: {printable(each)}." if each else ""
+        text += f"\nOther answers: {printable(each)}."
     if outcome.request is not None:
         asked = printable(f"{outcome.request['id']} {outcome.request['method']} {_target(outcome.request)}")
         text += f"\n{asked} is answered differently:\n{outcome.diff}"
