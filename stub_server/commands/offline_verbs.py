@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from .options import Unusable, UserPath, json_option, of_overlays, verb
+from .options import Unusable, UserPath, json_option, of_overlays, show, table, verb
 
-if TYPE_CHECKING:
-    from ..contract.document import Document
-    from ..kernel.record import Body
-
-_LABEL = 26
 TOOLS: Mapping[str, Sequence[str]] = {
     "compose": ["compose"],
     "github-actions": ["github-actions"],
@@ -110,69 +104,14 @@ def check(overlays: tuple[Path, ...]) -> None:
 
 @verb(short_help="List what the source document does not say.")
 @of_overlays
-@click.option("--all", "every_field", is_flag=True, help="List every field, not only their number.")
 @json_option
-def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
-    """Print what the source document does not show and how it was decided, operation by operation."""
-    import orjson
-
+def assumptions(overlays: tuple[Path, ...], as_json: bool) -> None:
+    """Print what the source document does not show and how it was decided: operations, fields and contradictions."""
     from ..app import data_dir
     from ..contract import bundle
     from ..contract.assumptions import assumptions_of
     from ..contract.document import Document
 
-    document = Document(bundle.contracts(data_dir("openapi"), overlays)[0])
-    found = assumptions_of(document)
-    if as_json:
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
-        return
-    for line in _report_lines(found, document, every_field=every_field):
-        click.echo(line)
-
-
-def _report_lines(report: Body, document: Document, *, every_field: bool) -> Iterator[str]:
-    """The report of `/_sandbox/assumptions` for people, operation by operation, a line for each entry.
-
-    Without `every_field` fields are only counted.
-    """
-    entries: list[Body] = report["assumptions"]
-    fields: dict[str, list[Body]] = {}  # by the named schema that has them, members of members with it
-    for entry in entries:
-        if entry["kind"] == "property":
-            fields.setdefault(entry["id"].partition(".")[0], []).append(entry)
-    total = len(document.operations)
-    yield f"{report['total']} entries; {report['documented_operations']} of {total} operations are documented in full."
-    if not every_field:
-        yield "Of the fields only the number: --all shows each."
-    yield "An overlay corrects what is wrong."
-    for name, operation in document.operations.items():
-        yield f"\n{name} ({operation.tag})"
-        for entry in entries:
-            if entry["kind"] == "operation" and entry["subject"] == name:
-                yield _row(entry["id"].rpartition(".")[2], entry["text"])
-        mine = {schema: rows for schema, rows in fields.items() if rows[0]["operations"][:1] == [name]}
-        yield from _fields(mine, every_field=every_field)
-    loose = {schema: rows for schema, rows in fields.items() if not rows[0]["operations"]}
-    yield "\nRefusals, and what webhooks receive"
-    yield from _fields(loose, every_field=every_field)
-    for kind, title in (("contradiction", "Contradictions of the source document"), ("limitation", "Limits")):
-        yield f"\n{title}"
-        for entry in entries:
-            if entry["kind"] == kind:
-                yield _row(entry["id"], entry["text"])
-
-
-def _fields(schemas: dict[str, list[Body]], *, every_field: bool) -> Iterator[str]:
-    if not every_field:
-        if schemas:
-            yield _row("fields", ", ".join(f"{name} {len(rows)}" for name, rows in schemas.items()))
-        return
-    for name, rows in schemas.items():
-        used = rows[0]["operations"][1:]
-        yield f"  {name}, also of {', '.join(used)}" if used else f"  {name}"
-        for entry in rows:
-            yield _row("  " + entry["id"].partition(".")[2], entry["text"])
-
-
-def _row(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL}}{' '.join(text.split())}"
+    found = assumptions_of(Document(bundle.contracts(data_dir("openapi"), overlays)[0]))
+    rows = [(entry["id"], " ".join(entry["text"].split())) for entry in found["assumptions"]]
+    show(found, table(rows, "ID ASSUMED"), as_json=as_json)

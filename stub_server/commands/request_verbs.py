@@ -17,6 +17,7 @@ from .options import (
     json_text,
     output_option,
     printable,
+    printable_lines,
     table,
     verb,
     with_options,
@@ -25,13 +26,6 @@ from .running_server import Refused, Target
 
 _PAGE = 100
 _LONGEST = 60  # characters of a path in a list
-_WARNINGS = {
-    "unknown_path": "no operation has this path. Leave out the query and the sandbox's prefix /s/NAME.",
-    "unknown_method": "no operation of this path has the method that is asked for.",
-    "unknown_code": "the contract has no such error code; a fault rule may have one of its own.",
-    "path_as_name": 'a member of a body is called like its path ($.a.b): write it nested, as {"a": {"b": …}}.',
-    "oldest_requests_forgotten": "the journal is full (--journal): requests that it has deleted are not counted.",
-}
 _filters = with_options(
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
     click.option("--method", metavar="METHOD", help="Only requests of this method."),
@@ -112,8 +106,8 @@ def verify_requests(target: Target, expected: str) -> None:
         if error.code != "verification_failed":
             raise
         report = error.body
-    for warning in report["warnings"]:
-        click.echo(f"Warning: {_WARNINGS.get(warning, warning)}", err=True)
+    if report["warnings"]:
+        click.echo("Warning: requests that the journal has deleted (--journal) are not counted.", err=True)
     target.show(report, _report_text(report))
     sys.exit(0 if report["ok"] else 1)
 
@@ -157,31 +151,14 @@ def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], boo
 
 def _request_text(request: Body, flags: str) -> str:
     """A request with its answer and what it did; `flags` name its sandbox."""
-    target = request["path"] + (f"?{request['query']}" if request["query"] else "")
-    caller = request["caller"]
-    lines = [
-        f"{request['method']} {target}",
-        f"answered  {request['status'] or '-'} {request['code'] or ''}".rstrip(),
-        f"id        {request['id']}",
-        f"at        {request['at']}, received {request['received_at']}, {request['duration_us']} µs",
-        f"caller    {'nobody' if caller is None else caller['kind'] + ' ' + caller['subject']}",
-        "stages    " + ", ".join(f"{passed['step']} {passed['outcome']}" for passed in request["trace"]),
-    ]
-    lines += [f"step      {request['step']}"] if request["step"] is not None else []
-    lines += [f"simulated {request['simulated']}"] if request["simulated"] else []
-    for label, ids in (("events", request["events"]), ("deliver.", request["deliveries"])):
-        lines += [f"{label:<9} {', '.join(ids)}"] if ids else []
-    lines += [f"warning   {warning}" for warning in request["warnings"]]
-    for part in ("request", "response"):
-        lines += ["", part]
-        lines += [f"  {name}: {value}" for name, value in request[part]["headers"].items()]
-        if request[part]["body"] is not None:
-            text = json_text(request[part]["body"], indent=2)
-            lines += ["", *["  " + line for line in text.split("\n")]]
+    import yaml
+
+    shown = {name: value for name, value in request.items() if name not in ("curl", "explanation")}
+    text = printable_lines(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120))
     if request["explanation"] is not None:
-        lines += ["", request["explanation"]["summary"]]
-        lines += [f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."]
-    return "\n".join(map(printable, lines)) + ("" if request["curl"] is None else f"\n\n{request['curl']}")
+        text += f"\n{printable(request['explanation']['summary'])}\n"
+        text += f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds.\n"
+    return text if request["curl"] is None else f"{text}\n{request['curl']}"
 
 
 def _report_text(report: Body) -> str:

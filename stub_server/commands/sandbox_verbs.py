@@ -181,14 +181,13 @@ def _restored(target: Target, answer: Any) -> str:
 @verb(short_help="Write a sandbox to a file.", options_metavar="[--output FILE] [OPTIONS]")
 @output_option("sandbox")
 @click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored.")
-@click.option("--requests", is_flag=True, help="With the requests of the journal, as `record` does.")
 @click.option("--no-secrets", is_flag=True, help="Leave out signing keys, digests of API keys and saved replies.")
 @asks_sandbox
-def export(target: Target, output: Path | None, history: bool, requests: bool, no_secrets: bool) -> None:
+def export(target: Target, output: Path | None, history: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
     from ..files.package import MEDIA
 
-    query = {"history": history, "requests": requests, "secrets": not no_secrets}
+    query = {"history": history, "secrets": not no_secrets}
     file, done = target.download("/export", query, MEDIA, output, "sandbox")
     if done is not None:
         content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"

@@ -37,7 +37,7 @@ async def pass_time(
 
     async def go_on() -> None:
         try:
-            await courier.settle(sandbox, TIMEOUT)
+            await courier.settle(sandbox)
             while not sandbox.is_gone:
                 speaks = not is_silent(sandbox)
                 let_go_on(sandbox)

@@ -3,8 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import Any
@@ -23,7 +22,6 @@ from .posting import claim_due, claimed_attempt, let_go_on, record, send
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
-PER_WEBHOOK = 8  # attempts at once, at most
 OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
 AFTER_DEFECT = 30.0  # seconds until an attempt is repeated after a defect of the server
 LONGEST_SLEEP = 3600.0
@@ -31,48 +29,18 @@ log = logging.getLogger("stub_server")
 
 
 @dataclass(slots=True, eq=False)
-class Queue:
-    """Attempts that wait for one webhook. A receiver gets one at a time, and one more with every answer."""
-
-    waiting: deque[Timer] = field(default_factory=deque)
-    workers: int = 0
-
-
-@dataclass(slots=True, eq=False)
 class Outbox:
     """The claimed attempts of one sandbox: in a queue for each webhook, or `in_flight`: under way or without a place.
 
-    `places` are those of attempts under way, `limits` their time limits, and `ends` what ends an attempt, with its
-    merchant and webhook. `silent` are the webhooks that did not answer the latest attempt in time.
+    `queues` has the webhooks that a task works for. `places` are those of attempts under way.
     """
 
-    queues: dict[str, Queue] = field(default_factory=dict)
+    queues: dict[str, deque[Timer]] = field(default_factory=dict)
     in_flight: int = 0
-    limits: set[asyncio.Timeout] = field(default_factory=set)
-    ends: dict[asyncio.Timeout, tuple[str, str]] = field(default_factory=dict)
-    silent: set[str] = field(default_factory=set)
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(OF_SANDBOX))
     is_looking_soon: bool = False
     has_jobs: bool = False  # a task does what is due
     alarm: asyncio.TimerHandle | None = None  # when to look next
-
-    @asynccontextmanager
-    async def ending(self, merchant_id: str, webhook: str) -> AsyncIterator[None]:
-        """An attempt to a webhook. Raises TimeoutError when it is ended."""
-        async with asyncio.timeout(None) as end:
-            self.ends[end] = merchant_id, webhook
-            try:
-                yield
-            finally:
-                self.ends.pop(end, None)
-
-    def end_deleted(self, sandbox: Sandbox) -> None:
-        """End the attempts to webhooks that were deleted."""
-        for end, (merchant_id, webhook) in list(self.ends.items()):
-            store = None if sandbox.is_gone else sandbox.stores.get(merchant_id)
-            if store is None or store.webhooks.find(webhook) is None:
-                end.reschedule(0)
-                del self.ends[end]
 
 
 class Courier:
@@ -97,7 +65,6 @@ class Courier:
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
         """Start to send, with what is due by now."""
         self._loop = asyncio.get_running_loop()
-        self.sender.open()
         for sandbox in sandboxes:
             for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
                 sandbox.timers.release(timer)
@@ -115,7 +82,6 @@ class Courier:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._outboxes.clear()
-        await self.sender.aclose()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task that ends with the server."""
@@ -141,7 +107,6 @@ class Courier:
     def _look(self, sandbox: Sandbox, outbox: Outbox) -> None:
         """Queue what is due in a sandbox, and set an alarm for what is next."""
         outbox.is_looking_soon = False
-        outbox.end_deleted(sandbox)
         self._wake()  # those who wait for a sandbox look at it next
         if outbox.alarm is not None:
             outbox.alarm.cancel()
@@ -173,10 +138,11 @@ class Courier:
             let_go_on(sandbox)
             until = perf_counter() + SLICE
             for webhook, timer in claim_due(sandbox, now):
-                queue = outbox.queues.setdefault(webhook, Queue())
-                queue.waiting.append(timer)
-                if not queue.workers:
-                    self._add_worker(sandbox, outbox, webhook)
+                if webhook in outbox.queues:
+                    outbox.queues[webhook].append(timer)
+                else:
+                    outbox.queues[webhook] = deque([timer])
+                    self.spawn(self._work(sandbox, outbox, webhook))
                 if perf_counter() >= until:
                     break
             attempt = sandbox.timers.next_attempt()
@@ -197,57 +163,36 @@ class Courier:
 
     # -- one queue per webhook
 
-    def _add_worker(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
-        outbox.queues[webhook].workers += 1
-        self.spawn(self._work(sandbox, outbox, webhook))
-
     async def _work(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
-        queue = outbox.queues[webhook]
+        """Make the attempts of a queue, one after the other: a receiver that is slow delays no other."""
+        waiting = outbox.queues[webhook]
         try:
-            while queue.waiting and self.is_open and (queue.workers == 1 or webhook not in outbox.silent):
+            while waiting and self.is_open:
                 if sandbox.is_advancing:
                     self._hand_back(sandbox)
                     break
-                await self.deliver(sandbox, queue.waiting.popleft(), TIMEOUT)
-                if queue.waiting and queue.workers < self._most_at_once(sandbox, outbox, webhook):
-                    self._add_worker(sandbox, outbox, webhook)
+                await self.deliver(sandbox, waiting.popleft(), TIMEOUT)
         finally:
-            queue.workers -= 1
-            if not queue.workers and not queue.waiting:
-                outbox.queues.pop(webhook, None)
-
-    def _most_at_once(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> int:
-        """How many attempts to a webhook may run at once: one if they time out, or if its events are sent in order."""
-        store = sandbox.stores.get(outbox.queues[webhook].waiting[0].merchant_id)
-        public = None if store is None else store.webhooks.peek(webhook)
-        is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or webhook in outbox.silent else PER_WEBHOOK
+            outbox.queues.pop(webhook, None)
 
     def _hand_back(self, sandbox: Sandbox) -> None:
         """Make everything due again that waits in a queue: an advancing clock sends it itself."""
-        for queue in self._outbox(sandbox).queues.values():
-            while queue.waiting:
-                sandbox.timers.release(queue.waiting.popleft())
+        for waiting in self._outbox(sandbox).queues.values():
+            while waiting:
+                sandbox.timers.release(waiting.popleft())
 
     # -- attempts
 
     async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
-        """Make a claimed attempt, if it is still due, and record its outcome.
-
-        Returns False where nothing was sent, or the webhook was deleted meanwhile.
-        """
+        """Make a claimed attempt, if it is still due, and record its outcome. Returns False where nothing was sent."""
         outbox, advancing = self._outbox(sandbox), sandbox.is_advancing
         outbox.in_flight += 1
         try:
-            attempt = claimed_attempt(sandbox, timer)
-            if attempt is None:
-                return False
-            webhook = attempt.webhook.id
-            async with outbox.ending(timer.merchant_id, webhook), outbox.places, self._places:
+            async with outbox.places, self._places:
                 if sandbox.is_advancing != advancing:
                     sandbox.timers.release(timer)
                     return False
-                attempt = claimed_attempt(sandbox, timer)  # it may have waited for its place
+                attempt = claimed_attempt(sandbox, timer)
                 if attempt is None:
                     return False
                 sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
@@ -255,17 +200,11 @@ class Courier:
                     await sandbox.log.stored()
                 begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
                 disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
-                outcome = await send(sender, attempt.delivery, timeout, disturbed, outbox.limits)
+                outcome = await send(sender, attempt.delivery, timeout, disturbed)
             if not sandbox.is_broken:
                 await do_due(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome, begun)
-            if outcome.error == "timeout":
-                outbox.silent.add(webhook)
-            else:
-                outbox.silent.discard(webhook)
             return True
-        except TimeoutError:  # its webhook was deleted
-            sandbox.timers.regroup(timer, sandbox.timers.skipped)
         except asyncio.CancelledError:
             sandbox.timers.release(timer)
             raise
@@ -297,13 +236,8 @@ class Courier:
         self._change.set()
         self._change = asyncio.Event()
 
-    async def settle(self, sandbox: Sandbox, seconds: float) -> None:
-        """Wait for the attempts under way, at most so many seconds; what waits in queues is due again."""
+    async def settle(self, sandbox: Sandbox) -> None:
+        """Wait for the attempts under way; what waits in queues is due again."""
         self._hand_back(sandbox)
-        end = asyncio.get_running_loop().time() + seconds
-        for limit in self._outbox(sandbox).limits:
-            set_for = limit.when()
-            if set_for is not None and set_for > end:
-                limit.reschedule(end)
         while self.in_flight(sandbox):
             await self.ended()

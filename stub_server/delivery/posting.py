@@ -12,7 +12,7 @@ from ..engine.deliveries import ANSWERING, is_kept_back, is_simulated, is_waitin
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
-from ..events.sender import Delivery, Limits, Sender
+from ..events.sender import Delivery, Sender
 from ..faults.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
 from ..kernel.clock import SECOND
 from ..kernel.timers import SENDING, Timer
@@ -66,25 +66,19 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
 # -- what is sent, and the step
 
 
-async def send(
-    sender: Sender,
-    delivery: Delivery,
-    timeout: float,
-    disturbed: Effect | None,
-    limits: Limits = None,
-) -> AttemptOutcome:
+async def send(sender: Sender, delivery: Delivery, timeout: float, disturbed: Effect | None) -> AttemptOutcome:
     """Post once, or as the fault rules say, which the outcome names. Of a duplicate the first answer counts."""
     if disturbed is None:
-        return await sender.attempt(delivery, timeout, limits)
+        return await sender.attempt(delivery, timeout)
     if disturbed.delay:
         await asyncio.sleep(disturbed.delay / SECOND)
     if disturbed.then.get(DROP):
         return AttemptOutcome(None, None, {}, disturbed.delay, LOST, {}, "", simulated=disturbed.label)
     if disturbed.then.get(BAD_SIGNATURE):
         delivery = replace(delivery, keys=wrong_keys(delivery.keys))
-    outcome = await sender.attempt(delivery, timeout, limits)
+    outcome = await sender.attempt(delivery, timeout)
     if disturbed.then.get(DUPLICATE):
-        await sender.attempt(delivery, timeout, limits)
+        await sender.attempt(delivery, timeout)
     return outcome._replace(simulated=disturbed.label, duration_ms=outcome.duration_ms + disturbed.delay)
 
 

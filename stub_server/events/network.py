@@ -6,12 +6,11 @@ Only `sender.py` imports this module, when something is sent: importing httpcore
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import Iterable
+from contextlib import aclosing
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any, TypeAlias
 
 import httpcore2
@@ -21,15 +20,8 @@ from ..kernel.slices import BackgroundWorker
 from .sender import Delivery, Failed, joined
 
 Address: TypeAlias = IPv4Address | IPv6Address
-Pool: TypeAlias = httpcore2.AsyncConnectionPool
-"""Connections, kept for the next deliveries on the same event loop."""
 
-IDLE_SECONDS = 3.0  # shorter than most servers wait, so that none closes a connection while it is used again
-KEPT = 128  # connections
 KEPT_BYTES = 4096  # of an answer's body
-PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
-MOST_LOOKUPS = 256  # at once: each blocks a thread until the resolver answers
-_lookups = BoundedSemaphore(MOST_LOOKUPS)
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
 # Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
@@ -87,71 +79,12 @@ async def resolve(host: str, port: int) -> list[str]:
     Each name is looked up in its own thread, so that a resolver that does not answer delays neither other names nor
     the end of the server.
     """
-    if not _lookups.acquire(blocking=False):
-        raise OSError(f"{MOST_LOOKUPS} names are being looked up already")
 
     def look_up() -> list[str]:
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        finally:
-            _lookups.release()
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
     return await BackgroundWorker().beside(look_up)
-
-
-class Stale(Exception):
-    """A connection that was kept ended before the first byte of an answer: its receiver had closed it meanwhile."""
-
-
-class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection of httpcore's that reads a limited amount for one answer, and sends head and body together.
-
-    A receiver that answers without reading a body that comes later resets the connection, and its answer is lost.
-    """
-
-    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
-        self._stream, self._reads, self._head = stream, 0, b""
-        self._requests = 0
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Wait for bytes; none at the end. Raises httpcore2.ReadError, Stale."""
-        self._reads += 1
-        if self._reads > MOST_READS:
-            raise httpcore2.ReadError("the answer does not end")
-        may_be_stale = self._requests > 1 and self._reads == 1
-        try:
-            received = await self._stream.read(min(max_bytes, PIECE))
-        except httpcore2.ReadError as error:
-            if may_be_stale:
-                raise Stale from error
-            raise
-        if not received and may_be_stale:
-            raise Stale
-        return received
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send bytes; a head waits for what follows it. Raises httpcore2.WriteError."""
-        self._reads = 0
-        if buffer.endswith(b"\r\n\r\n"):
-            self._requests += 1
-            self._head += buffer
-        else:
-            buffer, self._head = self._head + buffer, b""
-            await self._stream.write(buffer)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
-        return _Stream(await self._stream.start_tls(*args, **kwargs))
-
-    def get_extra_info(self, info: str) -> Any:
-        """What the pool asks, such as whether an idle connection has ended."""
-        try:
-            return self._stream.get_extra_info(info)
-        except AttributeError:  # it has ended, and uvloop gives its socket no more
-            return info == "is_readable"
 
 
 class Guard(httpcore2.AsyncNetworkBackend):
@@ -182,24 +115,13 @@ class Guard(httpcore2.AsyncNetworkBackend):
             raise Failed("blocked" if found else "dns")
         for address in addresses[:-1]:
             try:
-                return _Stream(await self._backend.connect_tcp(address, port))
+                return await self._backend.connect_tcp(address, port)
             except httpcore2.ConnectError:
                 continue
-        return _Stream(await self._backend.connect_tcp(addresses[-1], port))
+        return await self._backend.connect_tcp(addresses[-1], port)
 
 
 # -- the exchange
-
-
-def new_pool(*, local: bool, is_secure: bool, cacert: Path | None) -> Pool:
-    """A pool without connections; `local` allows this machine and private networks. Raises Failed."""
-    return Pool(
-        ssl_context=authorities(cacert) if is_secure else None,  # reading them takes a while
-        max_connections=None,
-        max_keepalive_connections=KEPT,
-        keepalive_expiry=IDLE_SECONDS,
-        network_backend=Guard(local=local),
-    )
 
 
 @cache
@@ -218,37 +140,26 @@ def authorities(cacert: Path | None) -> ssl.SSLContext:
 
 
 async def exchange(
-    connections: Pool,
-    new: Callable[[], Pool],
-    delivery: Delivery,
-    headers: list[tuple[str, str]],
-    timeout: float,
-    limits: set[asyncio.Timeout],
+    delivery: Delivery, headers: list[tuple[str, str]], timeout: float, *, local: bool, cacert: Path | None
 ) -> tuple[int, dict[str, str], str]:
-    """Send once and wait for the answer: its status, and what is kept of headers and body. Raises Failed.
+    """Send once, through a connection of its own: the status, and what is kept of headers and body. Raises Failed.
 
-    While it waits, its time limit is in `limits`.
     Where only the head of the answer comes in time, the head is the answer.
-    A receiver may close a kept connection while it is used again. Then the delivery is sent once more, through a
-    new pool and so a new connection. That is safe: deliveries are made at least once, and receivers know their ids.
     """
+    is_secure = delivery.url[:6].lower() == "https:"
+    context = authorities(cacert) if is_secure else None  # reading them takes a while
     response, received = None, b""
     try:
-        async with AsyncExitStack() as opened, asyncio.timeout(timeout) as limit:
-            limits.add(limit)
-            try:
-                try:
-                    response = await connections.handle_async_request(_request(delivery, headers))
-                except Stale:
-                    connections = await opened.enter_async_context(new())
-                    response = await connections.handle_async_request(_request(delivery, headers))
-                async with aclosing(response):
-                    async for part in response.aiter_stream():
-                        received += part[: KEPT_BYTES - len(received)]
-                        if len(received) >= KEPT_BYTES:
-                            break
-            finally:
-                limits.discard(limit)
+        async with (
+            asyncio.timeout(timeout),
+            httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=Guard(local=local)) as connections,
+        ):
+            response = await connections.handle_async_request(_request(delivery, headers))
+            async with aclosing(response):
+                async for part in response.aiter_stream():
+                    received += part[: KEPT_BYTES - len(received)]
+                    if len(received) >= KEPT_BYTES:
+                        break
     except (TimeoutError, httpcore2.TimeoutException):
         if response is None:
             raise Failed("timeout") from None

@@ -1,24 +1,17 @@
 """One attempt to deliver: sign, post, and describe the outcome."""
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ..domain.deliveries import AttemptOutcome, error_of
 from ..kernel.clock import SECOND, wall_ms
 from .signing import signatures, signed_headers
 
-if TYPE_CHECKING:
-    from .network import Pool
-
-Limits: TypeAlias = set[asyncio.Timeout] | None
-"""The time limits of what is under way, where the caller can bring them forward."""
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
 
@@ -40,11 +33,11 @@ class Delivery:
     method: str = "POST"
 
 
-Responder: TypeAlias = Callable[[Delivery, float, Limits], Awaitable[AttemptOutcome]]
-"""Answers an attempt in place of its receiver: the delivery, the seconds it may take, and its limits."""
+Responder: TypeAlias = Callable[[], Awaitable[AttemptOutcome]]
+"""Answers an attempt in place of its receiver."""
 
 
-async def unanswered(delivery: Delivery, timeout: float, limits: Limits) -> AttemptOutcome:
+async def unanswered() -> AttemptOutcome:
     """Answers as nobody does who listens at an address."""
     return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "")
 
@@ -53,36 +46,21 @@ class Sender:
     """How deliveries leave this server. `local` allows this machine and private networks.
 
     `cacert` is a file of certificate authorities that are trusted besides the usual ones.
-    Connections are kept for the next delivery between `open` and `aclose`, on the event loop that called `open`.
     `results` counts the attempts by error, `delivered` for those without. With `answer` nothing leaves the server.
     """
 
     def __init__(self, *, local: bool, cacert: Path | None = None, answer: Responder | None = None) -> None:
         self.local, self.cacert, self._answer = local, cacert, answer
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._kept: dict[bool, Pool] = {}  # by whether they are for https
         self.results: Counter[str] = Counter()
 
-    def open(self) -> None:
-        """Keep connections from now on."""
-        self._loop = asyncio.get_running_loop()
-
-    async def aclose(self) -> None:
-        """Close the connections that are kept, and keep none."""
-        kept, self._loop, self._kept = self._kept, None, {}
-        for connections in kept.values():
-            await connections.aclose()
-
-    async def attempt(
-        self, delivery: Delivery, timeout: float, limits: Limits = None, at: int | None = None
-    ) -> AttemptOutcome:
+    async def attempt(self, delivery: Delivery, timeout: float, at: int | None = None) -> AttemptOutcome:
         """Post once and wait for the answer. Redirects are not followed; failures of the other side are outcomes.
 
-        While it waits, its time limit is in `limits`, where the caller can bring it forward. The timestamp is `at`, or
-        the machine's, whatever the sandbox clock shows: receivers reject one that is minutes off.
+        The timestamp is `at`, or the machine's, whatever the sandbox clock shows: receivers reject one that is minutes
+        off.
         """
         if self._answer is not None:
-            return await self._answer(delivery, timeout, limits)
+            return await self._answer()
         now = wall_ms() if at is None else at
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
@@ -92,8 +70,7 @@ class Sender:
         received: dict[str, str] = {}
         body = None
         try:
-            limits = set() if limits is None else limits
-            status, received, body = await self._exchange(delivery, headers, timeout, limits)
+            status, received, body = await self._exchange(delivery, headers, timeout)
             error = error_of(status)
         except Failed as failed:
             error = str(failed)
@@ -112,25 +89,18 @@ class Sender:
     async def ask(self, url: str, timeout: float) -> str:
         """GET once: the first bytes of what is answered with 200. Raises Failed."""
         question = Delivery(url, "", b"", (), (), method="GET")
-        status, _, text = await self._exchange(question, [], timeout, set())
+        status, _, text = await self._exchange(question, [], timeout)
         if status != 200:
             raise Failed(f"status {status}")
         return text
 
     async def _exchange(
-        self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float, limits: set[asyncio.Timeout]
+        self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float
     ) -> tuple[int, dict[str, str], str]:
-        """Send through a connection that is kept, or one of its own. Raises Failed."""
-        from .network import exchange, new_pool  # not needed by a server that sends nothing
+        """Raises Failed."""
+        from .network import exchange  # not needed by a server that sends nothing
 
-        is_secure = delivery.url[:6].lower() == "https:"
-        new = partial(new_pool, local=self.local, is_secure=is_secure, cacert=self.cacert)
-        if self._loop is not asyncio.get_running_loop():
-            async with new() as connections:
-                return await exchange(connections, new, delivery, headers, timeout, limits)
-        if is_secure not in self._kept:
-            self._kept[is_secure] = new()
-        return await exchange(self._kept[is_secure], new, delivery, headers, timeout, limits)
+        return await exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
 
 
 # -- headers

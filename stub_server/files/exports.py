@@ -139,19 +139,6 @@ def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
     return header, about, requests
 
 
-def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
-    """Write the recording, whose outline is known, as it was before its request of this number. Raises BadFile."""
-    header, _, requests = outline(data, None)
-    step = requests[count - 1]["before"]
-    kept = [
-        line_of(kind, body)
-        for kind, body in unpack(data, None, (RECORDING,))
-        if kind not in ("header", "request") and (kind not in ("later", "outside") or body["number"] <= step)
-    ]
-    kept += [line_of("request", request) for request in requests[: count - 1]]
-    pack(file, kept, header["contract"], secrets=header["secrets"], kind=RECORDING)
-
-
 def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     """A step of a recording that depended on a receiver, as the next one of a sandbox. Raises KeyError, ValueError.
 

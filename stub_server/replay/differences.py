@@ -1,5 +1,6 @@
-"""Compares an answer with the recorded one, byte for byte but for what belongs to the machine."""
+"""Compares an answer with the recorded one, member for member but for what belongs to the machine."""
 
+import json
 import re
 from copy import copy
 from difflib import unified_diff
@@ -35,26 +36,19 @@ def difference(recorded: Trace, replayed: Trace, *, other_secret: bool, other_fi
 
 
 def _lines(request: Trace, skipped: frozenset[str]) -> list[str]:
-    """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
+    """An answer line by line, JSON indented."""
     answer, control = (request.answer or b"").decode("latin-1"), request.is_control
     parsed = json_of(request)
     if control and parsed is not None:
         parsed = _without(parsed, skipped)
-        answer = orjson.dumps(parsed).decode()
     headers = [(name, value) for name, value in request.answer_headers if name not in _NOT_COMPARED]
     if REDACTED in answer or control:  # the length of a secret does not matter
         headers = [(name, value) for name, value in headers if name != "content-length"]
     step = "none" if request.after is None else f"{request.before} to {request.after}"
     lines = [f"status {request.status}", f"steps {step}"]
     lines += [f"{name}: {value}" for name, value in sorted(headers)]
-    if parsed is not None and not answer[:1].isspace():
-        try:
-            is_compact = control or orjson.dumps(parsed) == answer.encode("latin-1")
-            shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
-            return [*lines, *shown.splitlines(), *([] if is_compact else [answer])]
-        except TypeError:
-            return [*lines, answer]
-    return lines + answer.splitlines()
+    shown = answer if parsed is None else json.dumps(parsed, indent=2, ensure_ascii=False)
+    return lines + shown.splitlines()
 
 
 def _with_answer(request: Trace, value: Any) -> Trace:

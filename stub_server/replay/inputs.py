@@ -18,7 +18,7 @@ from ..engine.deliveries import is_kept_back
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import do_due_at_once
-from ..events.sender import Delivery, Limits, Sender, unanswered
+from ..events.sender import Sender, unanswered
 from ..files.exports import step_for
 from ..files.fitting import Fitting
 from ..kernel.clock import EARLIEST_START, LATEST_START, iso
@@ -143,7 +143,7 @@ class RecordedDeliveries(Courier):
 
     # -- as the courier of the server
 
-    async def settle(self, sandbox: Sandbox, seconds: float) -> None:
+    async def settle(self, sandbox: Sandbox) -> None:
         """Take the attempts that were under way; all others are due again."""
         for timer in [*sandbox.timers.claimed.values()]:
             sandbox.timers.release(timer)
@@ -175,7 +175,7 @@ class RecordedDeliveries(Courier):
         if not self._take_waiting(self._next_step(self._sandbox())):
             raise TimeoutError
 
-    async def _answer(self, delivery: Delivery, timeout: float, limits: Limits) -> AttemptOutcome:
+    async def _answer(self) -> AttemptOutcome:
         """What a receiver answered to the attempt that the present request makes; nothing if it is not recorded."""
         step = self._answers.get(self._request)
         for put in () if step is None else step.get("puts", ()):
@@ -198,7 +198,7 @@ class RecordedDeliveries(Courier):
                 signature=attempt["signature"],
                 simulated=attempt.get("simulated"),
             )
-        return await unanswered(delivery, timeout, limits)
+        return await unanswered()
 
     # -- the steps of the recording
 

@@ -39,8 +39,8 @@ class Outcome(NamedTuple):
     """How a replay ended: the first request whose answer differs, with the diff, if there is one.
 
     `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not compared, by reason.
-    Where the recording is of another contract, `contract`, all requests were sent, and `differing` are the ids of those
-    whose answers differ, by their operations.
+    `differing` are the ids of those whose answers differ, by their operations. `contract` is that of the recording,
+    where it is another one than this server's.
     """
 
     requests: int
@@ -117,7 +117,6 @@ class Session:
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
-        self._differing = defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
         self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox, self._fitting)
         settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
@@ -134,16 +133,16 @@ class Session:
         return self._app.server.sandboxes.entry(self.name).sandbox
 
     async def run(self) -> Outcome:
-        """Send everything, until an answer differs and no other contract may be why."""
+        """Send the requests as long as they fit the state of the sandbox, and compare the answers."""
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
         sandbox = admit(self._reader, (), secret).sandbox
         held = self._held_before
         sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
         await sandboxes.put_in_place(sandbox)
-        compared, skipped = 0, defaultdict[str, list[str]](list)
+        compared, skipped, differing = 0, defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         first: tuple[Body | None, str] = (None, "")
         for request in self._requests:
-            reason, diff, goes_on = self._skipped.get(request.id), "", self._fitting.is_other
+            reason, diff = self._skipped.get(request.id), ""
             try:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_skipped=reason is not None)
@@ -151,20 +150,17 @@ class Session:
                     named = Trace(request.id, request.at, request.method, request.path, b"", self.name, request.before)
                     self._sandbox().journal.append(named)
             except Diverged as error:
-                diff, reason, goes_on = f"--- recorded\n+++ replayed\n{error}", None, False
+                first = first if first[0] else (line(request), f"--- recorded\n+++ replayed\n{error}")
+                break
             if reason is not None:
                 skipped[reason].append(request.id)
             elif diff:
                 first = first if first[0] else (line(request), diff)
-                self._differing[name_of(request)].append(request.id)
-                if not goes_on:
-                    break
+                differing[name_of(request)].append(request.id)
             else:
                 compared += 1
-        outcome = Outcome(len(self._requests), compared, skipped, *first)
-        if not self._fitting.is_other:
-            return outcome
-        return outcome._replace(contract=self._contract, differing=self._differing)
+        contract = self._contract if self._fitting.is_other else None
+        return Outcome(len(self._requests), compared, skipped, *first, contract, differing)
 
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""

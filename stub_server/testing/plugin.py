@@ -97,7 +97,7 @@ def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[
         name = f"{name}-{uuid4().hex[:8]}"
     try:
         made = sandbox_server.sandbox(name, **wanted)
-    except (Refused, TypeError, httpx2.ConnectError) as error:
+    except (Refused, httpx2.ConnectError) as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     request.node.stash[_OWN] = made
     with made:

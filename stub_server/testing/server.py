@@ -17,20 +17,7 @@ from .sandbox import Json, Refused, Sandbox, done, instant
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 _START = 60.0  # seconds
-_STOP = 10.0
 _ADDRESS = re.compile(r"address\s+(http://\S+)")
-_OF_STATE = frozenset(("autopay", "check_digits", "webhook_schedule", "unknown_query", "strict_amounts"))
-"""Settings that each sandbox has for itself."""
-
-
-class _Client(httpx2.Client):
-    def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request. Raises httpx2.ConnectError where no server answers."""
-        try:
-            return super().send(request, **options)
-        except httpx2.ConnectError as error:
-            url = f"{request.url.scheme}://{request.url.netloc.decode()}"
-            raise httpx2.ConnectError(f"No sandbox answers at {url}: {error}. Does the server run?") from None
 
 
 class Server:
@@ -48,7 +35,9 @@ class Server:
 
     def client(self, base_url: str, headers: Mapping[str, str]) -> httpx2.Client:
         """A client of this server. All share their connections, which end with the server."""
-        return _Client(base_url=base_url, headers=dict(headers), transport=self._transport, timeout=30, trust_env=False)
+        return httpx2.Client(
+            base_url=base_url, headers=dict(headers), transport=self._transport, timeout=30, trust_env=False
+        )
 
     def sandbox(
         self,
@@ -62,11 +51,8 @@ class Server:
         """Make a sandbox; as a context manager it is deleted at the end of the block.
 
         `scenario`, `seed` and `now` default to those of the server. `settings` are those that
-        `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused, TypeError for other settings.
+        `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused.
         """
-        unknown = ", ".join(sorted(settings.keys() - _OF_STATE))
-        if unknown:
-            raise TypeError(f"A sandbox takes scenario, seed, now, {', '.join(sorted(_OF_STATE))}, and no {unknown}.")
         wanted = {"name": name, "scenario": scenario, "seed": seed, "now": None if now is None else instant(now)}
         body = {name: value for name, value in wanted.items() if value is not None}
         made: Json = done(self.control.post("/sandboxes", json=body))["sandbox"]
@@ -99,11 +85,12 @@ def running(*flags: str, admin_key: str | None = None, **settings: object) -> It
     # Without -P a types.py or email.py of the directory that tests run in would be imported.
     command = [sys.executable, "-P", "-m", "stub_server", "serve", "--port", "0", "--log", "quiet", "--stop-on-eof"]
     command += [*arguments({"admin_key": admin_key} | settings), *flags]
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
-        process = subprocess.Popen(  # noqa: S603 - our own
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as said,
+        subprocess.Popen(  # noqa: S603 - our own
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=_environment()
-        )
-        assert process.stdin is not None
+        ) as process,
+    ):
         assert process.stdout is not None
         try:
             found = next((match for line in process.stdout if (match := _ADDRESS.search(line))), None)
@@ -115,13 +102,6 @@ def running(*flags: str, admin_key: str | None = None, **settings: object) -> It
                 yield server
         finally:
             process.terminate()
-            try:
-                process.wait(_STOP)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            process.stdin.close()
-            process.stdout.close()
 
 
 def _environment() -> dict[str, str]:
@@ -141,9 +121,7 @@ def connected(url: str, admin_key: str | None = None) -> Iterator[Server]:
             server = stack.enter_context(closing(Server(url, admin_key)))
             done(server.control.get("/sandboxes", params={"limit": 1}))
         except (httpx2.TransportError, httpx2.InvalidURL, Refused) as error:
-            advice = "Start a server with `stub-server serve`, and give its address, such as http://127.0.0.1:4600."
-            if isinstance(error, Refused) and error.code is not None:  # a sandbox that is locked
-                advice = "The option --sandbox-admin-key of pytest does, and the second argument of `connected`."
+            advice = "Give the address of a server that runs, and its admin key (--sandbox-admin-key) if it has one."
             raise Refused(f"{url} cannot be used: {error}\n{advice}") from None
         yield server
 

@@ -263,22 +263,6 @@ def test_a_receiver_that_never_answers_costs_its_time_only(
     receiver.hold.set()
 
 
-def test_an_attempt_that_was_under_way_has_the_shorter_limit_too(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A call to a receiver that never answers began while the clock stood, with a limit of fifteen seconds."""
-    monkeypatch.setattr(advancing, "TIMEOUT", 0.1)
-    made = hook(events=CREATED)
-    receiver.hold = threading.Event()
-    event(api)
-    arrived(receiver, 1)
-    moved = advance(control, seconds=1, wait_seconds=8)
-    assert (True, after(1)) == (moved["complete"], moved["now"])
-    log = only(api, made)
-    assert ["timeout"] == [attempt["error"] for attempt in log["attempts"]]
-    receiver.hold.set()
-
-
 def test_a_switched_off_webhook_lets_the_clock_go_on(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:

@@ -156,7 +156,7 @@ def test_what_was_secret_is_regroup_wherever_an_answer_repeats_it(
     spoil(next(line for kind, line in found if kind == "request" and line["operation"] == "cancelOrder"))
     file.write_bytes(sealed(found))
     replayed = Replayed(file)
-    assert (1, 1) == (replayed.code, replayed.told["same"])
+    assert (1, 2) == (replayed.code, replayed.told["same"])
     assert '-    "note": "lost"' in replayed.told["diff"]
     assert '"token": "[redacted]"' in replayed.told["diff"]
     assert "abc" not in replayed.told["diff"]

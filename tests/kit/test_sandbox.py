@@ -96,7 +96,7 @@ def test_webhooks_arrive_in_an_inbox(sandbox: Sandbox) -> None:
     assert all(message["verified"] for message in inbox.messages())
     assert inbox.signing_key
     assert {"order.paid"} == {message["event_type"] for message in inbox.messages("order.paid")}
-    with pytest.raises(AssertionError, match=r"No further order\.paid arrived in 0\.1 s\. .*: order\.created"):
+    with pytest.raises(AssertionError, match=r"No further order\.paid arrived in 0\.1 s, but: .*order\.created"):
         inbox.wait_for("order.paid", timeout=0.1)
 
 
@@ -108,7 +108,7 @@ def test_what_was_sent_is_asserted(sandbox: Sandbox) -> None:
         sandbox.verify("createPixOrder", body={"totalAmount": 3})
     with pytest.raises(AssertionError, match="createPixOrder"):  # what was probably meant
         sandbox.verify("createPixOder", times=0)
-    with pytest.raises(AssertionError, match=r"(?s)exactly 0 .*there were 1.*these match: req_\w+$"):
+    with pytest.raises(AssertionError, match=r"(?s)exactly 0 .*there were 1.*these match: req_\w+"):
         sandbox.verify("createPixOrder", times=0)
     with pytest.raises(Refused, match="operation"):
         sandbox.requests(operation="createPixOrder")

@@ -114,7 +114,7 @@ def test_a_store_is_opened_by_one_contract_after_the_other(tmp_path: Path, begun
 def test_a_recording_is_replayed_and_says_which_answers_differ(tmp_path: Path) -> None:
     """It goes on after the first one, which is shown."""
     replayed = Replayed(written() / "recording", "--overlay", str(overlay(tmp_path, NICKNAME)))
-    differing = replayed.told["contract"]["differing"]
+    differing = replayed.told["differing"]
     assert (1, {"createCustomer", "listCustomers", "updateCustomer"}) == (replayed.code, {*differing})
     assert says(replayed.told["diff"], '+    "nickname": null')
     assert replayed.told["requests"] == replayed.told["same"] + sum(map(len, differing.values()))

@@ -88,30 +88,10 @@ def printed(*args: str) -> list[str]:
 
 
 def test_the_command_prints_every_row(report: Json) -> None:
-    lines = printed("--all")
-    told = " ".join(" ".join(lines).split())
-    assert f"{report['total']} entries" in told
-    for entry in report["assumptions"]:
-        if entry["kind"] == "property":
-            assert entry["id"].partition(".")[2] in told
-        assert " ".join(entry["text"].split()) in told
-
-
-def test_the_command_goes_operation_by_operation(report: Json) -> None:
-    """Each stands once, in the contract's order, with what was decided of it and how many fields."""
-    lines = printed()
-    heads = [line.partition(" (")[0] for line in lines if re.match(r"\w+ \(", line)]
-    assert list(document().operations) == heads
-    assert len(lines) < len(printed("--all")) / 2
-    at = lines.index("createPlan (Plans)")
-    assert "  path                      The path is /v2/plans." == lines[at + 2]
-    assert any(line.startswith("  fields ") and re.search(r"PlanCreate \d+", line) for line in lines[at : at + 8])
-
-
-def test_every_field_stands_below_one_operation(report: Json) -> None:
-    """The first that has it; the others are named."""
-    lines = printed("--all")
-    assert 1 == sum(line.startswith("  Order, also of createOrder, createPixOrder, getOrder") for line in lines)
+    """A line for each, in the order of the report."""
+    assert [[entry["id"], " ".join(entry["text"].split())] for entry in report["assumptions"]] == [
+        line.split(None, 1) for line in printed()[1:]
+    ]
 
 
 def test_the_command_prints_the_report_for_programs(report: Json) -> None:

@@ -15,7 +15,7 @@ SANDBOX = f"{SERVER} --sandbox --control-key"
 FILTERS = "--operation --method --path --status --code --caller --since --until --contains --control"
 TAKES = {
     "": "COMMAND --version",
-    "assumptions": "--overlay --all --json",
+    "assumptions": "--overlay --json",
     "certify": f"URL --signing-key --event --effects --effects-command {SANDBOX}",
     "check": "--overlay",
     "clock": SANDBOX,
@@ -24,7 +24,7 @@ TAKES = {
     "events": SANDBOX,
     "expire": f"ORDER {SANDBOX}",
     "explain": f"ID|last {SANDBOX}",
-    "export": f"--output --history --requests --no-secrets {SANDBOX}",
+    "export": f"--output --history --no-secrets {SANDBOX}",
     "fail": f"ORDER --code {SANDBOX}",
     "faults": "COMMAND",
     "faults add": f"RULE {SANDBOX}",
@@ -40,7 +40,7 @@ TAKES = {
     "proxy": "URL --port --overlay --report --write-overlay --fail",
     "record": f"--output --no-secrets {SANDBOX}",
     "refund": f"ORDER --amount {SANDBOX}",
-    "replay": "FILE --overlay --scenario --list --until --serve --port --json",
+    "replay": "FILE --overlay --scenario --json",
     "requests": "COMMAND",
     "requests clear": SANDBOX,
     "requests har": f"--output {FILTERS} {SANDBOX}",
@@ -53,7 +53,7 @@ TAKES = {
     " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident"
     " --restore --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
     " --max-connections --max-streams --forwarded-allow-ips --rate-limit"
-    " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof --reload",
+    " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": f"--scope --expires-in {SANDBOX}",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
