@@ -7,9 +7,10 @@ import click
 
 from .calls.call import CONTROL
 from .calls.server import Server
-from .commands.options import COMMAND, LOCAL
+from .commands.options import LOCAL, command
 from .domain.api_keys import PRIVATE
-from .engine.sandbox import DEFAULT
+from .engine.sandbox import DEFAULT, Sandbox
+from .engine.step import SandboxSettings
 from .http.routing import Application
 from .kernel.clock import iso
 from .kernel.text import is_local
@@ -27,21 +28,18 @@ def show(app: Application, settings: Settings) -> None:
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("data", _data(app)),
         ("API key", f"{PRIVATE}…" if settings.is_public else key),
-        ("token", f"{COMMAND} token, or {url}{CONTROL}/credentials"),
+        ("token", f"{command()} token, or {url}{CONTROL}/credentials"),
         ("server", _kind(settings)),
         ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
     ]
     if url != LOCAL:
-        facts.append(("shell", f"{COMMAND} VERB --server {url}, or first: export STUB_SERVER={url}"))
+        facts.append(("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"))
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
-    if app.sandboxes.has_kept_default and settings.restore is not None:
-        paste = f"{COMMAND} import {quote(str(settings.restore))} --server {url}"
-        facts.append(("restore", f"no effect: the store has a sandbox {DEFAULT} already. `{paste}` replaces it"))
     click.secho(f"Membership Commerce sandbox {server.version}", bold=True)
     for name, value in facts:
         click.echo(click.style(f"  {name:<12}", dim=True) + value)
-    for warning in warnings(settings):
+    for warning in (*warnings(settings), *_surprises(settings, app), *_differing(app)):
         click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
     click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
 
@@ -76,6 +74,63 @@ def _data(app: Application) -> str:
     if not state.frozen and state.offset:
         clock += f", at {iso(sandbox.clock.now)}"
     return f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"
+
+
+def _surprises(settings: Settings, app: Application) -> list[str]:
+    """Flags without effect on a store, or on a stored or restored sandbox."""
+    found, kept_seed = [], app.server.settings.seed
+    if settings.seed not in (kept_seed, Settings().seed):
+        found.append(
+            f"--seed {settings.seed} has no effect: the store began with seed {kept_seed}, from which its keys follow"
+        )
+    if app.sandboxes.has_kept_default and settings.restore is not None:
+        server = "" if settings.url == LOCAL else f" --server {settings.url}"
+        paste = f"{command()} import {quote(str(settings.restore))}{server}"
+        found.append(
+            f"--restore has no effect: the store already has a sandbox {DEFAULT}; `{paste}` replaces it by the file"
+        )
+    if DEFAULT not in app.sandboxes.persistence.elsewhere:
+        found += _surprises_of(app.sandboxes.default, settings)
+    return found
+
+
+def _surprises_of(sandbox: Sandbox, settings: Settings) -> list[str]:
+    """Flags that a stored or restored sandbox does not follow."""
+    found = []
+    if settings.now is not None and sandbox.clock.now != settings.now:
+        found.append(f"--now has no effect: the sandbox {sandbox.name} has its own clock. Reset it to apply --now")
+    if settings.scenario not in (sandbox.scenario, Settings().scenario):
+        found.append(
+            f"--scenario {settings.scenario} is that of new sandboxes: the sandbox {sandbox.name} was created with "
+            f"{sandbox.scenario}"
+        )
+    given = sandbox.rules.settings
+    for name, value in sandbox.settings._asdict().items():
+        wanted = getattr(given, name)
+        if wanted not in (value, getattr(SandboxSettings(), name)):
+            flag = f"--{name.replace('_', '-')}"
+            found.append(
+                f"{flag} is that of new sandboxes: in the sandbox {sandbox.name} {name} is {value}, until its settings "
+                "are changed"
+            )
+    return found
+
+
+def _differing(app: Application) -> list[str]:
+    """The settings in which this server differs from others of its store, each with the first one that differs."""
+    if not app.sandboxes.persistence.is_shared:
+        return []
+    found = []
+    for flag, here in app.server.settings.shared.items():
+        for address, theirs in app.sandboxes.persistence.store.others:
+            there = theirs.get(flag, "")
+            if there != here:
+                found.append(
+                    f"{flag} is {here or 'not set'} here and {there or 'not set'} at {address}. "
+                    "Give the servers of a store the same settings"
+                )
+                break
+    return found
 
 
 def warnings(settings: Settings) -> list[str]:

@@ -222,6 +222,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="Stop after this time without a request or an open stream.")  # fmt: skip
 @click.option("--stop-on-eof", is_flag=True,
               help="Stop when standard input ends, as it does with the program that holds its other end.")  # fmt: skip
+@click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
 def serve(
     auth: str,
     unknown_fields: str,
@@ -230,11 +231,16 @@ def serve(
     host: str | None,
     jwt_secret: str | None,
     stop_on_eof: bool,
+    reload: bool,
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
-    # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
-    gc.disable()
+    stopping = "--stop-on-eof" if stop_on_eof else "--stop-after-idle"
+    if reload and (stop_on_eof or plain["stop_after_idle"] is not None):
+        raise click.UsageError(f"--reload would restart what {stopping} stops. Leave one of them out.")
+    if not reload:
+        # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
+        gc.disable()
     from . import serving
 
     if stop_on_eof:

@@ -1,8 +1,9 @@
-"""Serving an application: the socket, the garbage collector, the banner, and uvicorn."""
+"""Serving an application: the socket, the garbage collector, the banner, uvicorn, and restarts on change."""
 
 import asyncio
 import errno
 import gc
+import logging
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
@@ -21,7 +23,7 @@ import orjson
 import uvicorn
 
 from . import banner, process
-from .app import create_app
+from .app import PACKAGE, create_app, data_dir
 from .calls.server import Server
 from .delivery.courier import GRACE
 from .engine.journal import Trace
@@ -35,6 +37,7 @@ from .request_log import RequestLog
 from .settings import Settings
 
 BACKLOG = 2048
+OWN_FILES = 256  # beside connections: deliveries, the contract's files, connections that are about to be refused
 FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
 STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
@@ -44,16 +47,31 @@ LAST_WORDS = 1.0  # seconds that a server has to stop once the program that star
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
-def serve(settings: Settings) -> None:
-    """Serve until interrupted. Raises UnusableInput."""
+def serve(settings: Settings, *, reloads: bool = False) -> None:
+    """Serve until interrupted. Raises UnusableInput.
+
+    With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays or code
+    change. The socket stays open: a request during a restart waits instead of failing.
+    """
     _on_signals(_stop_early, *STOPPING[1:])  # SIGINT is an exception already
-    allow_files()
-    if settings.ready_file is not None:
-        with suppress(OSError):
-            settings.ready_file.unlink()  # of a server that was killed
+    allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
     with listen(settings) as listeners:
         settings = with_port(settings, listeners[0])
-        run(build(settings), settings, listeners)
+        if not reloads:
+            _start(settings, listeners)
+            return
+        _on_signals(signal.default_int_handler, *STOPPING)
+        logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it warns of a stop that was asked for
+        from watchfiles import PythonFilter, run_process
+
+        watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
+        suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
+        run_process(
+            *watched,
+            target=_serve_here,
+            args=(settings, listeners),
+            watch_filter=PythonFilter(extra_extensions=suffixes),
+        )
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:
@@ -65,6 +83,19 @@ def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int)
 def _stop_early(number: int, frame: FrameType | None) -> NoReturn:
     """A signal while the server is being made: what is open is closed on the way out."""
     sys.exit(128 + number)
+
+
+def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    process.prepare()
+    _on_signals(_stop_early, *STOPPING)
+    # Ctrl-C signals the whole group, and the parent forwards it: a second signal would interrupt requests.
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
+    try:
+        _start(settings, listeners)
+    except UnusableInput as error:
+        print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
+        sys.exit(2)
 
 
 def stop_on_eof() -> None:
@@ -81,35 +112,72 @@ def stop_on_eof() -> None:
     threading.Thread(target=wait_for_end, name="end of standard input", daemon=True).start()
 
 
-def ready_draft(path: Path, server: Server) -> Path:
-    """Write a JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
+class ReadyFile:
+    """A JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
 
-    It stands beside its place until the server answers, for its owner alone, since a token opens the sandbox. Raises
-    UnusableInput.
+    It appears at once and whole: it is written beside its place, and moved there.
     """
-    sandbox = server.sandboxes.default
-    found = {
-        "url": server.settings.url,
-        "token": server.ready_token(sandbox),
-        "sample": sandbox.sample,
-        "pid": os.getpid(),
-    }
+
+    def __init__(self, path: Path, server: Server) -> None:
+        """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
+        sandbox = server.sandboxes.default
+        found = {
+            "url": server.settings.url,
+            "token": server.ready_token(sandbox),
+            "sample": sandbox.sample,
+            "pid": os.getpid(),
+        }
+        self._path, self._text = path.absolute(), orjson.dumps(found) + b"\n"
+        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=path.name, delete=False) as draft:
+            draft.write(self._text)
+        self._draft = Path(draft.name)
+
+    def show(self) -> None:
+        self._draft.replace(self._path)
+
+    def remove(self) -> None:
+        """Remove the file, unless another server has replaced it."""
+        self._draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            if self._path.read_bytes() == self._text:
+                self._path.unlink()
+
+
+def _start(settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    with _writing(settings.ready_file):
+        if settings.ready_file is not None:
+            settings.ready_file.unlink(missing_ok=True)  # of a server that was killed
+    run(build(settings), settings, listeners)
+
+
+@contextmanager
+def _writing(ready_file: Path | None) -> Iterator[None]:
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as draft:
-            draft.write(orjson.dumps(found) + b"\n")
+        yield
     except OSError as error:
-        where = f"--ready-file {path}: {error.strerror or error}."
+        where = f"--ready-file {ready_file}: {error.strerror or error}."
         raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
-    return Path(draft.name)
 
 
-def allow_files() -> None:
-    """Open as many files as the machine allows: each connection is one, and a forwarded request needs another."""
-    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit; a kernel may allow fewer than it says
+def allow_files(connections: int, *, forwards: bool = False) -> None:
+    """Raise the limit of open files to what connections need. Raises UnusableInput if that is not allowed.
+
+    A forwarded request needs a second connection, to another server.
+    """
+    try:
         import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except ImportError:  # Windows has no such limit
+        return
+    needed = connections * (1 + forwards) + OWN_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    except (OSError, ValueError):  # beyond the hard limit, or one of the kernel's own
+        most = "fewer" if hard == resource.RLIM_INFINITY else hard
+        message = f"--max-connections {connections} needs {needed} open files, and {most} are allowed (ulimit -n)."
+        raise UnusableInput(message) from None
 
 
 @contextmanager
@@ -194,15 +262,15 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
         app.server.listeners.append(log)
     try:
         _on_signals(server.stop, *STOPPING)
-        if settings.ready_file is not None:  # to be refused before anything is printed
-            ready_draft(settings.ready_file, app.server).unlink()
+        with _writing(settings.ready_file):
+            server.prepare_ready_file()
         _show_banner(app, settings)
         calm_collector()
         sys.setswitchinterval(HANDOVER)
         server.run([*listeners])
     finally:
-        if server.started and settings.ready_file is not None:
-            settings.ready_file.unlink(missing_ok=True)
+        if server.ready_file is not None:
+            server.ready_file.remove()
         app.sandboxes.persistence.close()  # of a server that has not come so far as to be stopped
         if log is not None:
             log.close(server.stopped_by)
@@ -227,7 +295,13 @@ class _Server(uvicorn.Server):
         self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
         super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
+        self.ready_file: ReadyFile | None = None
         self._used = monotonic()
+
+    def prepare_ready_file(self) -> None:
+        """Write the ready file beside its place. Raises OSError."""
+        if self._settings.ready_file is not None:
+            self.ready_file = ReadyFile(self._settings.ready_file, self._app.server)
 
     def stop(self, sig: int, frame: FrameType | None) -> None:
         """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
@@ -246,8 +320,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self._settings.ready_file is not None:
-            ready_draft(self._settings.ready_file, self._app.server).replace(self._settings.ready_file)
+        if self.ready_file is not None:
+            self.ready_file.show()
         if self._settings.stop_after_idle is not None:
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)
@@ -294,6 +368,13 @@ def calm_collector() -> None:
     gc.enable()
 
 
+def trusted(proxies: str) -> list[str]:
+    """Addresses and networks, those of IPv4 also as a socket of both families shows them."""
+    networks = [ip_network(part.strip()) for part in proxies.split(",") if part]
+    mapped = [f"::ffff:{each.network_address}/{96 + each.prefixlen}" for each in networks if each.version == 4]
+    return [*map(str, networks), *mapped]
+
+
 def uvicorn_config(
     app: Callable[..., Any], connections: ConnectionMonitor, proxies: str | None = None
 ) -> uvicorn.Config:
@@ -309,7 +390,7 @@ def uvicorn_config(
         lifespan="on",
         log_level="error",  # a warning for every client that speaks no HTTP helps nobody
         proxy_headers=proxies is not None,
-        forwarded_allow_ips=proxies or "",
+        forwarded_allow_ips=trusted(proxies or ""),
         server_header=False,
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=LONGER_THAN_KEPT,

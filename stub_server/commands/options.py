@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 LOCAL = "http://127.0.0.1:4600"
-COMMAND = "stub-server"
+_NAMES = ("stub-server", "stub")
 SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -160,6 +160,24 @@ def write_private(file: Path, data: bytes) -> None:
             out.write(data)
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
+
+
+# -- how the command is called
+
+
+def command() -> str:
+    """How a shell calls this command: by its name if the shell finds it, else as it was called."""
+    import shlex
+    import shutil
+    import sys
+
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m {called.parent.name}"
+    if called.name not in _NAMES or not called.exists():  # another program runs the server
+        return _NAMES[0]
+    found = shutil.which(called.name)
+    return called.name if found is not None and called.samefile(found) else shlex.quote(str(called))
 
 
 # -- options

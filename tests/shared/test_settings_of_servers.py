@@ -1,4 +1,4 @@
-"""Servers with other settings join a store: the banner has what holds."""
+"""Servers with other settings join a store: the banner has what holds, and says what differs."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 from ..support.live import NO_TLS
 from ..support.postgres import Postgres
 from ..support.processes import Process
+from ..support.refusal import says
 
 pytestmark = pytest.mark.check
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
@@ -23,12 +24,17 @@ def _check_key(server: Process) -> None:
         assert 200 == api.get("/v2/customers").status_code
 
 
-def test_a_server_with_other_settings_says_what_holds(postgres: Postgres) -> None:
+def _warnings(server: Process) -> list[str]:
+    return [line.split("warning     ", 1)[1] for line in server.banner.splitlines() if "warning     " in line]
+
+
+def test_a_server_with_other_settings_says_what_holds_and_what_differs(postgres: Postgres) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(postgres.database())
         first = stack.enter_context(
             Process("--store", url, *NOW, "--seed", "11", "--scenario", "past_due", "--auth", "lenient")
         )
+        assert [] == _warnings(first)
         other = stack.enter_context(
             Process("--store", url, *NOW, "--seed", "7", "--rate-limit", "100000/60s", "--check-digits", "off")
         )
@@ -36,8 +42,21 @@ def test_a_server_with_other_settings_says_what_holds(postgres: Postgres) -> Non
         assert other.fact("data").startswith("scenario past_due, seed 11, "), other.banner
         for server in (first, other):
             _check_key(server)
+        told = _warnings(other)
+        assert 5 == len(told), told
+        assert says(told[0], "--seed 7", "seed 11")
+        for flag, here, there in (
+            ("--scenario", "default", "past_due"), ("--auth", "strict", "lenient"), ("--check-digits", "off", "on"),
+            ("--rate-limit", "100000/60s", "not set"),
+        ):  # fmt: skip
+            (line,) = [line for line in told if line.startswith(flag + " ")]
+            assert says(line, f"is {here} here", f"{there} at {first.url}"), line
         first.stop()
         _check_key(other)  # which has taken the sandbox over
+        again = stack.enter_context(
+            Process("--store", url, *NOW, "--rate-limit", "100000/60s", "--check-digits", "off")
+        )
+        assert [] == _warnings(again)
 
 
 def test_a_directory_keeps_the_seed_that_it_began_with(tmp_path: Path) -> None:
@@ -49,6 +68,12 @@ def test_a_directory_keeps_the_seed_that_it_began_with(tmp_path: Path) -> None:
         assert key == server.fact("API key")
         _check_key(server)
         assert server.fact("data").startswith("scenario default, seed 11, ")
+        told = _warnings(server)
+        assert 3 == len(told), told
+        assert says(told[0], "--seed 7 has no effect", "seed 11")
+        assert says(told[1], "--scenario busy", "default")
+        assert says(told[2], "--autopay", "60")
         server.stop()
     with Process(*flags) as server:
+        assert [] == _warnings(server)
         assert key == server.fact("API key")

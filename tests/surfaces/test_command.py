@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import resource
 import shlex
 import signal
 import socket
@@ -20,6 +21,7 @@ from click.testing import CliRunner
 
 from stub_server import banner
 from stub_server.cli import main, serve
+from stub_server.serving import allow_files
 
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
@@ -60,6 +62,34 @@ def test_a_printed_call_works_when_pasted() -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         process.stdout.close()
+
+
+def banner_of(*command: str, path: str) -> str:
+    """What a start on a free port prints, where programs are looked for in `path`."""
+    env = {**os.environ, "PATH": path}
+    with subprocess.Popen(
+        [*command, "--port", "0", "--log", "quiet"], stdout=subprocess.PIPE, text=True, env=env
+    ) as it:
+        assert it.stdout is not None
+        told = "".join(iter(it.stdout.readline, "\n"))
+        it.kill()
+    return told
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("called", ["module", "path", "name"])
+def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(called: str) -> None:
+    """On another port than the usual one its verbs must be told which server is meant."""
+    there = Path(sys.executable).parent
+    command = COMMAND if called == "module" else [str(there / "stub-server")]
+    told = banner_of(*command, path=str(there) if called == "name" else os.defpath)
+    shown = {"module": f"{shlex.quote(sys.executable)} -m stub_server", "path": command[0], "name": "stub-server"}[
+        called
+    ]
+    url = re.search(r"address +(\S+)", told)
+    assert url is not None, told
+    assert f"  token       {shown} token, or " in told
+    assert f"  shell       {shown} VERB --server {url[1]}, or first: export STUB_SERVER={url[1]}\n" in told
 
 
 def test_on_the_usual_port_the_banner_says_nothing_of_servers(live: Live) -> None:
@@ -175,6 +205,23 @@ def test_a_taken_port_is_said_plainly(live: Live) -> None:
     said = refused("serve", "--port", str(live.port))
     assert "cannot listen" in said
     assert "--port 0" in said
+
+
+@pytest.mark.parametrize(("soft", "hard", "raised"), [(1_024, 1_024, []), (256, 4_096, [(768, 4_096)])])
+def test_a_process_may_open_a_file_for_every_connection(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, raised: list[tuple[int, int]]
+) -> None:
+    done: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: done.append(limits))
+    allow_files(512)
+    assert raised == done
+
+
+def test_more_connections_than_the_machine_allows_are_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 300))
+    said = refused("serve", "--port", "0", "--max-connections", "400")
+    assert "--max-connections 400 needs 656 open files, and 300 are allowed (ulimit -n)" in said
 
 
 def test_a_token_is_that_of_the_server(live: Live) -> None:

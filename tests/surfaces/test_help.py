@@ -53,7 +53,7 @@ TAKES = {
     " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident"
     " --restore --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
     " --max-connections --max-streams --forwarded-allow-ips --rate-limit"
-    " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof",
+    " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": f"--scope --expires-in {SANDBOX}",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"

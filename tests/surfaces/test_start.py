@@ -93,6 +93,7 @@ VARIABLES = {
     "STUB_LOG": "loud",
     "STUB_READY_FILE": "missing/ready.json",
     "STUB_STOP_AFTER_IDLE": "0",
+    "STUB_RELOAD": "perhaps",
     "STUB_MAX_STREAMS": "0",
     "STUB_WEBHOOK_CACERT": "missing.pem",
     "STUB_STOP_ON_EOF": "perhaps",
@@ -152,6 +153,8 @@ WRONG = {
     "flag-without-value": Wrong(["--port"], "requires an argument"),
     "verb-unknown": Wrong([], "No such command 'srve'", verb=["srve"]),
     "argument": Wrong(["4600"], "unexpected extra argument"),
+    "few-open-files": Wrong([], "open files, and 200 are allowed (ulimit -n)", before=shell("ulimit -n 200; ")),
+    "hardly-any-open-files": Wrong([], "24 are allowed (ulimit -n)", before=shell("ulimit -n 24; ")),
     "no-directory": Wrong(
         ["--store", "store"], "--store store: ", before=shell('mkdir gone; cd gone; rmdir "$PWD"; ')
     ),
@@ -367,6 +370,18 @@ def test_a_server_listens_where_it_is_told_to(host: list[str], served: tuple[boo
         assert answers(url)
 
 
+@of_both_families
+def test_a_server_that_restarts_on_changes_listens_and_stops_as_others_do(tmp_path: Path) -> None:
+    with started(tmp_path, "--reload") as (process, url):
+        try:
+            assert (True, True) == both(url)
+        finally:
+            process.send_signal(signal.SIGHUP)
+            _, said = process.communicate(timeout=PATIENCE)
+    assert (0, "") == (process.returncode, said)
+    assert not (tmp_path / "ready.json").exists()
+
+
 RESOLVER = """
 import socket, sys
 asked = socket.getaddrinfo
@@ -431,7 +446,7 @@ def test_who_reads_the_banner_may_close_the_pipe(tmp_path: Path) -> None:
         assert ("", "") == process.communicate(timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("verb", [["assumptions"], ["--help"], ["pay", "--help"], ["export", "-o", "-"]])
+@pytest.mark.parametrize("verb", [["assumptions", "--all"], ["--help"], ["pay", "--help"], ["export", "-o", "-"]])
 def test_a_verb_whose_output_nobody_reads_ends_as_others_do(verb: list[str], tmp_path: Path) -> None:
     with started(tmp_path) as (_, url):
         reader, writer = os.pipe()

@@ -68,6 +68,15 @@ def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(tm
         assert [] == [*tmp_path.iterdir()]
 
 
+def test_a_server_leaves_the_ready_file_of_the_next_one(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    with served(ready) as (process, _):
+        ready.write_text("of the next one")
+        process.send_signal(signal.SIGINT)
+        assert {"stopped": "SIGINT"} == last_line(process)
+    assert "of the next one" == ready.read_text()
+
+
 def test_a_server_can_be_interrupted_as_soon_as_it_says_something() -> None:
     command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "json", "--scenario", "empty"]
     process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -95,6 +104,8 @@ def test_an_interrupt_before_the_loop_runs_is_no_warning() -> None:
         (["--ready-file", "file/ready.json"], "Not a directory. Name a file in a directory"),
         (["--ready-file", "."], "is a directory"),
         (["--stop-after-idle", "0"], "0 is not in the range x>=1"),
+        (["--stop-after-idle", "5", "--reload"], "Leave one of them out."),
+        (["--stop-on-eof", "--reload"], "Leave one of them out."),
     ],
 )
 def test_what_cannot_be_done_is_refused_at_the_start(tmp_path: Path, flags: list[str], said: str) -> None:
