@@ -119,7 +119,9 @@ class Console:
         """Send a control's answer on as it comes, with the key of the visitor's session. Raises Forbidden."""
         if call.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise Forbidden("Only pages of this server may read this.")
-        headers = {"host": call.headers.get(b"host", b"").decode("latin-1")} | self._visitor(call).keys
+        sent = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
+        headers = {name: value for name, value in sent.items() if value}
+        headers |= self._visitor(call).keys
         query = call.query_string.decode("latin-1")
         question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
         call.passage = inside.relay(call, self._stack(), question)

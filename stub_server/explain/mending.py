@@ -67,8 +67,7 @@ class Mender:
             return example
         *above, last = steps(entry["field"])
         holder = _at(body, above)
-        is_open = isinstance(holder, dict | list)
-        if not is_open:
+        if not isinstance(holder, dict | list):
             return body
         wanted = self.document.schema_at(schema, [*above, last])
         value = _at(holder, [last])

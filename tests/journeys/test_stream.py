@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from stub_server.http import answers
+from stub_server.operations.control import sandbox_stream
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running
@@ -21,16 +22,16 @@ from ..support.wire import connect
 from .steps import done, refused
 
 NOW = "2027-03-01T12:00:00.000Z"
-Message = tuple[str, Any]
+Message = tuple[str, str, Any]
 
 
 class Reader:
     """One who follows a world, over a socket of his own."""
 
-    def __init__(self, live: Live, name: str) -> None:
+    def __init__(self, live: Live, name: str, last: str | None = None) -> None:
         self._socket = connect(live.port)
         head = f"GET /s/{name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n"
-        self._socket.sendall(f"{head}\r\n".encode())
+        self._socket.sendall((head + (f"Last-Event-ID: {last}\r\n" if last else "") + "\r\n").encode())
         self._socket.settimeout(10)
         self._file = self._socket.makefile("rb")
         self.status = int(self._file.readline().split()[1])
@@ -48,14 +49,14 @@ class Reader:
         return data
 
     def __iter__(self) -> Iterator[Message]:
-        """Kind and data of each message, up to the end of the stream."""
+        """Kind, id and data of each message, up to the end of the stream."""
         while chunk := self._chunk():
             self._text += chunk
             while b"\n\n" in self._text:
                 block, _, self._text = self._text.partition(b"\n\n")
                 fields = dict(line.split(b": ", 1) for line in block.splitlines() if not line.startswith(b":"))
                 if fields:
-                    yield fields[b"event"].decode(), orjson.loads(fields[b"data"])
+                    yield fields[b"event"].decode(), fields[b"id"].decode(), orjson.loads(fields[b"data"])
 
     def until(self, kind: str) -> list[Message]:
         """The messages up to the next one of a kind."""
@@ -71,7 +72,7 @@ class Reader:
         found = []
         for message in self:
             found.append(message)
-            if message[0] == "request" and message[1]["operationId"] == operation:
+            if message[0] == "request" and message[2]["operationId"] == operation:
                 return found
         raise AssertionError(f"the stream ended without {operation}")
 
@@ -93,9 +94,9 @@ class World:
         self.control = httpx2.Client(base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS)
         self._readers: list[Reader] = []
 
-    def read(self) -> Reader:
+    def read(self, last: str | None = None) -> Reader:
         """A new reader."""
-        reader = Reader(self.live, self.name)
+        reader = Reader(self.live, self.name, last)
         self._readers.append(reader)
         return reader
 
@@ -146,15 +147,15 @@ def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) ->
     reader = world.read()
     customer = world.customer()
     told = reader.until("request")
-    assert ["step", "delivery"] == [kind for kind, _ in told[:2]]
-    by_kind = {kind: data for kind, data in told}
+    assert ["step", "delivery"] == [kind for kind, _, _ in told[:2]]
+    by_kind = {kind: data for kind, _, data in told}
     log = done(world.api.get("/v2/webhooks/logs"))["logs"][0]
-    assert {"resource": "customers", "id": customer["id"], "change": "created"} in told[0][1]["changes"]
+    assert {"resource": "customers", "id": customer["id"], "change": "created"} in told[0][2]["changes"]
     assert ("customer.created", customer["id"]) == (
         by_kind["event"]["type"],
         by_kind["event"]["data"]["customer"]["id"],
     )
-    assert (log["id"], log["event_id"]) == (told[1][1]["id"], by_kind["event"]["id"])
+    assert (log["id"], log["event_id"]) == (told[1][2]["id"], by_kind["event"]["id"])
     assert ("createCustomer", 201) == (by_kind["request"]["operationId"], by_kind["request"]["status"])
     assert done(world.control.get("/requests", params={"operationId": "createCustomer"}))["requests"] == [
         by_kind["request"]
@@ -164,15 +165,34 @@ def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) ->
 def test_the_clock_is_told_when_it_is_moved(world: World) -> None:
     reader = world.read()
     world.control.post("/clock/advance", json={"seconds": 60})
-    assert {"now": "2027-03-01T12:01:00.000Z", "frozen": True} == reader.until("clock")[-1][1]
+    assert {"now": "2027-03-01T12:01:00.000Z", "frozen": True} == reader.until("clock")[-1][2]
 
 
-def test_a_stream_ends_with_a_reset(world: World) -> None:
+def test_the_last_id_resumes_after_its_message(world: World) -> None:
+    """Nothing is lost, and nothing told twice."""
+    reader = world.read()
+    first = world.customer()
+    told = reader.until("request")
+    reader.close()
+    second = world.customer()
+    again = world.read(told[0][1])
+    resumed = again.until("request") + again.until("request")
+    rest = [data for kind, _, data in resumed if kind == "event"]
+    assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in rest]
+    assert ["createCustomer"] * 2 == [data["operationId"] for kind, _, data in resumed if kind == "request"]
+    (step,) = [data for kind, _, data in resumed if kind == "step"]
+    assert told[0][2]["step"] + 1 == step["step"]
+
+
+def test_a_stream_ends_with_a_reset_and_its_id_reads_the_new_world_from_its_beginning(world: World) -> None:
     reader = world.read()
     world.customer()
-    reader.until("request")
+    last = reader.until("request")[-1][1]
     done(world.control.post("/reset"))
-    assert [] == [kind for kind, _ in reader if kind != "step"]
+    assert [] == [kind for kind, _, _ in reader if kind != "step"]
+    customer = world.customer()
+    told = world.read(last).until("request")
+    assert customer["id"] in [data["data"]["customer"]["id"] for kind, _, data in told if kind == "event"]
 
 
 def test_a_stream_ends_when_its_world_is_deleted(world: World) -> None:
@@ -187,6 +207,20 @@ def test_a_stream_ends_when_the_server_stops() -> None:
         server.app.server.closing.set()
         assert [] == list(reader)
         reader.close()
+
+
+@pytest.mark.parametrize("last", ["x", "1-2-3", "19aa-1-1-1-1-", "../../etc"])
+def test_an_id_that_was_never_given_is_refused(world: World, last: str) -> None:
+    refused(world.control.get("/stream", headers={"Last-Event-ID": last}), 422, "validation_error")
+
+
+def test_an_id_from_the_future_means_now(world: World) -> None:
+    reader = world.read()
+    world.customer()
+    incarnation = reader.until("request")[-1][1].rsplit("-", 3)[0]
+    ahead = world.read(f"{incarnation}-999999-999999-999999")
+    world.api.get("/v2/plans")
+    assert ["request"] == [kind for kind, _, _ in ahead.until("request")]
 
 
 @pytest.mark.promise("leaving-frees-the-place")
@@ -253,19 +287,75 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch:
         assert his not in followers
         done(world.api.get("/v2/plans"))
         found = told.result(30)
-    by_kind = {kind: [data for name, data in found if name == kind] for kind in ("request", "step", "event")}
+    by_kind = {kind: [data for name, _, data in found if name == kind] for kind in ("request", "step", "event")}
     assert asked == [row["id"] for row in by_kind["request"] if row["operationId"] == "updateCustomer"]
     numbers = [step["step"] for step in by_kind["step"]]
     assert list(range(1, len(numbers) + 1)) == numbers
     assert ["customer.created"] + ["customer.updated"] * len(asked) == [event["type"] for event in by_kind["event"]]
 
 
+def told_after(world: World, last: str) -> list[Message]:
+    """What a reader who resumes is told, up to a request that is made now."""
+    reader = world.read(last)
+    done(world.api.get("/v2/plans"))
+    return reader.until_request("listPlans")
+
+
+def test_a_step_that_was_not_read_whole_is_told_again(world: World) -> None:
+    """The last message of a step alone has its place, so who stops before that misses nothing."""
+    assert 201 == world.api.post("/v2/webhooks", json={"url": "https://hook.example/", "events": ["*"]}).status_code
+    reader = world.read()
+    world.customer()
+    first, second = reader.until("delivery")[:2]
+    assert ["step", "delivery"] == [first[0], second[0]]
+    told = told_after(world, first[1])
+    assert [first[2], second[2]] == [data for kind, _, data in told if kind in ("step", "delivery")][:2]
+    later = [data["step"] for kind, _, data in told_after(world, second[1]) if kind == "step"]
+    assert first[2]["step"] not in later
+
+
+def last_of(world: World) -> tuple[str, int, int, int]:
+    """The incarnation of a world, and where somebody stands who begins to read now."""
+    place = sandbox_stream.Place(world.live.app.sandboxes.entry(world.name))
+    requests, step, events = place.read_of.values()
+    return place.incarnation, requests, step, events
+
+
+def test_what_is_no_longer_kept_is_told_as_a_gap(world: World) -> None:
+    incarnation, requests, step, events = last_of(world)
+    for _ in range(3):
+        world.customer()
+    kept = world.live.app.sandboxes.entry(world.name).sandbox
+    kept.log.forget(1)
+    kept.journal.forget(1)
+    gone = kept.log.oldest - 1 - step
+    missed = kept.journal.appended - len(kept.journal) - requests
+    told = told_after(world, f"{incarnation}-{requests}-{step}-{events}")
+    gaps = [data for kind, _, data in told if kind == "gap"]
+    assert [{"of": "step", "missed": gone}, {"of": "request", "missed": missed}] == gaps
+    assert list(range(gone + 1, 4)) == [data["step"] for kind, _, data in told if kind == "step"]
+    assert 3 == len([kind for kind, _, _ in told if kind == "event"])
+
+
 @pytest.mark.check
-def test_without_history_no_steps_are_told() -> None:
+def test_without_history_steps_are_told_as_gaps() -> None:
     """Requests and events are told all the same."""
     with running(replace(FROZEN, history=0)) as server:
         world = World(server)
         reader = world.read()
         world.customer()
-        assert ["event", "request"] == [kind for kind, _ in reader.until("request")]
+        told = reader.until("request")
+        assert ["gap", "event", "request"] == [kind for kind, _, _ in told]
+        assert {"of": "step", "missed": 1} == told[0][2]
         world.close()
+
+
+def test_events_after_a_rewind_are_told_to_who_was_ahead(world: World) -> None:
+    """A rewind takes events back, and their numbers are given again."""
+    for _ in range(3):
+        world.customer()
+    incarnation, requests, step, events = last_of(world)
+    done(world.control.post("/rewind", json={"to_step": 1}))
+    new = [world.customer()["id"] for _ in range(4)]
+    told = told_after(world, f"{incarnation}-{requests}-{step}-{events}")
+    assert new == [data["data"]["customer"]["id"] for kind, _, data in told if kind == "event"]

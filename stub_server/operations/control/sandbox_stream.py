@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from itertools import islice, takewhile
+from typing import Any
 
 import orjson
 
@@ -14,7 +15,7 @@ from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...calls.server import Server
 from ...calls.views import shown_step
-from ...engine.sandbox import Sandbox
+from ...engine.bounded import Log
 from ...engine.scheduler import do_due
 from ...engine.step import Step
 from ...journal.entries import row
@@ -42,36 +43,78 @@ async def follow_sandbox(call: Call) -> Reply:
                 f"This {what} already has {counted(limit, 'reader')}, the maximum (--max-streams). Close one first."
             )
             raise Limited(message, headers={"Retry-After": "5"})
-    return Streamed(_follow(server, call.sandbox.name, Place(entry)), b"text/event-stream")
+    given = call.headers.get(b"last-event-id")
+    place = Place(entry) if given is None else Place.of(entry, given.decode("latin-1"))
+    return Streamed(_follow(server, call.sandbox.name, place), b"text/event-stream")
 
 
 class Place:
-    """How far somebody has read: how many requests, steps and events. What is no longer stored then is skipped."""
+    """How far somebody has read: how many requests, steps and events."""
 
     def __init__(self, entry: Entry) -> None:
         sandbox = entry.sandbox
         self.incarnation = entry.incarnation
-        self.requests, self.step, self.events = sandbox.journal.appended, sandbox.log.number, sandbox.events.raised
+        self.read_of = {
+            "request": sandbox.journal.appended,
+            "step": sandbox.log.number,
+            "event": sandbox.events.raised,
+        }
 
-    def read(self, sandbox: Sandbox) -> Iterator[bytes]:
-        """What is new, as messages; the place moves on."""
-        new = list(takewhile(lambda step: step.number > self.step, reversed(sandbox.log)))
-        for step in new[: -_AT_ONCE - 1 : -1]:
-            self.step = step.number
-            yield from _messages(step)
-        events = sandbox.events
-        self.events = max(self.events, events.raised - len(events))
-        for event in events.after(self.events, _AT_ONCE):
-            self.events += 1
-            yield _message("event", event.payload())
-        journal = sandbox.journal
+    @classmethod
+    def of(cls, entry: Entry, ident: str) -> "Place":
+        """The place that an id names; in a sandbox that began meanwhile, its beginning."""
+        place = cls(entry)
+        incarnation, *counts = ident.rsplit("-", 3)
+        if incarnation != entry.incarnation:
+            counts = ["0", "0", str(entry.origin_events)]
+        for kind, count in zip(place.read_of, counts, strict=True):
+            place.read_of[kind] = min(int(count), place.read_of[kind])
+        return place
+
+    def __str__(self) -> str:
+        return "-".join([self.incarnation, *map(str, self.read_of.values())])
+
+    def read(self, entry: Entry) -> Iterator[bytes]:
+        """What is new, as messages; the place moves on with each."""
+        yield from self._steps(entry.sandbox.log)
+        events = entry.sandbox.events
+        yield from self._gap("event", events.raised - len(events))
+        self.read_of["event"] = min(self.read_of["event"], events.raised)
+        for event in events.after(self.read_of["event"], _AT_ONCE):
+            self.read_of["event"] += 1
+            yield self._message("event", event.payload())
+        journal = entry.sandbox.journal
         oldest = journal.appended - len(journal)
-        first = max(self.requests - oldest, 0)
-        traces = list(islice(journal, first, first + _AT_ONCE))
-        self.requests = oldest + first + len(traces)
-        for trace in traces:
+        yield from self._gap("request", oldest)
+        first = self.read_of["request"] - oldest
+        for trace in islice(journal, first, first + _AT_ONCE):
+            self.read_of["request"] += 1
             if not trace.path.startswith(CONTROL):
-                yield _message("request", orjson.dumps(row(trace)))
+                yield self._message("request", row(trace))
+
+    def _steps(self, log: Log) -> Iterator[bytes]:
+        """The new steps. The place moves on with the last message of each: who resumes before that has it again."""
+        yield from self._gap("step", log.oldest - 1)
+        new = list(takewhile(lambda step: step.number > self.read_of["step"], reversed(log)))
+        for step in new[: -_AT_ONCE - 1 : -1]:
+            if step.restored is not None:  # events are counted on from an earlier number
+                self.read_of["event"] = min(self.read_of["event"], step.restored.raised_after)
+            *first, last = _parts(step)
+            for kind, data in first:
+                yield self._message(kind, data)
+            self.read_of["step"] = step.number
+            yield self._message(*last)
+
+    def _gap(self, kind: str, oldest: int) -> Iterator[bytes]:
+        """Skip what is no longer stored, and tell its number."""
+        missed = oldest - self.read_of[kind]
+        if missed > 0:
+            self.read_of[kind] = oldest
+            yield self._message("gap", {"of": kind, "missed": missed})
+
+    def _message(self, kind: str, data: Any) -> bytes:
+        body = data if isinstance(data, bytes) else orjson.dumps(data)
+        return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
 
 
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
@@ -94,7 +137,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
             if server.sandboxes.persistence.committing:
                 with suppress(Unavailable):  # what could not be written is undone by then
                     await server.sandboxes.persistence.settled(entry.sandbox)
-            messages = list(place.read(entry.sandbox))
+            messages = list(place.read(entry))
             for message in messages:
                 yield message
             if messages:
@@ -109,16 +152,12 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
         server.followers.discard(place)
 
 
-def _messages(step: Step) -> Iterator[bytes]:
+def _parts(step: Step) -> Iterator[tuple[str, Any]]:
     """A step, the deliveries that it opened or tried, and the clock where it was moved."""
-    yield _message("step", orjson.dumps(shown_step(step)))
+    yield "step", shown_step(step)
     for table, record, _ in step.puts:
         if table == "webhook_logs":
             public = orjson.loads(record.public)
-            yield _message("delivery", orjson.dumps({name: public[name] for name in _SHOWN}))
+            yield "delivery", {name: public[name] for name in _SHOWN}
     if step.cause.operation in _CLOCK:
-        yield _message("clock", orjson.dumps({"now": iso(step.clock.now), "frozen": step.clock.frozen}))
-
-
-def _message(kind: str, data: bytes) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
+        yield "clock", {"now": iso(step.clock.now), "frozen": step.clock.frozen}
