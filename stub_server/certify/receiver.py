@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from decimal import Decimal
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -30,10 +29,10 @@ _REPLAYED = "idempotent-replayed"
 
 
 class Mark(NamedTuple):
-    """A moment: the newest request of the sandbox, and the number that shows effects."""
+    """A moment: the newest request of the sandbox, and the number or text that shows effects."""
 
     newest: Trace | None
-    effects: Decimal | None
+    effects: str | None
 
 
 class Session:
@@ -140,7 +139,7 @@ class Session:
 
     def shows(self, work: Work) -> bool:
         """Whether work was done, by the effects if they are asked, else by the calls."""
-        return work.calls > 0 if self.effects is None else work.difference != 0
+        return work.calls > 0 if self.effects is None else work.has_changed
 
     async def _work(self, mark: Mark) -> Work:
         after = None if self.effects is None else await self.effects.ask()

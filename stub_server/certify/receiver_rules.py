@@ -208,6 +208,8 @@ async def simultaneous(session: Session) -> Finding:
             return Finding(FAILED, sent, received)
         if (unseen := _unseen(session)) is not None:
             return Finding(UNKNOWN, sent, f"{received}; {unseen}")
+    if not session.usual.is_countable:
+        return Finding(UNKNOWN, sent, f"{received}; the effects are a text, which changes alike once and twice")
     return Finding(PASSED, sent, received)
 
 

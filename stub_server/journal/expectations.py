@@ -1,7 +1,9 @@
 """What is expected of the requests to a sandbox: which ones, how often, the nearest ones, and likely slips."""
 
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
+from itertools import product
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -29,6 +31,8 @@ Difference = tuple[str, Any, Any]
 _ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
 _LONGEST_NAME = 100  # characters of what was asked for
+_PARAMETER = re.compile(r"\{[^{}]*\}")
+_PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
 
 
 class Expectation:
@@ -117,6 +121,32 @@ class Expectation:
         if "method" in self._request and not any(glob(self._request["method"], known) for known in _METHODS):
             yield _unknown(self._asked["method"], "method of HTTP", _METHODS)
 
+    def warnings(self) -> Iterator[str]:
+        """Codes of warnings, where nothing matched."""
+        request, code = self._request, self._response.get("code")
+        every = self._documents.items()
+        known = [(base + operation.path, operation) for base, each in every for operation in each.operations.values()]
+        if "path" in request:
+            known = [(path, operation) for path, operation in known if _may_be(request["path"], path)]
+            if not known:
+                yield "unknown_path"
+        if "method" in request and known:
+            methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
+            if "GET" in methods:
+                methods.add("HEAD")
+            if not any(glob(request["method"], method) for method in methods):
+                yield "unknown_method"
+        codes = [
+            known
+            for _, each in every
+            for known in each.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
+        ]
+        if code is not None and not any(glob(code, known) for known in codes):
+            yield "unknown_code"
+        bodies = (request.get("body"), self._response.get("body"))
+        if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
+            yield "path_as_name"
+
 
 def _check_size(body: Body) -> None:
     if has_more_values(body, MOST_VALUES):
@@ -191,3 +221,13 @@ def _cut(value: Any) -> Any:
 def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
     similar = nearest(asked, known)
     return plain(f"There is no {what} {asked[:_LONGEST_NAME]}." + (f" Did you mean {similar}?" if similar else ""))
+
+
+def _may_be(asked: str, template: str) -> bool:
+    """Whether a glob may match a path of a template, in which a segment of the glob may be an id."""
+    if asked.count("/") > template.count("/"):
+        return False
+    first, *rest = _PARAMETER.split(template)
+    ids = {segment.replace("*", "").replace("?", "x") or "x" for segment in asked.split("/")}
+    paths = (first + "".join(map(str.__add__, chosen, rest)) for chosen in product(ids, repeat=len(rest)))
+    return any(glob(asked, path) for path in paths)

@@ -423,6 +423,69 @@ def test_an_operation_of_the_control_surface_is_found_by_its_name(world: World) 
     assert 0 == world.verify(request={"method": "POST"}, times={"exactly": 0})["matched"]
 
 
+@pytest.mark.parametrize(
+    ("request_", "warnings"),
+    [
+        ({"path": "/v2/order/pix"}, "unknown_path"),
+        ({"path": "/v2/orders?limit=1"}, "unknown_path"),
+        ({"path": "/s/alice/v2/orders"}, "unknown_path"),
+        ({"path": "/v2/orders/"}, "unknown_path"),
+        ({"path": "/v2/ordrs*"}, "unknown_path"),
+        ({"path": "/_sandbox/clok/*"}, "unknown_path"),
+        ({"method": "TRACE"}, "unknown_method"),
+        ({"method": "put", "path": "/v2/orders"}, "unknown_method"),
+        ({"method": "PATCH", "path": "/v2/orders*"}, "unknown_method"),
+        ({"body": {"$.customer.email": "a@b.co"}}, "path_as_name"),
+        ({"path": "/v2/ordr", "body": {"$[0]": 1}}, "unknown_path, path_as_name"),
+        ({"operationId": "create*"}, None),
+        ({"path": "/v2/orders"}, None),
+        ({"path": "/v2/orders/*", "method": "HEAD"}, None),
+        ({"path": "/v2/orders/0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55"}, None),
+        ({"path": "/v2/*/ac*", "method": "p*"}, None),
+        ({"path": "/v2/project?/*/stats"}, None),
+        ({"path": "*/pix", "method": "options"}, None),
+        ({"path": "/api-keys/merchant/pk_*"}, None),
+        ({"path": "*"}, None),
+        ({"path": "/_sandbox/sandboxes/*/fork"}, None),
+        ({"body": {"customer": {"email": "a@b.co"}}}, None),
+    ],
+    ids=str,
+)
+def test_what_no_request_can_have_is_warned_of(world: World, request_: Json, warnings: str | None) -> None:
+    """A slip in a path, a method or a body, with which "never" would hold for ever."""
+    for times, status in (({"at_most": 0}, 200), ({"at_least": 1}, 409)):
+        answer = world.control.post("/requests/verify", json={"request": request_, "times": times})
+        assert (status, warnings) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+        assert (warnings.split(", ") if warnings else []) == answer.json()["warnings"]
+
+
+def test_warnings_of_the_verification_itself_are_in_its_headers_alone(world: World) -> None:
+    """A slip in its own headers or query was a 500: the report has warnings of what is expected."""
+    answer = world.control.post(
+        "/requests/verify?x=1",
+        json={"request": {"path": "/v2/ordr"}, "times": {"at_most": 0}},
+        headers={"X-Sandbox-Foo": "1", "If-Match": "*"},
+    )
+    assert (200, ["unknown_path"]) == (answer.status_code, answer.json()["warnings"])
+    assert {"if_match_ignored", "unknown_query_parameter:x", "unknown_path"} <= {
+        *answer.headers["x-sandbox-warnings"].split(", ")
+    }
+
+
+@pytest.mark.parametrize(("code", "warnings"), [("not_fuond", ["unknown_code"]), ("not_found", []), ("*_found", [])])
+def test_an_error_code_that_no_contract_has_is_warned_of(world: World, code: str, warnings: list[str]) -> None:
+    assert warnings == world.verify(response={"code": code}, times={"exactly": 0})["warnings"]
+
+
+def test_what_a_request_had_after_all_is_not_warned_of(world: World) -> None:
+    """Whoever wants to see that a wrong address is refused asks for one that no operation has."""
+    assert 404 == world.api.get("/v2/ordr").status_code
+    assert 405 == world.api.put("/v2/orders").status_code
+    for wanted in ({"path": "/v2/ordr"}, {"path": "/v2/orders", "method": "PUT"}):
+        answer = world.control.post("/requests/verify", json={"request": wanted})
+        assert (200, None) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+
+
 @pytest.mark.check
 def test_requests_that_were_forgotten_are_warned_of(serve: Serve) -> None:
     """Whoever counts is told that the journal is not whole; what was cleared on purpose was not forgotten."""

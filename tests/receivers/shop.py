@@ -1,7 +1,7 @@
 """A shop that notes each paid order on its customer. `--bug` plants one of the mistakes that receivers make.
 
 `--work later` answers before the work is done, `none` does none: both are right. `counted` works in its own books, and
-GET answers how much it has done.
+GET answers how much it has done; `named` the same as a text.
 
 It knows nothing of the sandbox but the address of the API, a token and the signing key.
 """
@@ -137,7 +137,7 @@ class Shop:
         """Note a paid order on its customer."""
         if payload["type"] != "order.paid":
             return
-        if self.work == "counted":
+        if self.work in ("counted", "named"):
             time.sleep(0.01)
             with self.lock:
                 self.done += 1
@@ -160,7 +160,7 @@ def main() -> None:
     for name in ("--key", "--api", "--token"):
         parser.add_argument(name, required=True)
     parser.add_argument("--bug", choices=BUGS)
-    parser.add_argument("--work", choices=("first", "later", "none", "counted"), default="first")
+    parser.add_argument("--work", choices=("first", "later", "none", "counted", "named"), default="first")
     asked = parser.parse_args()
     shop = Shop(asked.key, asked.api, asked.token, asked.bug, asked.work)
 
@@ -177,7 +177,7 @@ def main() -> None:
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(f"{shop.done}\n".encode())
+            self.wfile.write(f"{shop.done}{' done' * (shop.work == 'named')}\n".encode())
 
         def log_message(self, format: str, *args: object) -> None:
             """Silence."""

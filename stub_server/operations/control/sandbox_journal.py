@@ -44,8 +44,11 @@ async def get_requests_har(call: Call, query: Body) -> Reply:
 
 async def verify_requests(call: Call, body: Body) -> Reply:
     expected = Expectation(body, {"": call.server.document, CONTROL: call.server.control})
+    # Its own alone: the call has warnings of its headers and query as well.
     warnings = [] if call.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
     report = await call.server.sandboxes.worker.in_slices(expected.judged(list(call.sandbox.journal)[::-1]))
+    if not report["matched"]:
+        warnings += expected.warnings()
     call.warn(*warnings)
     report |= {"unknown": list(expected.unknown()), "warnings": warnings}
     if report["unknown"]:
