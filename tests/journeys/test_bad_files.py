@@ -182,6 +182,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "events near the end of numbers": (_set("sandbox", events_raised=MOST + 1), "sandbox.events_raised: "),
     "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
     "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
+    "an amount beyond numbers": (_inside("record", "orders", "public", totalAmount=1e308), "contradict each other"),
     "a timer of no record": (_set("timer", subject="nobody"), "timer.subject: "),
     "a step of no cause": (lambda file: changed(file, "step", _caused_otherwise), "step.cause.kind: "),
     "an event's member of a strange name": (_set("event", names=['x"y']), "event.names.0: "),
