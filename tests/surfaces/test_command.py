@@ -18,13 +18,17 @@ import click
 import httpx2
 import pytest
 from click.testing import CliRunner
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from stub_server import banner
 from stub_server.cli import main, serve
+from stub_server.http.monitor import Limits
 from stub_server.serving import allow_files
 
 from ..support.contract import document
-from ..support.live import NO_TLS, Live
+from ..support.live import NO_TLS, Live, serving
 
 COMMAND = [sys.executable, "-m", "stub_server"]
 
@@ -257,3 +261,16 @@ def test_env_exports_what_a_shell_needs(live: Live, name: str) -> None:
     assert {"STUB_PROJECT_ID", "STUB_PLAN_ID", "STUB_CUSTOMER_ID", "STUB_ORDER_ID"} < shown.keys()
     if name != "default":
         live.app.sandboxes.forget(name)
+
+
+def test_env_runs_nothing_that_another_server_says(tmp_path: Path) -> None:
+    """A shell evaluates what is printed: names that are none are left out, and values are quoted."""
+    sample = {"orderId": "$(touch value)", "x;touch name;xId": "1", "$(touch name)": "2"}
+    body = {"sandbox": "default", "jwt": "`touch value`", "sample": sample}
+    other = Starlette(routes=[Route("/s/default/_sandbox/credentials", lambda request: JSONResponse(body))])
+    with serving(other, Limits()) as port:
+        said = CliRunner().invoke(main, ["env", "--server", f"http://127.0.0.1:{port}"])
+    assert 0 == said.exit_code, said.output
+    script = f'{said.output}\nprintf %s "$STUB_ORDER_ID $STUB_TOKEN"'
+    ran = subprocess.run(["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    assert ("$(touch value) `touch value`", []) == (ran.stdout, list(tmp_path.iterdir()))

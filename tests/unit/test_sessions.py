@@ -58,6 +58,14 @@ def test_of_several_cookies_the_one_with_a_session_counts() -> None:
     assert ("another", False, {}) == kept.visitor(cookie("another", ident), HOST, {})
 
 
+def test_of_very_many_cookies_eight_are_looked_at() -> None:
+    """Each costs two seals."""
+    kept = Sessions(b"a")
+    ident = kept.begin("secret")
+    assert ident == kept.visitor(cookie(*["x"] * 7, ident), HOST, KEYS).ident
+    assert ("x", False, {}) == kept.visitor(cookie(*["x"] * 8, ident), HOST, KEYS)
+
+
 @pytest.mark.parametrize(
     "sent", ["", "=", ";;;", cookie(""), cookie("x" * 500), "stub_console_80=x", 'é=\x00; "', "a" * 9000]
 )
