@@ -14,7 +14,7 @@ from ..kernel.clock import parse_iso
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").fullmatch
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z").fullmatch
 _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
@@ -58,6 +58,17 @@ class Change(NamedTuple):
     after: str | None
 
 
+def _is_instant(text: str) -> bool:
+    """Whether a text, which may be a stranger's, is an instant: `2026-99-99T00:00:00Z` is none."""
+    if not _INSTANT(text):
+        return False
+    try:
+        parse_iso(text)
+    except ValueError:
+        return False
+    return True
+
+
 def money(value: Any) -> str:
     """49.9 -> R$ 49,90."""
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -68,14 +79,14 @@ def money(value: Any) -> str:
 
 def clock_time(text: str | None) -> str:
     """An instant without its distance: `20 Nov 2026, 14:32:05`."""
-    if not text or not _INSTANT(text):
+    if not text or not _is_instant(text):
         return text or NOTHING
     return f"{int(text[8:10])} {_MONTHS[int(text[5:7]) - 1]} {text[:4]}, {text[11:19]}"
 
 
 def distance(text: str | None) -> str:
     """How far an instant is from the sandbox's now: `in 3 d`, `2 h ago`."""
-    if not text or not _INSTANT(text) or "clock" not in g:
+    if not text or not _is_instant(text) or "clock" not in g:
         return ""
     away = parse_iso(text) - parse_iso(g.clock["now"])
     found = next((f"{abs(away) // size} {unit}" for size, unit in _UNITS if abs(away) >= size), None)
@@ -125,7 +136,7 @@ def value(content: Any, name: str = "") -> Markup | str:
     if isinstance(content, int | float):
         return money(content) if _is_money(content, name) else f"{content:,}"
     if isinstance(content, str):
-        if _INSTANT(content):
+        if _is_instant(content):
             return when(content)
         if _ID(content):
             return short(content)

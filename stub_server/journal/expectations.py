@@ -198,7 +198,7 @@ def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference |
 
 def _equal(expected: Any, actual: Any) -> bool:
     if isinstance(expected, str):
-        return isinstance(actual, str) and (expected == actual or glob(expected, actual))
+        return isinstance(actual, str) and glob(expected, actual)
     if isinstance(expected, bool) or isinstance(actual, bool):
         return expected is actual
     return bool(expected == actual)

@@ -37,6 +37,8 @@ LONGEST = 1_024
 
 def glob(pattern: str, text: str) -> bool:
     """Whether a text matches a pattern: `*` stands for any characters, `?` for one."""
+    if "*" not in pattern and "?" not in pattern:  # of any length, and not to be compiled
+        return pattern == text
     return _compiled(pattern)(text[:LONGEST]) is not None
 
 

@@ -191,3 +191,16 @@ def test_a_record_calls_others_by_their_names(console: Console, make_order: Make
     assert f"planId {plan['name']}" in text
     found = api.get("/v2/customers", params={"document": order["customer"]["document"]}).json()["customers"]
     assert f"customerId {found[0]['name']}" in text
+
+
+@pytest.mark.parametrize("text", ["2026-99-99T00:00:00Z", "2026-02-30T00:00:00Z", "٢٠٢٦-11-20T00:00:00Z"])
+def test_a_text_that_only_looks_like_an_instant_is_shown_as_it_is(
+    console: Console, api: httpx2.Client, make_customer: Maker, text: str
+) -> None:
+    customer = make_customer(name=text)
+    path = f"/console/data/customers/{customer['id']}"
+    assert 200 == api.put(f"/v2/customers/{customer['id']}", json={"name": f"{text}!"}).status_code
+    assert 200 == api.put(f"/v2/customers/{customer['id']}", json={"name": text}).status_code
+    for page in (console.open(path), console.open("/console/data/customers")):
+        assert 200 == page.status
+        assert text in page.text

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from gzip import compress, decompress
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
@@ -169,6 +170,18 @@ def members(form: str, path: str = "/v2/projects") -> Prepare:
 
 def body(method: str, path: str, media: str = "application/json") -> Prepare:
     return lambda door, content: lambda: door.ask(method, path, content, media=media)
+
+
+def expected_text(door: Door, text: bytes) -> Send:
+    """What a verification expects of a member of a request: another text each time, as patterns are remembered."""
+    door.ask("POST", "/v2/customers", b'{"name":"Ana"}')
+    wanted, number = text.decode(errors="replace"), count()
+
+    def send() -> Answer:
+        expected = {"request": {"body": {"name": f"{next(number)}{wanted}"}}}
+        return door.send("POST", "/_sandbox/requests/verify", expected)
+
+    return send
 
 
 def page_of_a_request(form: str) -> Prepare:
@@ -348,6 +361,7 @@ PLACES = [
     Place("an event", body("POST", "/_sandbox/events"), BODY, BODIES),
     Place("settings", body("PATCH", "/_sandbox/settings"), BODY, BODIES),
     Place("what requests are expected", body("POST", "/_sandbox/requests/verify"), BODY, BODIES),
+    Place("a text that is expected of a request", expected_text, BODY // 7, TEXTS),
     Place("a message of an inbox", body("POST", "/_sandbox/inbox/hostile"), BODY, BODIES),
     Place("a line of a file", import_line, BODY, BODIES),
     Place("the answer of a receiver", delivery, BODY, BODIES),
