@@ -242,6 +242,7 @@ def test_an_event_that_nothing_raises_is_found(tmp_path: Path, what: str, event:
 
 
 @pytest.mark.parametrize("what", some(12, UNFIT))
+@pytest.mark.matrix
 def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, what: str) -> None:
     actions, expected = UNFIT[what]
     file = overlay(tmp_path, actions)

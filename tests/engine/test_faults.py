@@ -59,6 +59,7 @@ class TestPlanted:
 
     @pytest.mark.parametrize("request_name", [*REQUESTS, *SETTING])
     @pytest.mark.parametrize("place", some(len(DECIDING) // 3, DECIDING), ids=str)
+    @pytest.mark.matrix
     def test_a_defect_before_the_step_is_recorded_changes_nothing(
         self, base: Shop, request_name: str, place: Place
     ) -> None:
@@ -78,6 +79,7 @@ class TestPlanted:
 
     @pytest.mark.parametrize("request_name", [*REQUESTS, *OF_THE_CLOCK])
     @pytest.mark.parametrize("place", some(len(FOLDING) // 3, FOLDING), ids=str)
+    @pytest.mark.matrix
     def test_after_a_defect_in_folding_the_sandbox_answers_503(
         self, base: Shop, request_name: str, place: Place
     ) -> None:
@@ -95,6 +97,7 @@ class TestPlanted:
 
     @pytest.mark.parametrize("request_name", SHARING)
     @pytest.mark.parametrize("place", some(len(COPYING) // 3, COPYING), ids=str)
+    @pytest.mark.matrix
     def test_a_defect_in_folding_leaves_the_origin_of_a_copy_alone(
         self, base: Shop, request_name: str, place: Place
     ) -> None:

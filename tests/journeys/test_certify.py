@@ -114,6 +114,7 @@ def test_a_right_receiver_passes_every_rule(reports: dict[Case, Json]) -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.matrix
 def test_a_bug_breaks_the_rule_that_is_about_it(reports: dict[Case, Json], bug: str) -> None:
     report = reports["--bug", bug]
     assert ([bug], False) == (broken(report), report["passed"]), report

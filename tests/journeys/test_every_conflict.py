@@ -168,6 +168,7 @@ def shop(watched: Watched, sink: str) -> Iterator[Estate]:
 
 
 @pytest.mark.parametrize(("operation", "code"), [pair for pair in DECLARED if pair[1] not in ELSEWHERE])
+@pytest.mark.matrix
 def test_a_conflict_has_the_code_of_its_cause_and_a_nearest_request(
     shop: Estate, tmp_path: Path, operation: str, code: str
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_conflict_has_the_code_of_its_cause_and_a_nearest_request(
 
 
 @pytest.mark.parametrize("operation", with_code(409, "idempotency_key_reused"))
+@pytest.mark.matrix
 def test_a_key_that_was_used_for_another_request_is_409(shop: Estate, operation: str) -> None:
     """Another body; where there is none, another query."""
     view, headers = OPERATIONS[operation], {"Idempotency-Key": "a-key"}

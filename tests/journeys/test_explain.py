@@ -161,6 +161,7 @@ def test_the_table_has_every_code_that_an_operation_may_answer() -> None:
 
 
 @pytest.mark.parametrize("code", list(PROVOKED))
+@pytest.mark.matrix
 def test_the_nearest_request_of_every_kind_succeeds_as_pasted(shop: Estate, tmp_path: Path, code: str) -> None:
     refusal = PROVOKED[code](shop)
     assert code == refusal.json()["code"], refusal.text
@@ -406,6 +407,7 @@ def test_a_path_that_is_like_none_is_not_taken_for_another_resource(shop: Estate
 
 
 @pytest.mark.parametrize("path", sorted({view.path for view in OPERATIONS.values()}))
+@pytest.mark.matrix
 def test_a_method_that_a_path_lacks_is_not_taken_for_another(shop: Estate, path: str) -> None:
     """Somebody who pasted what stood here archived a project by a GET. The methods are listed instead."""
     has = {view.method for view in OPERATIONS.values() if view.path == path}

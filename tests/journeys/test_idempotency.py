@@ -38,6 +38,7 @@ def events(shop: Estate) -> int:
 
 
 @pytest.mark.parametrize("operation", POSTS)
+@pytest.mark.matrix
 def test_the_same_request_again_is_answered_again_and_not_done_again(shop: Estate, operation: str) -> None:
     """Byte for byte, secrets and Location included; only the request id is new."""
     view, ids = OPERATIONS[operation], shop.ids
@@ -151,6 +152,7 @@ def callers(shop: Estate) -> Iterator[list[httpx2.Client]]:
 
 @pytest.mark.parametrize("operation", POSTS)
 @pytest.mark.parametrize("first", [0, 1, 4])
+@pytest.mark.matrix
 def test_a_saved_reply_never_reaches_a_caller_with_other_rights(
     shop: Estate, callers: list[httpx2.Client], operation: str, first: int
 ) -> None:

@@ -226,6 +226,7 @@ def test_every_trigger_of_every_move_has_a_road() -> None:
 
 
 @pytest.mark.parametrize(("from_", "to", "by"), MOVES)
+@pytest.mark.matrix
 def test_every_move_of_an_order_happens_and_is_told_once(
     stage: Stage, request: pytest.FixtureRequest, from_: str, to: str, by: str
 ) -> None:

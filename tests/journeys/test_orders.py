@@ -278,6 +278,7 @@ def test_every_code_belongs_to_a_method() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("code", EVERY)
+@pytest.mark.matrix
 def test_a_payment_fails_for_a_reason_of_its_method_alone(stage: Stage, method: str, code: str) -> None:
     new = order(stage, plan_of(stage), waiting(method), method)
     response = stage.control.post(f"/orders/{new['id']}/fail", json={"code": code})

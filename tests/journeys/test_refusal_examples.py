@@ -113,6 +113,7 @@ def shop(live: Live, sink: str) -> Iterator[Estate]:
 
 @pytest.mark.check
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.matrix
 def test_an_example_names_the_fields_and_codes_that_are_sent(shop: Estate, name: str) -> None:
     example = EXAMPLES[name]
     status, code = example["status"], example["code"]

@@ -37,6 +37,7 @@ def test_every_trigger_of_every_move_has_a_road() -> None:
 
 
 @pytest.mark.parametrize(("from_", "to", "event", "by"), MOVES)
+@pytest.mark.matrix
 def test_every_move_of_a_subscription_happens_and_is_told_once(
     stage: Stage, request: pytest.FixtureRequest, from_: str, to: str, event: str, by: str
 ) -> None:

@@ -184,6 +184,7 @@ def test_a_sort_order_holds_across_all_pages(reader: Reader, operation: str) -> 
 
 @every_list
 @pytest.mark.parametrize("limit", [1, 7, 100])
+@pytest.mark.matrix
 def test_each_page_is_its_part_of_the_list(reader: Reader, operation: str, limit: int) -> None:
     """The first, the last, those beside them and in between, and past the end however far."""
     listing, total = reader.listings[operation], len(reader.records(operation))

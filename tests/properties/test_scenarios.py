@@ -222,6 +222,7 @@ def some_day(request: pytest.FixtureRequest, seen: Seen) -> Sandbox:
         ("on_trial", "trialing"), ("loyal_member", "active"), ("refunded_buyer", "canceled"), ("company_br", "active"),
     ],
 )  # fmt: skip
+@pytest.mark.matrix
 def test_personas_are_what_their_names_say(persona: str, status: str, some_day: Sandbox) -> None:
     held = list(some_day.store.subscriptions.rows_of("customerId", some_day.personas[persona]))
     assert [row.public["status"] for row in held] == [status]

@@ -67,6 +67,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("name", SAME)
+@pytest.mark.matrix
 def test_the_same_bytes_come_back(pair: Pair, name: str) -> None:
     at_once, over_a_hop = (raw(door, SAME[name]) for door in pair.doors)
     assert at_once.startswith(b"HTTP/1.1 "), at_once

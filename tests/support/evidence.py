@@ -110,8 +110,8 @@ class Evidence:
         self._visited.add(file_path)
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """A part was left out. What is for the night or the short run, and cases of matrices, are no part of it."""
-        own = all(any(map(item.get_closest_marker, ("night", "short", "matrix"))) for item in items)
+        """A part was left out. What is for the night or the short run alone is no part of a whole run."""
+        own = all(item.get_closest_marker("night") or item.get_closest_marker("short") for item in items)
         self._whole = self._whole and own
 
     def pytest_collection_finish(self) -> None:

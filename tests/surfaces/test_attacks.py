@@ -130,6 +130,7 @@ def strangers(home: Estate, abroad: Estate) -> Iterator[dict[str, httpx2.Client]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.matrix
 def test_credentials_of_elsewhere_and_of_the_past_are_none(
     home: Estate, strangers: dict[str, httpx2.Client], operation: str
 ) -> None:
@@ -154,6 +155,7 @@ def test_whoever_is_one_scope_short_learns_nothing(home: Estate, neighbour: Esta
 
 @pytest.mark.parametrize("how", ["inactive", "expired"])
 @pytest.mark.parametrize("operation", BY_ID)
+@pytest.mark.matrix
 def test_a_key_that_is_off_learns_nothing(
     off: dict[str, httpx2.Client], home: Estate, operation: str, how: str
 ) -> None:
@@ -205,6 +207,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("operation", BY_ID)
+@pytest.mark.matrix
 def test_an_id_in_a_wrong_form_names_nothing_whether_it_exists_or_not(home: Estate, operation: str, form: str) -> None:
     """Even one's own: 404, and the same for the id of nothing in that form."""
     ids = ({name: FORMS[form](ident) for name, ident in named(operation, e).items()} for e in (home.ids, unknown(home)))

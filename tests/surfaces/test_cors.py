@@ -157,6 +157,7 @@ def test_local_pages_use_the_control_surface(door: Door, path: str, origin: str)
 
 @pytest.mark.parametrize("path", ["/_sandbox/credentials", "/_sandbox/clock", "/_sandbox"])
 @pytest.mark.parametrize("origin", FOREIGN)
+@pytest.mark.matrix
 def test_pages_of_strangers_do_not(door: Door, path: str, origin: str) -> None:
     """Else every web page that a developer visits could read the credentials."""
     refused(preflight(door, path, origin), 403, "admin_key_required")

@@ -392,6 +392,7 @@ def server() -> Iterator[Measured]:
 @pytest.mark.promise("nothing-request-costs-more-length")
 @pytest.mark.check
 @CASES
+@pytest.mark.matrix
 def test_the_most_bytes_hold_nobody_up(server: Measured, place: Place) -> None:
     wrong = {}
     for shape, made in place.shapes.items():

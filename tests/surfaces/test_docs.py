@@ -57,6 +57,7 @@ def test_the_pages_show_commands_and_answers() -> None:
 @pytest.mark.check
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash")), reason="the pages use bash and curl")
 @pytest.mark.parametrize("page", CONSOLE, ids=lambda page: page.stem)
+@pytest.mark.matrix
 def test_every_command_of_a_page_answers_as_shown(
     live: Live, sandbox_name: str, credentials: dict[str, object], page: Path
 ) -> None:

@@ -189,6 +189,7 @@ class Judge:
 @pytest.mark.parametrize(
     ("name", "sample"), [(name, each) for name, found in READERS.items() if isinstance(found, list) for each in found]
 )
+@pytest.mark.matrix
 def test_an_expression_reads_strangers_text_once(name: str, sample: str) -> None:
     expression = EXPRESSIONS[name]
     judge = Judge(expression.compiled, expression.way, sample)

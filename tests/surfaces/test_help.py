@@ -76,6 +76,7 @@ def test_every_command_is_here() -> None:
 
 
 @pytest.mark.parametrize("command", TAKES)
+@pytest.mark.matrix
 def test_the_help_of_a_command_names_what_it_takes(command: str) -> None:
     said = CliRunner().invoke(main, [*command.split(), "--help"], terminal_width=100)
     assert 0 == said.exit_code

@@ -99,6 +99,7 @@ def fields(contract: Document, node: Any, above: str = "", opened: tuple[str, ..
 
 
 @pytest.mark.parametrize(("surface", "name"), some(32, EVERY))
+@pytest.mark.matrix
 def test_every_operation_has_a_page_with_all_that_the_contract_says(live: Live, surface: str, name: str) -> None:
     contract = {"api": API, "control": CONTROL}[surface]
     operation, html = contract.operations[name], page(live.url, name)

@@ -207,6 +207,7 @@ def refused(said: "subprocess.CompletedProcess[str]") -> str:
 
 
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.matrix
 def test_what_cannot_start_says_why(name: str, folder: Path) -> None:
     wrong = WRONG[name]
     args = ["serve", *wrong.args] if {"STUB_PORT", "STUB_SCENARIO"} & wrong.env.keys() else [*wrong.verb, *wrong.args]
@@ -322,6 +323,7 @@ def answers(url: str) -> bool:
 
 
 @pytest.mark.parametrize("name", some(20, STRANGE))
+@pytest.mark.matrix
 def test_what_can_start_serves(name: str, tmp_path: Path) -> None:
     strange = STRANGE[name]
     with started(tmp_path, *strange.args, env=strange.env, before=strange.before) as (process, url):
@@ -490,6 +492,7 @@ def test_a_server_stops_in_order_however_often_it_is_told_to(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("moment", ["import click", "import stub_server.app", "opens the store", "shows the banner"])
+@pytest.mark.matrix
 def test_a_start_that_is_interrupted_ends_in_silence(number: signal.Signals, moment: str, tmp_path: Path) -> None:
     """Whenever it is, with the exit code that a shell gives to the signal, or 0 for a server that is ready to serve."""
     code = INTERRUPTED.format(number=int(number), moment=moment)

@@ -76,6 +76,7 @@ def test_no_single_character_can_be_changed_unnoticed(at: int, character: str) -
 
 
 @pytest.mark.parametrize("end", range(len(GOLDEN)))
+@pytest.mark.matrix
 def test_no_beginning_of_a_code_is_a_code(end: int) -> None:
     with pytest.raises(BrCodeError):
         brcode.parse(GOLDEN[:end])

@@ -90,6 +90,7 @@ def test_of_recorded_traffic_the_url_is_judged_alone(tmp_path: Path) -> None:
     ],
     ids=lambda words: " ".join(words).encode("ascii", "replace").decode() or "nothing",
 )
+@pytest.mark.matrix
 def test_what_it_cannot_run_with_is_refused_in_a_sentence(tmp_path: Path, words: list[str]) -> None:
     plain = tmp_path / "plain.txt"
     plain.write_text("{ not anything", encoding="utf-8")

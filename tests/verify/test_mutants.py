@@ -225,6 +225,7 @@ def test_each_mutant_says_how_it_must_be_found() -> None:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.matrix
 def test_a_mutant_departs(name: str, plain: httpx2.Client) -> None:
     look, right, departed = DEPARTURES[name]
     plain.post("/_sandbox/reset").raise_for_status()
