@@ -42,6 +42,7 @@ PARTS = (
     Part("tests", "every test, with all cases of every matrix, and the ledger", PYTEST),
     Part("stores", "all journeys in SQLite", [*PYTEST, "--store", "sqlite", "tests/journeys"]),
     Part("postgresql", "all journeys in PostgreSQL", [*PYTEST, "--store", "postgresql", "tests/journeys"]),
+    Part("oldest", "the short run with the oldest libraries that are allowed", module("tests.night.oldest")),
     Part("contract", "schemathesis at its deepest, and verify", module("tests.contract"), shows=30),
     Part("explain", "refusals whose nearest request succeeds", module("tests.contract.explained"), shows=3),
     Part("judges", "redocly, prism, specmatic and client generators", module("tests.judges"), shows=15),
