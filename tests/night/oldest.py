@@ -41,7 +41,18 @@ def main() -> int:
     print("with", *oldest(), *BESIDE, flush=True)
     run(*pip, *oldest(), *BESIDE)
     ignored = [f"--ignore={path}" for path in WITH_SCHEMATHESIS]
-    command = [python, "-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "--short", *ignored]
+    command = [
+        python,
+        "-m",
+        "pytest",
+        "-n",
+        "auto",
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+        "--short",
+        *ignored,
+    ]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
