@@ -69,6 +69,7 @@ class Call:
     """
 
     # SandboxSelection
+    token: Caller | None = None  # whom the token that chose the sandbox is for
     trace: Trace
     store: Store
     has_begun = False  # whether it has a trace: not if it was refused before a sandbox was chosen

@@ -90,12 +90,12 @@ class Tokens:
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
-    def sandbox_named(self, authorization: bytes) -> str | None:
-        """The sandbox that a bearer token of this server names; None for anything else, which is rejected later."""
+    def caller_in(self, authorization: bytes) -> Caller | None:
+        """The caller of a bearer token of this server; None for anything else, which is rejected later."""
         if authorization[:9].lower() != b"bearer ey":
             return None
         try:
-            return str(self.verified(authorization).claims["sandbox"])
+            return self.verified(authorization)
         except Unauthenticated:
             return None
 
@@ -185,7 +185,7 @@ def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
 
 
 def _token_caller(call: Call, authorization: bytes) -> Caller:
-    caller = call.trace.caller = call.server.tokens.verified(authorization)  # also of a token that is refused
+    caller = call.trace.caller = call.token or call.server.tokens.verified(authorization)  # also of one that is refused
     if caller.claims["exp"] <= call.trace.received / 1000:
         raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
     if caller.claims["sandbox"] != call.sandbox.name:

@@ -56,7 +56,7 @@ class SandboxSelection:
             rest = slash + rest
         elif name is None:
             authorization = call.headers.get(b"authorization")
-            name = None if authorization is None else self._sandbox_of(authorization)
+            name = None if authorization is None else self._sandbox_of(call, authorization)
             if name == DEFAULT and self._residence is None:
                 name = None
         if self._residence is not None:
@@ -117,12 +117,13 @@ class SandboxSelection:
             return _to_the_pages(call)
         return self.app(scope, receive, send)
 
-    def _sandbox_of(self, authorization: bytes) -> str | None:
-        """The sandbox that a credential belongs to. Security verifies the credential later."""
-        named = self._tokens.sandbox_named(authorization)
-        if named is None and (key := _key_in(authorization)) is not None:
-            return self._sandboxes.keyring.get(key)
-        return named
+    def _sandbox_of(self, call: Call, authorization: bytes) -> str | None:
+        """The sandbox that a credential belongs to. Security looks at the credential later."""
+        call.token = self._tokens.caller_in(authorization)
+        if call.token is not None:
+            return str(call.token.claims["sandbox"])
+        key = _key_in(authorization)
+        return None if key is None else self._sandboxes.keyring.get(key)
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the first request to a sandbox. Raises NotFound for one that only reads the control surface."""
