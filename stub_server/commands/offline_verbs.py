@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from .options import Unusable, UserPath, json_option, of_overlays, show, table, verb
+from .options import Unusable, UserPath, json_option, of_overlays, printable, show, table, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
     "compose": ["compose"],
@@ -83,13 +83,13 @@ def check(overlays: tuple[Path, ...]) -> None:
         named.refuse(checks.faults(control, control))
         of_requests = formats(is_document_here, is_document_unchecked)
         for warning in (*checks.warnings(document, control), *checks.unfit_examples(document, of_requests)):
-            click.echo(f"Warning: {named.named(warning)}", err=True)
+            click.echo(f"Warning: {printable(named.named(warning))}", err=True)
         if overlays:
             with suppress(ScenarioError):  # a fault of the data, not of the contract
                 create_app(Settings(overlays=overlays), loaded)
     except ContractError as error:
-        for fault in str(error).splitlines():
-            click.echo(f"Error: {fault}", err=True)
+        for fault in str(error).split("\n"):
+            click.echo(f"Error: {printable(fault)}", err=True)
         sys.exit(1)
     counts = {
         "operations": len(document.operations),

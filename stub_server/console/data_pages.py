@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlsplit
 
-import orjson
 from flask import Response, abort, g, render_template, request
 
 from ..calls.call import CONTROL
@@ -13,7 +12,7 @@ from ..contract.document import Document, Lifecycle, Operation
 from ..kernel.clock import iso, parse_iso
 from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
-from .filters import Change, changes, pretty, words
+from .filters import Change, changes, pretty, words, written_json
 from .forms import fields, query
 from .shell import act, contracts, here, load_head, pages, show_done
 
@@ -150,7 +149,7 @@ def create_record(name: str, ident: str) -> Response | tuple[str, int]:
     """Create a record; a refusal shows the form again."""
     operation, text = _creator(name, ident), request.form.get("body", "")
     try:
-        body = orjson.loads(text)
+        body = written_json(text)
     except ValueError as error:
         return _new(name, operation, text, f"This is not valid JSON: {error}."), 422
     reply = g.client.change(operation.method, operation.path, body)
@@ -181,7 +180,7 @@ def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
     if operation is None:
         abort(404)
     try:
-        body = orjson.loads(text)
+        body = written_json(text)
     except ValueError as error:
         return one_record(name, ident, text, f"This is not valid JSON: {error}.")
     reply = g.client.change(operation.method, _filled(operation, resource, ident), body)

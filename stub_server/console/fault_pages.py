@@ -10,7 +10,7 @@ from flask import Response, g, render_template, request
 from ..calls.call import CONTROL
 from ..kernel.clock import iso, parse_iso
 from .client import Refused
-from .filters import plain, read_json, words
+from .filters import plain, read_json, words, written_json
 from .forms import Field
 from .shell import act, change, contracts, load_head, pages, show_done
 
@@ -58,7 +58,7 @@ def make_fault() -> Response | tuple[str, int]:
 def make_fault_of_json() -> Response | tuple[str, int]:
     """Add a rule that is written as JSON; a refusal shows the form again."""
     try:
-        body = orjson.loads(request.form.get("body", ""))
+        body = written_json(request.form.get("body", ""))
     except ValueError as error:
         return _page(request.form, f"This is not valid JSON: {error}."), 422
     return _make(body, request.form)

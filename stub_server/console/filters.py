@@ -175,14 +175,22 @@ def in_one_line(content: Any) -> str:
     return content if isinstance(content, str) else plain(content)
 
 
+def written_json(text: str) -> Any:
+    """The value of JSON that somebody has written. Raises ValueError, also where it is nested too deep to be sent."""
+    value = orjson.loads(text)
+    try:
+        orjson.dumps([value])  # it may be sent as a member of a body
+    except orjson.JSONEncodeError as error:
+        raise ValueError("it is nested too deep") from error
+    return value
+
+
 def read_json(text: str) -> Any:
     """The value of a text that is JSON, else the text; also of JSON that is nested too deep to be written again."""
     try:
-        value = orjson.loads(text)
-        orjson.dumps(value)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return written_json(text)
+    except ValueError:
         return text
-    return value
 
 
 def coloured(text: str) -> Markup:

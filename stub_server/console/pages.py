@@ -13,6 +13,7 @@ from contextvars import copy_context
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that the front page has here."""
-_THREADS = 4  # views at a time, and as many actions, which may wait: a page is shown all the same
+_THREADS = 4  # views at a time, and as many actions of each sandbox, which may wait: others are served all the same
 _RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har", "export")}
 """What is sent as the control sends it, to those who have a session."""
 IMPORT = "/console/sandboxes/import"
@@ -70,7 +71,7 @@ class Console:
         """`app` returns the whole stack."""
         self._make, self._stack, self._sessions = make, app, sessions
         self._app: WSGIApplication | None = None
-        self._showing, self._acting = Threads(), Threads()
+        self._showing, self._acting = Threads(), WeakValueDictionary[str, Threads]()
 
     async def answer(self, call: Call) -> Answer:
         """What the application answers."""
@@ -100,7 +101,8 @@ class Console:
         environ[ASK], environ[ASKED], environ[VISITOR] = ask, call.sandbox.name, self._visitor(call)
         try:
             with call.server.waiting.take(call.sandbox.name):
-                threads = self._acting if call.method == "POST" else self._showing
+                is_action, name = call.method == "POST", call.sandbox.name
+                threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
                 return await threads.run(partial(copy_context().run, _answer, self._app, environ))
         finally:
             for each in asked:

@@ -16,7 +16,7 @@ KEPT = 2_000
 MOST_BYTES = 32 * 1024 * 1024
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
 Pairs: TypeAlias = "Sequence[tuple[bytes, bytes]]"
-HEADER = 150  # bytes of a header that is kept, besides its value
+HEADER = 150  # bytes of a header that is kept, besides its name and value
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
 
@@ -119,7 +119,7 @@ def encoded_headers(headers: Iterable[tuple[str, str]]) -> Pairs:
 
 def size_of(headers: Pairs) -> int:
     """About how many bytes headers keep alive."""
-    return sum([HEADER + len(value) for _, value in headers])
+    return sum([HEADER + len(name) + len(value) for name, value in headers])
 
 
 class Journal(Bounded[Trace]):

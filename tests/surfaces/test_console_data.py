@@ -13,6 +13,7 @@ from .conftest import Visit
 
 pytestmark = pytest.mark.check
 
+DEEP = "[" * 300 + "]" * 300
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 KINDS = (
     "orders", "subscriptions", "customers", "plans", "products", "projects", "webhooks", "webhook_logs", "api_keys",
@@ -96,7 +97,8 @@ def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_c
     saved = console.send(page, "Save", body=json.dumps(body | {"name": "Outra"}))
     assert "Update a customer : done." in saved.text
     assert "Outra" == api.get(f"/v2/customers/{made['id']}").json()["customer"]["name"]
-    for text, why in (('{"name": 1}', "name"), ("{", "This is not valid JSON"), ("[]", "")):
+    refused = (('{"name": 1}', "name"), ("{", "This is not valid JSON"), ("[]", ""), (DEEP, "nested too deep"))
+    for text, why in refused:
         wrong = console.send(page, "Save", body=text)
         assert (422, text) == (wrong.status, wrong.form("Save").values["body"])
         assert "It was refused" in wrong.text
@@ -122,7 +124,8 @@ def test_a_record_is_created_from_the_example_of_the_contract(console: Console, 
     assert 422 == refused.status
     why = console.follow(refused, next(link for link in refused.links if "/requests/req_" in link))
     assert "Why it was refused" in why.text
-    assert 422 == console.send(page, "Send", body="nothing").status
+    for text in ("nothing", DEEP):
+        assert 422 == console.send(page, "Send", body=text).status
 
 
 def test_a_deleted_record_shows_what_it_was(console: Console, api: httpx2.Client, make_plan: Maker) -> None:

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 from urllib.parse import urljoin
 
 import httpx2
@@ -14,7 +16,7 @@ from stub_server.http.inside import Question
 from ..conftest import Serve
 from ..support.console import Console
 from ..support.contract import document
-from ..support.live import NO_TLS
+from ..support.live import NO_TLS, Live
 from ..support.make import Json
 from .conftest import Visit
 
@@ -146,3 +148,21 @@ def test_the_code_of_a_form_is_the_call_that_it_sends(console: Console, control:
     assert "a=b%20c" in typescript
     kept = control.get("/requests").json()["requests"][0]
     assert ("/v2/customers", 401) == (kept["path"], kept["status"])
+
+
+@pytest.mark.promise("waiting-forms-hold-up-nobody")
+def test_forms_that_wait_in_one_sandbox_hold_up_no_other(
+    visit: Visit, console: Console, live: Live, sandbox_name: str, control: httpx2.Client
+) -> None:
+    """Each answer takes as long as its caller wishes, and all of them had four threads together."""
+    other = visit(live.url, f"{sandbox_name}-other")
+    assert 200 == other.http.get(f"{other.base}/_sandbox/credentials").status_code  # the sandbox is made
+    theirs = other.open("/console/try/listOrders")
+    control.post("/faults", json={"then": {"delay_ms": 4_000}})
+    page = console.open("/console/try/listOrders")
+    with ThreadPoolExecutor(8) as crowd:
+        slow = [crowd.submit(console.send, page, "limit") for _ in range(8)]
+        while control.get("/faults").json()["faults"][0]["hits"] < 4:
+            sleep(0.01)
+        assert "Answer 200" in other.send(theirs, "limit").text
+        assert not any(each.done() for each in slow)

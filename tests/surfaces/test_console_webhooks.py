@@ -82,6 +82,7 @@ def test_an_event_is_raised_by_hand(console: Console, control: httpx2.Client, ma
     for wrong in (
         {"overrides": "{"},
         {"overrides": "[1]"},
+        {"overrides": "[" * 254 + "]" * 254},
         {"type": "nothing"},
         {"resource_id": "x"},
         {"resource_id": UNKNOWN},

@@ -107,6 +107,16 @@ def test_a_flood_of_violations_holds_nobody_up(door: Door, body: bytes) -> None:
     assert len(told["details"]) == 1
 
 
+@pytest.mark.promise("journal")
+def test_a_journal_counts_the_names_of_headers(door: Door) -> None:
+    """2,000 of them of 60 kB each were kept beyond what a sandbox may keep."""
+    sent = 650
+    for number in range(sent):
+        assert 404 == door.ask("GET", "/v2/nothing", headers=[(f"x-{number}-{'x' * 59_000}", "")], token=None).status
+    listed = door.ask("GET", "/_sandbox/requests?limit=1").json()["pagination"]["total"]
+    assert 500 < listed <= 32 * 1024 * 1024 / 59_000
+
+
 def test_a_flood_of_warnings_is_not_compared_with_itself() -> None:
     """Seven thousand unknown query parameters fit into one request; each was compared with all before."""
     call = Call.__new__(Call)

@@ -45,8 +45,9 @@ def checked(path: Path) -> subprocess.CompletedProcess[str]:
         (SELF, ": $.components.schemas.Loop: #/components/schemas/Loop leads back to itself"),
         (GROWING, ": the actions write more than 1,000,000 values"),
         (HEAD + "  - target: $" + "[?@" * 400 + "\n    remove: true\n", ":4: "),
+        (HEAD + '  - { target: "$.x\\e]0;mine\\a\\N", remove: true }\n', "$.x\\u001b]0;mine\\u0007"),
     ],
-    ids=["deep", "deep-block", "bomb", "recursive", "unknown-alias", "large", "self", "growing", "path"],
+    ids=["deep", "deep-block", "bomb", "recursive", "unknown-alias", "large", "self", "growing", "path", "cursor"],
 )
 def test_a_file_that_would_hurt_is_refused_in_one_line(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "overlay.yaml"
