@@ -153,9 +153,9 @@ def _another_plan(s: Situation, projects: list[str]) -> None:
         s.attempt.set_member("planId", plans[0].id, _FITS)
     elif projects and "createPlan" in s.document.operations:
         operation = s.document.operations["createPlan"]
-        body = example_of(operation, s.document)
-        body |= {"projectId": projects[0], "name": _SIMILAR["name"](body["name"], s.copy.log.number)}
-        s.call_first("There is no plan that can be ordered.", operation, {}, body)
+        shown = example_of(operation, s.document)
+        other = {"projectId": projects[0], "name": _SIMILAR["name"](shown["name"], s.copy.log.number)}
+        s.call_first("There is no plan that can be ordered.", operation, {}, shown | other)
         s.attempt.set_member("projectId", projects[0], _FITS)
         s.attempt.set_member("planId", NextIds(s.copy.ids).uuid(), _FITS)  # ids follow from the sandbox's position
 
