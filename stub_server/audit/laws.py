@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, TypeAlias
 
 from ..contract.document import Lifecycle
-from ..domain.brcode import BrCodeError, parse
+from ..domain.brcode import BrCodeError, amount_of
 from ..domain.deliveries import MOST_ATTEMPTS
 from ..domain.documents import cpf_region, kind
 from ..domain.lifecycle import path
@@ -164,7 +164,7 @@ def _codes(_: Inspected, row: Row) -> str:
     if code is None:
         return "" if row.public["paymentMethod"] != "pix" else "has no PIX code"
     try:
-        amount = parse(code).amount_cents
+        amount = amount_of(code)
     except BrCodeError as error:
         return f"has a wrong PIX code: {error}"
     total = cents(row.public["totalAmount"])

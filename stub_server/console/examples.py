@@ -98,10 +98,6 @@ def _other(table: Table, ident: str | None, fits: Callable[[Body], bool] = bool)
     return next((other for other in others if fits(_shown(table, other))), others[0] if others else None)
 
 
-def _is_delivered_to(webhook: Body) -> bool:
-    return bool(webhook["is_active"] and webhook["last_delivery_status"] == "delivered")
-
-
 def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bool:
     """Whether orders in a `busy` state or running subscriptions keep a plan or a project from being deleted."""
     orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in busy)

@@ -1,4 +1,4 @@
-"""BR Code: the copy-and-paste text of a PIX charge, written and read as EMV tag-length-value.
+"""BR Code: the copy-and-paste text of a PIX charge, written as EMV tag-length-value; the sandbox's own are read.
 
 A generated code is always dynamic, points to a host of a reserved domain (RFC 2606, RFC 6761) and says SANDBOX in the
 receiver's name: its checksum is right, as clients check it, but no bank can pay it.
@@ -9,7 +9,6 @@ import unicodedata
 from binascii import crc_hqx
 from functools import lru_cache
 from io import BytesIO
-from typing import NamedTuple
 
 from ..kernel import money
 
@@ -22,25 +21,14 @@ NAME_LIMIT, CITY_LIMIT, REFERENCE_LIMIT = 25, 15, 25
 
 # EMV requires a city. A name in another alphabet may fold to an empty text.
 _CITY_UNKNOWN = "BRASIL"
-_LONGEST = 512  # EMV QRCPS, merchant-presented mode
-_AMOUNT = re.compile(r"[0-9]{1,10}\.[0-9]{2}")
-_FIELD_HEAD = re.compile("[0-9]{4}")
-_PRINTABLE = re.compile(r"[ -~]*")
 
 
 class BrCodeError(ValueError):
-    """The text is no dynamic BR Code. `reason`: charset | length | missing | value | checksum."""
+    """The text is no code of a sandbox. `reason`: form | checksum."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
-
-
-class BrCode(NamedTuple):
-    """What a dynamic BR Code asks for: the address of its charge, and the amount where it names one."""
-
-    url: str
-    amount_cents: int | None
 
 
 def _field(ident: str, value: str) -> str:
@@ -50,6 +38,10 @@ def _field(ident: str, value: str) -> str:
 _HEAD = _field("00", "01") + _field("01", "12")
 _ACCOUNT = _field("00", SCHEME)
 _CURRENCY = _field("52", "0000") + _field("53", "986")
+_OWN = re.compile(
+    rf"{_HEAD}26[0-9]{{2}}{re.escape(_ACCOUNT)}25[0-9]{{2}}{re.escape(BASE)}[0-9A-Za-z]{{26,35}}{_CURRENCY}"
+    r"54[0-9]{2}(?P<amount>[0-9]{1,10}\.[0-9]{2})5802BR[ -~]{1,90}6304[0-9A-F]{4}"
+)
 
 
 def crc16(text: str) -> str:
@@ -93,37 +85,14 @@ def _receiver(name: str, city: str) -> str:
     return _field("58", "BR") + _field("59", merchant_name(name)) + _field("60", town)
 
 
-def parse(code: str) -> BrCode:
-    """Parse a dynamic BR Code. Raises BrCodeError."""
-    if len(code) > _LONGEST or not _PRINTABLE.fullmatch(code):
-        raise BrCodeError("charset", f"A BR Code is at most {_LONGEST} printable ASCII characters.")
-    if code[-8:-4] != "6304":
-        raise BrCodeError("missing", "Field 63, the checksum, comes last.")
+def amount_of(code: str) -> int:
+    """The amount, in cents, of a code that `encode` has made. Raises BrCodeError."""
+    found = _OWN.fullmatch(code)
+    if found is None:
+        raise BrCodeError("form", "It is not of the form that the sandbox's PIX codes have.")
     if code[-4:] != crc16(code[:-4]):
         raise BrCodeError("checksum", f"The checksum is {crc16(code[:-4])}, the code says {code[-4:]}.")
-    fields = _fields(code)
-    account, amount = _fields(fields.get("26", "")), fields.get("54")
-    if account.get("00", "").lower() != SCHEME or "25" not in account:
-        raise BrCodeError("missing", "Field 26 has no address (25) of a PIX charge.")
-    if amount is not None and not _AMOUNT.fullmatch(amount):
-        raise BrCodeError("value", "Field 54 must be an amount with two decimals.")
-    return BrCode(account["25"], None if amount is None else int(amount.replace(".", "")))
-
-
-def _fields(text: str) -> dict[str, str]:
-    """Split tag-length-value text. Raises BrCodeError."""
-    fields: dict[str, str] = {}
-    at = 0
-    while at < len(text):
-        head = text[at : at + 4]
-        if not _FIELD_HEAD.fullmatch(head):
-            raise BrCodeError("length", f"No identifier and length at position {at}.")
-        value = text[at + 4 : at + 4 + int(head[2:])]
-        if len(value) != int(head[2:]) or head[:2] in fields:
-            raise BrCodeError("length", f"Field {head[:2]} is too short, or comes twice.")
-        fields[head[:2]] = value
-        at += 4 + len(value)
-    return fields
+    return int(found["amount"].replace(".", ""))
 
 
 @lru_cache(maxsize=64)

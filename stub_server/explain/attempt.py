@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from ..contract.document import JSON, Operation
+from ..contract.source import Json
 from ..engine.sandbox import Sandbox
 from ..http.inside import Question
 from ..kernel.clock import DAY, iso
@@ -164,6 +165,8 @@ class Situation:
     merchant_id: str
     attempt: Attempt
     refusal: Refusal
+    rules: Json
+    """By error code, as the contract has them."""
 
     @property
     def store(self) -> Store:

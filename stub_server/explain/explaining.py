@@ -116,7 +116,7 @@ class Explainer:
         body = b"" if trace.body is None or trace.body == LEFT_OUT else trace.body
         attempt = Attempt(Question(trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body))
         copy = self._rehearsal.copy_of(sandbox)
-        return Situation(mender, self._rehearsal, copy, merchant.id, attempt, refusal)
+        return Situation(mender, self._rehearsal, copy, merchant.id, attempt, refusal, self._rules)
 
 
 def _path_of(trace: Trace) -> str:

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -64,10 +65,11 @@ class Mender:
     def mend(self, schema: Json, body: Any, entry: Detail, now: str, example: Any) -> Any:
         """The body with another value at the place of a violation, or with none. It may change the body itself."""
         if entry["field"] == "body":
-            return example
+            return deepcopy(example)
         *above, last = steps(entry["field"])
         holder = _at(body, above)
-        if not isinstance(holder, dict | list):
+        is_open = isinstance(holder, dict | list)
+        if not is_open:
             return body
         wanted = self.document.schema_at(schema, [*above, last])
         value = _at(holder, [last])
@@ -81,7 +83,7 @@ class Mender:
             if similar is not None:
                 holder[similar] = value
         if better is not ABSENT:
-            holder[last] = better
+            holder[last] = deepcopy(better)
         elif value is not ABSENT:
             del holder[last]
         return body

@@ -16,7 +16,7 @@ from ..domain.documents import cpf_with_check_digits
 from ..domain.lifecycle import path as way
 from ..domain.orders import items_cents
 from ..http.validation import cast_of
-from ..kernel.record import Row
+from ..kernel.ids import NextIds
 from .attempt import TABLES, Attempt, Situation
 from .mending import ABSENT
 from .states import Needed, needed
@@ -128,45 +128,36 @@ def without_it(s: Situation) -> None:
 
 
 def another_record(s: Situation) -> None:
-    """A record that exists and can be used, in place of the one that the body names."""
-    field = s.refusal.details[0]["field"] if s.refusal.details else ""
-    name, bracket, _ = field.partition("[")
+    """A record that exists, in place of the one that the body names; a product may be of no plan.
+
+    What keeps it from being used is the next refusal.
+    """
+    name, bracket, _ = s.refusal.details[0]["field"].partition("[") if s.refusal.details else ("", "", "")
+    projects = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
+    projects.sort(key=lambda row: row.public["status"] != "active")
     if bracket:
-        table, equal = s.store.projects, {}
-        if name == "planIds":
-            project = s.attempt.member("projectId") or (s.target and s.target.public["projectId"])
-            table, equal = s.store.plans, {"projectId": str(project).lower()}
-        s.attempt.set_member(name, [row.id for row in s.newest(table, **equal)[:1]], _FITS)
+        s.attempt.set_member(name, [] if name == "planIds" else [row.id for row in projects[:1]], _FITS)
     elif s.attempt.member("planId") is not None:
-        _another_offer(s)
-    elif s.attempt.member("projectId") is not None:  # what belongs to an archived project cannot change
-        live = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
-        live.sort(key=lambda row: row.public["status"] != "active")
-        if live:
-            s.attempt.set_member("projectId", live[0].id, _FITS)
+        _another_plan(s, [row.id for row in projects])
+    elif s.attempt.member("projectId") is not None and projects:
+        s.attempt.set_member("projectId", projects[0].id, _FITS)
 
 
-def _another_offer(s: Situation) -> None:
-    """The order for a plan and project that sell now, if possible for those that the body names."""
-    wanted, method = s.attempt.body, s.attempt.member("paymentMethod") or "pix"
-    active = [row.id for row in s.newest(s.store.projects) if row.public["status"] == "active"]
-
-    def sells(row: Row) -> bool:
-        plan = row.public
-        return plan["projectId"] in active and plan["status"] == "active" and method in plan["payment_methods"]
-
-    def distance(row: Row) -> tuple[bool, ...]:
-        plan = row.public
-        return (
-            row.id != str(wanted["planId"]).lower(),
-            plan["projectId"] != str(wanted.get("projectId")).lower(),
-            plan["amount"] != wanted.get("totalAmount"),
-        )
-
-    plan = min(filter(sells, s.newest(s.store.plans)), key=distance, default=None)
-    if plan is not None:
-        s.attempt.set_member("projectId", plan.public["projectId"], _FITS)
-        s.attempt.set_member("planId", plan.id, _FITS)
+def _another_plan(s: Situation, projects: list[str]) -> None:
+    """The order for another plan, if possible one of the project that the body names, else for a new one."""
+    wanted = str(s.attempt.member("projectId")).lower()
+    plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in projects]
+    plans.sort(key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"])))
+    if plans:
+        s.attempt.set_member("projectId", plans[0].public["projectId"], _FITS)
+        s.attempt.set_member("planId", plans[0].id, _FITS)
+    elif projects and "createPlan" in s.document.operations:
+        operation = s.document.operations["createPlan"]
+        shown = example_of(operation, s.document)
+        other = {"projectId": projects[0], "name": _SIMILAR["name"](shown["name"], s.copy.log.number)}
+        s.call_first("There is no plan that can be ordered.", operation, {}, shown | other)
+        s.attempt.set_member("projectId", projects[0], _FITS)
+        s.attempt.set_member("planId", NextIds(s.copy.ids).uuid(), _FITS)  # ids follow from the sandbox's position
 
 
 def first_moved(s: Situation) -> None:
@@ -234,19 +225,20 @@ def free_value(s: Situation) -> None:
         name = entry["field"]
         if name in _SIMILAR:
             like = s.attempt.member(name) or (s.target and s.target.public[name])
-            s.attempt.set_member(name, _SIMILAR[name](str(like)), "Another record has this value.")
+            made = _SIMILAR[name](str(like), s.copy.log.number + 1)  # which grows with each record that is made
+            s.attempt.set_member(name, made, "Another record has this value.")
 
 
-def _next_document(like: str) -> str:
+def _other_document(like: str, number: int) -> str:
     digits = "".join(character for character in like if character.isdigit())
-    return cpf_with_check_digits(f"{int(digits[:9] or 1) + 1:09}")
+    return cpf_with_check_digits(f"{(int(digits[:9] or 1) + number) % 10**9:09}")
 
 
-_SIMILAR: Mapping[str, Callable[[str], str]] = {
-    "document": _next_document,
-    "name": lambda like: f"{like[:110]} 2",
-    "sku": lambda like: f"{like[:58]}-2",
-    "url": lambda like: f"{like[:2_000]}{'&' if '?' in like else '?'}receiver=2",
+_SIMILAR: Mapping[str, Callable[[str, int], str]] = {
+    "document": _other_document,
+    "name": lambda like, number: f"{like[:110]} {number}",
+    "sku": lambda like, number: f"{like[:56]}-{number}",
+    "url": lambda like, number: f"{like[:2_000]}{'&' if '?' in like else '?'}receiver={number}",
 }
 """A value that is like another one, by the member of the unique key."""
 

@@ -10,24 +10,6 @@ from .attempt import TABLES, Situation
 _NAMED = 4  # records that are named
 _LONGEST_ID = 200  # characters of an id
 
-# By error code: the resource, its field, and the set of its lifecycle, or the values, that a rule asks for.
-_RULES: dict[str, tuple[str, str, str | list[str]]] = {
-    "order_already_paid": ("Order", "status", "payable"),
-    "order_not_payable": ("Order", "status", "payable"),
-    "order_not_refundable": ("Order", "status", "refundable"),
-    "project_not_active": ("Project", "status", "selling"),
-    "project_archived": ("Project", "status", "open"),
-    "plan_not_active": ("Plan", "status", ["active"]),
-    "plan_sold_out": ("Plan", "max_subscribers", []),
-    "payment_method_not_allowed": ("Plan", "payment_methods", []),
-    "refund_window_closed": ("Order", "status", ["paid less than 90 days ago"]),
-    "project_has_activity": ("Project", "status", ["without paid or open orders and without running subscriptions"]),
-    "plan_in_use": ("Plan", "status", ["without open orders and without running subscriptions"]),
-    "webhook_deleted": ("WebhookLogEntry", "webhookId", ["a webhook that exists"]),
-    "log_not_retryable": ("WebhookLogEntry", "status", "retryable"),
-    "api_key_expired": ("ApiKey", "expires_at", []),
-}
-
 
 class Needed(NamedTuple):
     """A record, the field that is behind a refusal, and the values with which the request is accepted."""
@@ -65,16 +47,14 @@ def needed(s: Situation, code: str) -> Needed | None:
     """What a rule asks of a record; None where it asks nothing, or there is no such record."""
     if code == "invalid_state_transition":
         return _before_the_move(s)
-    if code not in _RULES:
+    rule = s.rules.get(code, {}).get("of")
+    row = None if rule is None else _record_of(s, rule["resource"])
+    if rule is None or row is None:
         return None
-    resource, field, values = _RULES[code]
-    row = _record_of(s, resource)
-    if row is None:
-        return None
-    lifecycle = s.copy.rules.lifecycles.get(resource)
+    lifecycle, values = s.copy.rules.lifecycles.get(rule["resource"]), rule["needed"]
     if isinstance(values, str):
         values = [] if lifecycle is None else list(lifecycle.sets[values])
-    return Needed(resource, row, field, values, lifecycle)
+    return Needed(rule["resource"], row, rule["field"], values, lifecycle)
 
 
 def _record_of(s: Situation, resource: str) -> Row | None:

@@ -254,7 +254,7 @@ def test_codes_can_be_read_and_pay_nobody(default: Sandbox) -> None:
     for row in default.store.orders.all_rows():
         code = row.public["last_transaction"].get("qr_code")
         if code is not None:
-            assert brcode.parse(code).url.startswith("pix.sandbox.example/")
+            assert brcode.amount_of(code) > 0
             assert "SANDBOX60" in code
 
 

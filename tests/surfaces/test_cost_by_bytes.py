@@ -18,7 +18,7 @@ import pytest
 
 from stub_server.app import contracts
 from stub_server.contract.source import ContractError
-from stub_server.domain.brcode import crc16, encode
+from stub_server.domain.brcode import encode
 from stub_server.files.package import MEDIA
 
 from ..support.cost import Measured, measured
@@ -443,15 +443,8 @@ def test_ten_times_the_bytes_of_an_overlay_cost_ten_times_as_much(shape: str, tm
 
 
 def pix_code(number: int) -> str:
-    """A valid code of the sandbox of 512 characters, the most of one."""
-    code = encode(100 + number, "a" * 35, "Loja", "Recife")[:-8]
-    for ident in range(80, 99):
-        room = min(99, 512 - len(code) - 8 - 4)
-        if room < 0:
-            break
-        code += f"{ident}{room:02}" + f"{number:x}".rjust(room, "x")[:room]
-    code = code.ljust(504, "x") + "6304"
-    return code + crc16(code)
+    """A code of a sandbox with the longest names."""
+    return encode(100 + number, "a" * 35, "Loja" * 10, "Recife" * 10)
 
 
 @pytest.mark.promise("text-qr-code")

@@ -21,16 +21,17 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
     if sandbox.name in server.certifying or len(server.certifying) >= AT_ONCE:
         message = f"A receiver is being certified in the sandbox {sandbox.name}, or in {AT_ONCE} others. Wait for it."
         raise Conflict.at("sandbox", message, "certification_running", where="path")
-    webhook = _webhook(call, body["webhookId"]) if "webhookId" in body else None
-    patterns, project = ["*"], None
-    target = Delivery(body["url"], "", b"", (), (body["signing_key"],)) if webhook is None else _target(call, webhook)
-    is_abroad = call.is_foreign
-    if webhook is not None:
-        patterns, project = webhook.public["events"], webhook.public["projectId"]
-        is_abroad = is_abroad or webhook.hidden.get(ABROAD, False)
-    event_type = body.get("event_type") or _usual(call, patterns)
+    webhook: Body = {"headers": (), "events": ["*"], "projectId": None, **body}
+    keys, is_abroad = [body.get("signing_key", "")], call.is_foreign
+    if "webhookId" in body:
+        row = _webhook(call, body["webhookId"])
+        webhook, keys = row.public, valid_keys(row.hidden, call.now)
+        is_abroad = is_abroad or row.hidden.get(ABROAD, False)
+    headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
+    target = Delivery(webhook["url"], "", b"", headers, tuple(keys))
+    event_type = body.get("event_type") or _usual(call, webhook["events"])
     entry = server.document.events[event_type]
-    samples = Samples(sandbox, call.store, entry, event_type, project, call.trace.id)
+    samples = Samples(sandbox, call.store, entry, event_type, webhook["projectId"], call.trace.id)
     usual = server.courier.sender
     sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
     watched = Effects(body["effects"], sender) if "effects" in body else None
@@ -48,12 +49,6 @@ def _webhook(call: Call, ident: str) -> Row:
         return call.open_of_any("webhooks", ident.lower(), "webhook")
     except NotFound:
         raise reference_not_found("webhookId", "webhook") from None
-
-
-def _target(call: Call, webhook: Row) -> Delivery:
-    """What the receiver of a webhook is sent, without event and body."""
-    headers = tuple((header["name"], header["value"]) for header in webhook.public["headers"])
-    return Delivery(webhook.public["url"], "", b"", headers, tuple(valid_keys(webhook.hidden, call.now)))
 
 
 def _usual(call: Call, patterns: list[str]) -> str:

@@ -7,7 +7,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...calls.views import pay_url
 from ...domain import orders, payments
-from ...domain.brcode import BrCodeError, parse
+from ...domain.brcode import BrCodeError, amount_of
 from ...engine import billing, renewals
 from ...kernel.clock import parse_iso
 from ...kernel.money import cents
@@ -31,10 +31,10 @@ def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
 def pay_pix_code(call: Call, body: Body) -> Reply:
     code = body["qr_code"].strip()
     try:
-        parse(code)
+        amount_of(code)
     except BrCodeError as error:
         # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no order.
-        message = f"This is not a PIX code: {error}"
+        message = f"This is not the qr_code of a PIX order: {error}"
         raise NotFound(message, details=[detail("qr_code", error.reason, message)]) from None
     return _paid(call, _with_code(call, code), body)
 

@@ -2,7 +2,7 @@
 
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...domain.brcode import HOST, BrCodeError, drawn, parse
+from ...domain.brcode import BrCodeError, amount_of, drawn
 from ...kernel.problem import NotFound
 from ...kernel.record import Body
 from ...kernel.slices import BackgroundWorker
@@ -21,10 +21,8 @@ async def render_qr_png(call: Call, query: Body) -> Reply:
 
 async def _image(code: str, form: str, media: bytes) -> Reply:
     try:
-        url = parse(code).url
+        amount_of(code)
     except BrCodeError as error:
-        raise NotFound(f"This is not a PIX code of the sandbox: {error}") from None
-    if not url.startswith(HOST + "/"):
-        raise NotFound("This PIX code has another issuer. Send the qr_code of a PIX order of the sandbox.")
+        raise NotFound(f"This is not the qr_code of a PIX order: {error}") from None
     image = await _DRAWING.beside(lambda: drawn(code, form))
     return Reply(200, (image,), media=media, headers=((b"cache-control", b"max-age=86400"),))
