@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -78,15 +79,14 @@ class Target:
 
     def every(self, member: str, most: int = sys.maxsize, **query: Any) -> dict[str, list[Any]]:
         """A list of the control surface, of all pages, or its first entries."""
-        found: dict[str, Any] = {}  # by id or name: what is new meanwhile moves others to the next page
-        page = 1
-        while True:
+        found: list[Any] = []
+        for page in count(1):
             asked = given(**query) | {"limit": min(most, _PAGE), "page": page}
             answer = self.control("GET", f"/{member}", params=asked)
-            found |= {each.get("id") or each["name"]: each for each in answer[member]}
+            found += answer[member]
             if len(found) >= most or not answer["pagination"]["has_next"]:
-                return {member: list(found.values())[:most]}
-            page += 1
+                break
+        return {member: found[:most]}
 
     def api(self, path: str, **options: Any) -> Any:
         """The body of an answer of the API to a GET by the seeded merchant."""
