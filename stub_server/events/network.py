@@ -87,6 +87,36 @@ async def resolve(host: str, port: int) -> list[str]:
     return await BackgroundWorker().beside(look_up)
 
 
+class _Stream(httpcore2.AsyncNetworkStream):
+    """A connection of httpcore's that sends head and body together.
+
+    A receiver with many connections may answer one, or drop it, before a body that comes later is there.
+    """
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream, self._head = stream, b""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes; a head waits for what follows it."""
+        if buffer.endswith(b"\r\n\r\n"):
+            self._head = buffer
+            return
+        head, self._head = self._head, b""
+        await self._stream.write(head + buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        return _Stream(await self._stream.start_tls(*args, **kwargs))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
 class Guard(httpcore2.AsyncNetworkBackend):
     """Opens connections to allowed addresses only.
 
@@ -115,10 +145,10 @@ class Guard(httpcore2.AsyncNetworkBackend):
             raise Failed("blocked" if found else "dns")
         for address in addresses[:-1]:
             try:
-                return await self._backend.connect_tcp(address, port)
+                return _Stream(await self._backend.connect_tcp(address, port))
             except httpcore2.ConnectError:
                 continue
-        return await self._backend.connect_tcp(addresses[-1], port)
+        return _Stream(await self._backend.connect_tcp(addresses[-1], port))
 
 
 # -- the exchange
