@@ -22,6 +22,7 @@ from .sender import Delivery, Failed, joined
 Address: TypeAlias = IPv4Address | IPv6Address
 
 KEPT_BYTES = 4096  # of an answer's body
+PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
 # Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
@@ -88,16 +89,20 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection of httpcore's that sends head and body together.
+    """A connection of httpcore's that sends head and body together, and reads only so much of an answer.
 
     A receiver with many connections may answer one, or drop it, before a body that comes later is there.
     """
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
-        self._stream, self._head = stream, b""
+        self._stream, self._head, self._reads = stream, b"", 0
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return await self._stream.read(max_bytes, timeout)
+        """Wait for bytes. Raises httpcore2.ReadError."""
+        self._reads += 1
+        if self._reads > MOST_READS:
+            raise httpcore2.ReadError("the answer does not end")
+        return await self._stream.read(min(max_bytes, PIECE), timeout)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send bytes; a head waits for what follows it."""
