@@ -83,9 +83,7 @@ def show_request(target: Target, ident: str) -> None:
 @asks_sandbox
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    file, done = target.download("/requests.har", given(**filters), "application/har+json", output, "har")
-    if done is not None:
-        target.show(done, f"{done['file']} has the requests of {target.sandbox}, {len(file):,} bytes.")
+    target.download("/requests.har", given(**filters), "application/har+json", output, "har")
 
 
 @requests.command("verify", context_settings=SETTINGS, short_help="Check the requests against an expectation.")

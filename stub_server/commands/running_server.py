@@ -93,20 +93,17 @@ class Target:
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    def download(
-        self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str
-    ) -> tuple[bytes, dict[str, Any] | None]:
-        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`.
-
-        Returns its bytes, and what a verb shows of it; None for standard output.
-        """
+    def download(self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str) -> None:
+        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`."""
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
             raise self._foreign()
         data, file = response.content, output or Path(f"{self.sandbox}.{ending}")
         write_private(file, data)
-        return data, None if str(file) == "-" else {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
+        if str(file) != "-":
+            written = {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
+            self.show(written, f"{file} is written from the sandbox {self.sandbox}: {len(data):,} bytes.")
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
         from ..engine.sandbox import DEFAULT

@@ -180,41 +180,32 @@ def _restored(target: Target, answer: Any) -> str:
 @verb(short_help="Write a sandbox to a file.", options_metavar="[--output FILE] [OPTIONS]")
 @output_option("sandbox")
 @click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored.")
-@click.option("--no-secrets", is_flag=True, help="Leave out signing keys, digests of API keys and saved replies.")
+@click.option(
+    "--no-secrets",
+    is_flag=True,
+    help="Leave out signing keys, digests of API keys and saved replies; else keep the file to yourself.",
+)
 @asks_sandbox
 def export(target: Target, output: Path | None, history: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
     from ..files.package import MEDIA
 
     query = {"history": history, "secrets": not no_secrets}
-    file, done = target.download("/export", query, MEDIA, output, "sandbox")
-    if done is not None:
-        content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
-        text = f"{done['file']} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}."
-        target.show(done | {"secrets": not no_secrets}, text)
+    target.download("/export", query, MEDIA, output, "sandbox")
 
 
 @verb(short_help="Write the requests of a sandbox to a recording.", options_metavar="[--output FILE] [OPTIONS]")
 @output_option("stub")
-@click.option("--no-secrets", is_flag=True, help="Leave out signing keys and saved replies.")
+@click.option(
+    "--no-secrets", is_flag=True, help="Leave out signing keys and saved replies; else keep the file to yourself."
+)
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
-    from ..files.exports import outline
     from ..files.package import MEDIA
 
     query = {"requests": True, "secrets": not no_secrets}
-    file, done = target.download("/export", query, MEDIA, output, "stub")
-    if done is None:
-        return
-    _, about, _ = outline(file, None)
-    count, left_out = about["recorded"], about["left_out"]
-    text = f"{done['file']} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
-    if left_out:
-        text += f" {left_out:,} more cannot be sent again."
-    if not no_secrets:
-        text += " It contains signing keys: keep it to yourself."
-    target.show(done | {"requests": count, "left_out": left_out, "secrets": not no_secrets}, text)
+    target.download("/export", query, MEDIA, output, "stub")
 
 
 @verb("import", short_help="Replace a sandbox by the one in a file.")
