@@ -22,18 +22,14 @@ def answering(program: str, server: str) -> Iterator[str]:
     """An address at which `server` finds what the program prints, each time anew. Raises UsageError, Unusable."""
     if not is_local(urlsplit(server).hostname):
         raise click.UsageError("--effects-command needs a server on this machine. Give --effects URL instead.")
-    try:
-        words = shlex.split(program)
-    except ValueError as error:
-        raise Unusable(f"--effects-command cannot be run: {error}.") from None
-    _printed(words)
+    _printed(program)
     path = f"/{secrets.token_urlsafe(16)}"  # so that no page of a browser has the program run
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             """Run the program."""
             try:
-                status, body = (200, _printed(words)) if self.path == path else (404, b"")
+                status, body = (200, _printed(program)) if self.path == path else (404, b"")
             except Unusable:
                 status, body = 500, b""
             self.send_response(status)
@@ -52,15 +48,10 @@ def answering(program: str, server: str) -> Iterator[str]:
             listening.shutdown()
 
 
-def _printed(words: list[str]) -> bytes:
+def _printed(program: str) -> bytes:
     """What the program prints. Raises Unusable."""
     try:
-        done = subprocess.run(words, capture_output=True, timeout=_PATIENCE, check=True)  # noqa: S603 - the user's own
-    except subprocess.CalledProcessError as error:
-        said = error.stderr.decode("utf-8", "replace").strip()
-        raise Unusable(f"--effects-command ended with exit code {error.returncode}: {said}") from None
-    except subprocess.TimeoutExpired:
-        raise Unusable(f"--effects-command took longer than {_PATIENCE} s.") from None
-    except (OSError, IndexError) as error:
+        words = shlex.split(program)
+        return subprocess.run(words, capture_output=True, timeout=_PATIENCE, check=True).stdout  # noqa: S603 - the user's
+    except (subprocess.SubprocessError, OSError, ValueError, IndexError) as error:
         raise Unusable(f"--effects-command cannot be run: {error}.") from None
-    return done.stdout

@@ -1,11 +1,10 @@
 """The verb `faults`: lists, adds and deletes the rules by which requests and deliveries fail on demand."""
 
-from typing import Any
 from urllib.parse import quote
 
 import click
 
-from .options import SETTINGS, asks_sandbox, json_argument, json_text, printable
+from .options import SETTINGS, asks_sandbox, json_argument, yaml_text
 from .running_server import Target
 
 
@@ -22,7 +21,7 @@ def faults() -> None:
 def list_rules(target: Target) -> None:
     """List the rules, newest first."""
     found = target.every("faults")
-    target.show(found, "\n".join(map(_line, found["faults"])) or "There is no fault rule.")
+    target.show(found, yaml_text(found["faults"]) if found["faults"] else "There is no fault rule.")
 
 
 @faults.command("add", context_settings=SETTINGS, short_help="Add a fault rule.")
@@ -34,7 +33,7 @@ def add_rule(target: Target, rule: str) -> None:
     wrong = "RULE is neither the name of a preset nor a JSON object"
     body = {"preset": rule} if rule.isidentifier() else json_argument(rule, wrong)
     made = target.control("POST", "/faults", json=body)
-    target.show(made, _line(made["fault"]))
+    target.show(made, yaml_text(made["fault"]))
 
 
 @faults.command("delete", context_settings=SETTINGS, short_help="Delete one rule, or all.")
@@ -47,10 +46,3 @@ def delete_rule(target: Target, ident: str | None, everything: bool) -> None:
         raise click.UsageError("Name one rule, or give --all.")
     target.control("DELETE", "/faults" if ident is None else f"/faults/{quote(ident, safe='')}")
     target.show({"deleted": ident or "all"}, f"Deleted {ident or 'every rule'}.")
-
-
-def _line(rule: dict[str, Any]) -> str:
-    parts = [rule["id"], "on " if rule["enabled"] else "off", f"acted on {rule['hits']} of {rule['seen']}"]
-    parts += [rule["name"] or rule["preset"]] if rule["name"] or rule["preset"] else []
-    parts += [f"{name} {json_text(rule[name])}" for name in ("match", "when", "then") if rule[name]]
-    return printable("  ".join(parts))

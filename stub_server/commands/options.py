@@ -111,6 +111,13 @@ def table(rows: Iterable[Sequence[Any]], head: str = "", empty: str = "") -> str
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
+def yaml_text(value: Any) -> str:
+    """A value for people who read all of it."""
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120).rstrip()
+
+
 def show(answer: Any, text: str, *, as_json: bool) -> None:
     """Print an answer as JSON, or its text for people."""
     click.echo(json_text(answer) if as_json else printable_lines(text))
@@ -232,12 +239,8 @@ def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 asks_sandbox = _asks(_SERVER, _SANDBOX, _ADMIN_KEY, _CONTROL_KEY)
 """The options of a verb that asks a sandbox; the verb gets a Target."""
-asks_sandbox_as_admin = _asks(_SERVER, _SANDBOX, _ADMIN_KEY)
-"""The same for requests that a control key is not enough for."""
-asks_server = _asks(_SERVER, _ADMIN_KEY)
-"""The same for requests about the whole server."""
-asks_server_with_keys = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
-"""The same where one of the requests is about a sandbox that the verb names."""
+asks_server = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
+"""The same for requests about the whole server, or about a sandbox that the verb names."""
 
 
 def output_option(ending: str) -> Callable[[F], F]:

@@ -1,7 +1,6 @@
 """The verb `replay`; exit codes 0 the same answers, 1 another answer, 2 a file that cannot be replayed or usage."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,29 +12,16 @@ from .options import (
     Unusable,
     json_option,
     overlay_option,
-    printable,
     read_file,
     show,
     verb,
+    yaml_text,
 )
 
 if TYPE_CHECKING:
     from ..replay.replaying import Outcome
 
 _MOST_IDS = 20  # of the requests that were skipped for one reason
-_SKIPPED = {
-    "fault_rules": "about fault rules or answered by them (a recording has none)",
-    "rate_limit": "refused by the rate limit (a replay is as fast as it can)",
-    "no_answer": "without an answer (nothing to compare)",
-    "body_not_kept": "with a body that was too large, broken off, or a file (a recording has none of these)",
-    "connection": "refused for how they came over the connection (a recording has none)",
-    "other_machines": "certifying a receiver (no other machine is asked)",
-    "earlier_requests": "verifying requests (the journal before the recording is not known)",
-    "earlier_snapshots": "about snapshots from before the recording (it does not have them)",
-    "other_sandboxes": "about sandboxes as a whole (a recording is of one)",
-    "credentials": "refused for their credentials (a recording has none)",
-}
-Request = Mapping[str, Any]
 
 
 @verb(short_help="Send a recording again, and compare the answers.")
@@ -70,7 +56,8 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
         outcome = asyncio.run(replayed(read_file(file), overlays, scenario))
     except BadFile as error:
         raise Unusable("\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))) from None
-    show(_report(outcome), _text(outcome), as_json=as_json)
+    report = _report(outcome)
+    show(report, _text(report), as_json=as_json)
     sys.exit(0 if outcome.request is None else 1)
 
 
@@ -83,27 +70,13 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
     }
     report["request"] = None if request is None else {n: request[n] for n in ("id", "method", "path", "query")}
     report["diff"] = outcome.diff or None
-    report["differing"], report["contract"] = outcome.differing, contract
+    report["differing"], report["contract"] = dict(outcome.differing), contract
     return report
 
 
-def _text(outcome: "Outcome") -> str:
-    text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
-    if skipped := sum(map(len, outcome.skipped.values())):
-        reasons = ", ".join(f"{len(idents):,} {_SKIPPED[name]}" for name, idents in outcome.skipped.items())
-        text += f", {skipped:,} {'was' if skipped == 1 else 'were'} skipped: {reasons}"
-    text += "."
-    contract = outcome.contract
-    if contract is not None:
-        text += f"\nThe recording is of another contract ({contract['version']}, {contract['digest'][:12]})."
-    if outcome.differing:
-        each = ", ".join(f"{name} {len(idents)}" for name, idents in sorted(outcome.differing.items()))
-        text += f"\nOther answers: {printable(each)}."
-    if outcome.request is not None:
-        asked = printable(f"{outcome.request['id']} {outcome.request['method']} {_target(outcome.request)}")
-        text += f"\n{asked} is answered differently:\n{outcome.diff}"
-    return text
-
-
-def _target(request: Request) -> str:
-    return str(request["path"]) + (f"?{request['query']}" if request["query"] else "")
+def _text(report: dict[str, Any]) -> str:
+    text = f"{report['same']:,} answers of {report['requests']:,} requests are the same."
+    shown = {name: report[name] for name in ("aside_by_reason", "differing", "contract", "request") if report[name]}
+    if shown:
+        text += f"\n\n{yaml_text(shown)}"
+    return text if report["diff"] is None else f"{text}\n\n{report['diff']}"

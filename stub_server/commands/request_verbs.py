@@ -14,13 +14,12 @@ from .options import (
     asks_sandbox,
     given,
     json_argument,
-    json_text,
     output_option,
     printable,
-    printable_lines,
     table,
     verb,
     with_options,
+    yaml_text,
 )  # fmt: skip
 from .running_server import Refused, Target
 
@@ -84,9 +83,7 @@ def show_request(target: Target, ident: str) -> None:
 @asks_sandbox
 def export_har(target: Target, output: Path | None, **filters: Any) -> None:
     """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    file, done = target.download("/requests.har", given(**filters), "application/har+json", output, "har")
-    if done is not None:
-        target.show(done, f"{done['file']} has the requests of {target.sandbox}, {len(file):,} bytes.")
+    target.download("/requests.har", given(**filters), "application/har+json", output, "har")
 
 
 @requests.command("verify", context_settings=SETTINGS, short_help="Check the requests against an expectation.")
@@ -108,7 +105,7 @@ def verify_requests(target: Target, expected: str) -> None:
         report = error.body
     if report["warnings"]:
         click.echo("Warning: requests that the journal has deleted (--journal) are not counted.", err=True)
-    target.show(report, _report_text(report))
+    target.show(report, yaml_text(report))
     sys.exit(0 if report["ok"] else 1)
 
 
@@ -151,53 +148,26 @@ def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], boo
 
 def _request_text(request: Body, flags: str) -> str:
     """A request with its answer and what it did; `flags` name its sandbox."""
-    import yaml
-
-    shown = {name: value for name, value in request.items() if name not in ("curl", "explanation")}
-    text = printable_lines(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120))
+    parts = [yaml_text({name: value for name, value in request.items() if name not in ("curl", "explanation")})]
     if request["explanation"] is not None:
-        text += f"\n{printable(request['explanation']['summary'])}\n"
-        text += f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds.\n"
-    return text if request["curl"] is None else f"{text}\n{request['curl']}"
-
-
-def _report_text(report: Body) -> str:
-    """Whether an expectation holds, and the requests that come nearest if it does not."""
-    ((how, number),) = report["expected"].items()
-    count = f"{report['matched']} {'request matches' if report['matched'] == 1 else 'requests match'}"
-    head = "It holds" if report["ok"] else "It does not hold"
-    lines = [f"{head}: {count}, expected {how.replace('_', ' ')} {number}."]
-    lines += report["unknown"]
-    for miss in report["nearest"]:
-        lines.append(f"nearest   {miss['id']}")
-        for difference in miss["differences"]:
-            wanted = json_text(difference["expected"])
-            was = f"was {json_text(difference['actual'])}" if "actual" in difference else "was absent"
-            lines.append(f"          {difference['where']}: expected {wanted}, {was}")
-    return "\n".join(map(printable, lines))
+        advice = f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."
+        parts.append(f"{request['explanation']['summary']}\n{advice}")
+    if request["curl"] is not None:
+        parts.append(request["curl"])
+    return "\n\n".join(parts)
 
 
 def _explanation_text(request: Body) -> str:
     head = f"{request['method']} {request['path']} was answered {request['status']}"
     found = request["explanation"]
     if found is None:
-        return printable(f"{head}: it was accepted.")
-    lines = [f"{head} {request['code'] or ''}".rstrip() + f" ({request['id']})", found["summary"], ""]
-    if found["contract"] is not None:
-        lines.append(f"contract  {found['contract']['pointer']}: {found['contract']['excerpt']}")
-    if found["rule"] is not None:
-        lines.append(f"rule      {found['rule']['text']}")
-    if found["state"] is not None:
-        state = found["state"]
-        lines.append(f"state     {state['resource']} {state['id']}: {state['field']} is {json_text(state['is'])}")
-        lines += [f"          {name} {', '.join(map(str, state[name]))}" for name in ("needed", "moves") if state[name]]
-    if found["nearest"] is None:
-        return "\n".join([*map(printable, lines), "nearest   none was found that succeeds."])
-    for number, change in enumerate(found["nearest"]["changes"]):
-        was, now = (json_text(change[name]) for name in ("from", "to"))
-        arrow = now if change["from"] is None else f"{was} → {now}"
-        lines.append(f"{'changes' if number == 0 else '':<9} {change['where']}: {arrow}  ({change['why']})")
-    return "\n".join([*map(printable, lines), "", found["nearest"]["curl"]])
+        return f"{head}: it was accepted."
+    reasons = {name: found[name] for name in ("contract", "rule", "state") if found[name] is not None}
+    nearest = found["nearest"]
+    if nearest is not None:
+        reasons["changes"] = nearest["changes"]
+    call = "No request was found that succeeds." if nearest is None else nearest["curl"]
+    return f"{head} {request['code'] or ''} ({request['id']})\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{call}"
 
 
 def _cut(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -78,35 +79,31 @@ class Target:
 
     def every(self, member: str, most: int = sys.maxsize, **query: Any) -> dict[str, list[Any]]:
         """A list of the control surface, of all pages, or its first entries."""
-        found: dict[str, Any] = {}  # by id or name: what is new meanwhile moves others to the next page
-        page = 1
-        while True:
+        found: list[Any] = []
+        for page in count(1):
             asked = given(**query) | {"limit": min(most, _PAGE), "page": page}
             answer = self.control("GET", f"/{member}", params=asked)
-            found |= {each.get("id") or each["name"]: each for each in answer[member]}
+            found += answer[member]
             if len(found) >= most or not answer["pagination"]["has_next"]:
-                return {member: list(found.values())[:most]}
-            page += 1
+                break
+        return {member: found[:most]}
 
     def api(self, path: str, **options: Any) -> Any:
         """The body of an answer of the API to a GET by the seeded merchant."""
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    def download(
-        self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str
-    ) -> tuple[bytes, dict[str, Any] | None]:
-        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`.
-
-        Returns its bytes, and what a verb shows of it; None for standard output.
-        """
+    def download(self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str) -> None:
+        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`."""
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
             raise self._foreign()
         data, file = response.content, output or Path(f"{self.sandbox}.{ending}")
         write_private(file, data)
-        return data, None if str(file) == "-" else {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
+        if str(file) != "-":
+            written = {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
+            self.show(written, f"{file} is written from the sandbox {self.sandbox}: {len(data):,} bytes.")
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
         from ..engine.sandbox import DEFAULT

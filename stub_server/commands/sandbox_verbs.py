@@ -15,8 +15,7 @@ from .options import (
     EXISTING_OR_STDIN,
     Number,
     asks_sandbox,
-    asks_sandbox_as_admin,
-    asks_server_with_keys,
+    asks_server,
     given,
     output_option,
     read_file,
@@ -66,7 +65,7 @@ def env(target: Target) -> None:
 @click.argument("what", nargs=-1, metavar="[GLOB | rotate NAME]")
 @click.option("--delete", is_flag=True, help="Delete the sandbox with this name.")
 @click.option("--keys", is_flag=True, help="With rotate: also delete the API keys that users made.")
-@asks_server_with_keys
+@asks_server
 def sandboxes(target: Target, what: tuple[str, ...], delete: bool, keys: bool) -> None:
     """List the sandboxes of a running server, newest first, or delete one. GLOB filters by name.
 
@@ -94,13 +93,13 @@ def sandboxes(target: Target, what: tuple[str, ...], delete: bool, keys: bool) -
 def _rotate(target: Target, name: str, *, keys: bool) -> None:
     target.sandbox = name
     answer = target.control("POST", f"/sandboxes/{quote(name, safe='')}/rotate", json={"keys": keys})
-    made, count = answer["sandbox"], answer["keys_total"]
-    text = f"{made['name']} has new credentials. Earlier tokens, seeded keys, control key and pay links have ended.\n"
-    text += f"{_how_to_call(made)}\n  control   {made['credentials']['control_key']}"
-    if count:
-        outcome = "deleted" if keys else "still valid (--keys deletes such keys)"
-        shown = "".join(f"\n  {each['api_key']['id']}  {each['api_key']['name']}" for each in answer["keys"])
-        text += f"\n{counted(count, 'API key')} that users made: {outcome}{shown}"
+    made = answer["sandbox"]
+    outcome = "deleted" if keys else "still valid (--keys deletes them)"
+    text = (
+        f"{made['name']} has new credentials. Earlier tokens, seeded keys, control key and pay links have ended.\n"
+        f"{_how_to_call(made)}\n  control   {made['credentials']['control_key']}\n"
+        f"{counted(answer['keys_total'], 'API key')} that users made: {outcome}"
+    )
     target.show(answer, text)
 
 
@@ -109,7 +108,7 @@ def _rotate(target: Target, name: str, *, keys: bool) -> None:
 @click.option("--step", type=Number(0), help="Copy the state after this step, not the present one.")
 @click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks.")
 @click.option("--ttl", "ttl_seconds", type=Number(1, 31_536_000), metavar="SECONDS", help="Delete it after this time.")
-@asks_sandbox_as_admin
+@asks_sandbox
 def fork(target: Target, name: str | None, step: int | None, deliver: bool, ttl_seconds: int | None) -> None:
     """Copy a sandbox to a new one, called NAME if given. Both change independently from then on."""
     body = given(name=name, step=step, deliver=deliver, ttl_seconds=ttl_seconds)
@@ -181,50 +180,38 @@ def _restored(target: Target, answer: Any) -> str:
 @verb(short_help="Write a sandbox to a file.", options_metavar="[--output FILE] [OPTIONS]")
 @output_option("sandbox")
 @click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored.")
-@click.option("--no-secrets", is_flag=True, help="Leave out signing keys, digests of API keys and saved replies.")
+@click.option(
+    "--no-secrets",
+    is_flag=True,
+    help="Leave out signing keys, digests of API keys and saved replies; else keep the file to yourself.",
+)
 @asks_sandbox
 def export(target: Target, output: Path | None, history: bool, no_secrets: bool) -> None:
     """Write a sandbox to one file, which `import` and `serve --restore` read."""
     from ..files.package import MEDIA
 
     query = {"history": history, "secrets": not no_secrets}
-    file, done = target.download("/export", query, MEDIA, output, "sandbox")
-    if done is not None:
-        content = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
-        text = f"{done['file']} is the sandbox {target.sandbox}, {len(file):,} bytes. It contains {content}."
-        target.show(done | {"secrets": not no_secrets}, text)
+    target.download("/export", query, MEDIA, output, "sandbox")
 
 
 @verb(short_help="Write the requests of a sandbox to a recording.", options_metavar="[--output FILE] [OPTIONS]")
 @output_option("stub")
-@click.option("--no-secrets", is_flag=True, help="Leave out signing keys and saved replies.")
+@click.option(
+    "--no-secrets", is_flag=True, help="Leave out signing keys and saved replies; else keep the file to yourself."
+)
 @asks_sandbox
 def record(target: Target, output: Path | None, no_secrets: bool) -> None:
     """Write a recording: the requests of a sandbox's journal and the state before them."""
-    from ..files.exports import outline
     from ..files.package import MEDIA
 
     query = {"requests": True, "secrets": not no_secrets}
-    file, done = target.download("/export", query, MEDIA, output, "stub")
-    if done is None:
-        return
-    _, about, _ = outline(file, None)
-    count, left_out = about["recorded"], about["left_out"]
-    text = f"{done['file']} contains {counted(count, 'request')} to the sandbox {target.sandbox}, {len(file):,} bytes."
-    if left_out:
-        text += (
-            f" {left_out:,} more cannot be sent again: they are older than the stored steps, not whole, or came before "
-            "the sandbox went back to an older snapshot or request."
-        )
-    if not no_secrets:
-        text += " It contains signing keys: keep it to yourself."
-    target.show(done | {"requests": count, "left_out": left_out, "secrets": not no_secrets}, text)
+    target.download("/export", query, MEDIA, output, "stub")
 
 
 @verb("import", short_help="Replace a sandbox by the one in a file.")
 @click.argument("file", type=EXISTING_OR_STDIN)
 @click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
-@asks_sandbox_as_admin
+@asks_sandbox
 def import_(target: Target, file: Path, deliver: bool) -> None:
     """Replace a sandbox of a running server with the one in FILE (- for standard input)."""
     from ..files.package import MEDIA
@@ -232,12 +219,6 @@ def import_(target: Target, file: Path, deliver: bool) -> None:
     target.may_be_new = True
     query, how = {"deliver": deliver}, {"Content-Type": MEDIA}
     made = target.control("POST", "/import", content=read_file(file), params=query, headers=how)
-    shown, was = made["sandbox"], made["replaced"]
-    journal = "stays" if was["keeps_requests"] else "is replaced by that of the file"
-    text = (
-        f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {counted(shown['records'], 'record')}, "
-        f"{shown['now']}.\n"
-        f"It replaces step {was['step']}, {counted(was['records'], 'record')}, {was['now']}. "
-        f"Its journal of {counted(was['requests'], 'request')} {journal}.\n{_how_to_call(shown)}"
-    )
-    target.show(made, text)
+    shown = made["sandbox"]
+    text = f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {counted(shown['records'], 'record')}, "
+    target.show(made, f"{text}{shown['now']}.\n{_how_to_call(shown)}")

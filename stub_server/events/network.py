@@ -22,6 +22,7 @@ from .sender import Delivery, Failed, joined
 Address: TypeAlias = IPv4Address | IPv6Address
 
 KEPT_BYTES = 4096  # of an answer's body
+PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
 # Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
@@ -87,6 +88,40 @@ async def resolve(host: str, port: int) -> list[str]:
     return await BackgroundWorker().beside(look_up)
 
 
+class _Stream(httpcore2.AsyncNetworkStream):
+    """A connection of httpcore's that sends head and body together, and reads only so much of an answer.
+
+    A receiver with many connections may answer one, or drop it, before a body that comes later is there.
+    """
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream, self._head, self._reads = stream, b"", 0
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Wait for bytes. Raises httpcore2.ReadError."""
+        self._reads += 1
+        if self._reads > MOST_READS:
+            raise httpcore2.ReadError("the answer does not end")
+        return await self._stream.read(min(max_bytes, PIECE), timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes; a head waits for what follows it."""
+        if buffer.endswith(b"\r\n\r\n"):
+            self._head = buffer
+            return
+        head, self._head = self._head, b""
+        await self._stream.write(head + buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        return _Stream(await self._stream.start_tls(*args, **kwargs))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
 class Guard(httpcore2.AsyncNetworkBackend):
     """Opens connections to allowed addresses only.
 
@@ -115,10 +150,10 @@ class Guard(httpcore2.AsyncNetworkBackend):
             raise Failed("blocked" if found else "dns")
         for address in addresses[:-1]:
             try:
-                return await self._backend.connect_tcp(address, port)
+                return _Stream(await self._backend.connect_tcp(address, port))
             except httpcore2.ConnectError:
                 continue
-        return await self._backend.connect_tcp(addresses[-1], port)
+        return _Stream(await self._backend.connect_tcp(addresses[-1], port))
 
 
 # -- the exchange

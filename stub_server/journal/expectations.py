@@ -3,7 +3,7 @@
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
-from itertools import product
+from itertools import islice, product
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -58,25 +58,21 @@ class Expectation:
         matched: list[str] = []
         misses: list[tuple[int, int, str, list[Difference]]] = []
         for age, trace in enumerate(journal):
+            yield
             if self._since is not None and trace.at < self._since:
                 continue
             if trace.path.startswith(CONTROL) and not self._looks_at_control:
                 continue
             found = list(self._target(trace))
             weight = _AWAY * len(found)
-            for difference in () if found else self._rest(trace):  # that of a request to another target is not compared
-                if difference is None:
-                    yield
-                elif len(found) < MOST_DIFFERENCES:
-                    found.append(difference)
-                else:
-                    break
-            if not found:
-                matched.append(trace.id)
+            if not found:  # else it went to another target, and the rest is not compared
+                found = list(islice(self._rest(trace), MOST_DIFFERENCES))
+                weight = len(found)
+            if found:
+                misses.append((weight, age, trace.id, found))
+                misses = sorted(misses, key=lambda miss: miss[:2])[:NEAREST]
             else:
-                miss = weight or len(found), age, trace.id, found
-                misses = sorted([*misses, miss], key=lambda miss: miss[:2])[:NEAREST]
-            yield
+                matched.append(trace.id)
         ((name, number),), count = self._times.items(), len(matched)
         ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
         return {
@@ -93,7 +89,7 @@ class Expectation:
             if name in self._request and (actual is None or not glob(self._request[name], actual)):
                 yield f"request.{name}", self._request[name], _or_absent(actual)
 
-    def _rest(self, trace: Trace) -> Iterator[Difference | None]:
+    def _rest(self, trace: Trace) -> Iterator[Difference]:
         request, response = self._request, self._response
         if "status" in response and not has_status(str(response["status"]), trace.status):
             yield "response.status", response["status"], _or_absent(trace.status or None)
@@ -165,7 +161,7 @@ def _or_absent(value: Any) -> Any:
     return _ABSENT if value is None else value
 
 
-def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Difference | None]:
+def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Difference]:
     """The differences of a whole body. Null matches an absent body."""
     if expected is not None and not body:
         yield where, expected, _ABSENT
@@ -173,8 +169,8 @@ def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Differen
         yield from differences(expected, body_of(body), where)
 
 
-def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference | None]:
-    """The differences of a value from the expected one, and None for each part that is equal, after which to pause."""
+def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:
+    """The differences of a value from the expected one."""
     if isinstance(expected, dict):
         if not isinstance(actual, dict):
             yield where, expected, actual
@@ -190,9 +186,7 @@ def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference |
             return
         for number, (wanted, found) in enumerate(zip(expected, actual, strict=True)):
             yield from differences(wanted, found, f"{where}[{number}]")
-    elif _equal(expected, actual):
-        yield None
-    else:
+    elif not _equal(expected, actual):
         yield where, expected, actual
 
 

@@ -284,17 +284,9 @@ class Sandbox(_Deletable):
         report = _body(answer)
         if answer.status_code != 409 or "nearest" not in report:
             return list(done(answer)["requests"])
-        wanted = " and ".join(f"{name.replace('_', ' ')} {number}" for name, number in bounds.items())
-        lines = [f"Expected {wanted} of {request | response}; there were {report['matched']}."]
-        if report["requests"]:
-            lines.append(f"  these match: {', '.join(report['requests'])}")
-        for miss in report["nearest"]:
-            lines.append(f"  nearest: {miss['id']}")
-            lines += [
-                f"    {each['where']}: {each['actual']!r}, not {each['expected']!r}" for each in miss["differences"]
-            ]
-        lines += [f"  {text}" for text in report.get("unknown", ())]
-        raise AssertionError("\n".join(lines))
+        found = {name: report[name] for name in ("requests", "nearest", "unknown") if report[name]}
+        wanted = f"Expected {bounds} of {request | response}; there were {report['matched']}."
+        raise AssertionError(f"{wanted}\n{dumps(found, indent=1, ensure_ascii=False)}")
 
     def refusals(self, most: int = 5) -> Iterator[str]:
         """The newest requests that were refused, oldest first: why, and what changes make the nearest that succeeds."""

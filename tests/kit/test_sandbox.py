@@ -104,11 +104,11 @@ def test_what_was_sent_is_asserted(sandbox: Sandbox) -> None:
     sandbox.order()
     assert 1 == len(sandbox.verify("createPixOrder", status=201, body={"paymentMethod": "pix"}))
     sandbox.verify("createPixOrder", times=0, status=422)
-    with pytest.raises(AssertionError, match=r"(?s)there were 0.*nearest: req_.*totalAmount.*not 3"):
+    with pytest.raises(AssertionError, match=r"(?s)there were 0.*nearest.*req_.*totalAmount.*3"):
         sandbox.verify("createPixOrder", body={"totalAmount": 3})
     with pytest.raises(AssertionError, match="createPixOrder"):  # what was probably meant
         sandbox.verify("createPixOder", times=0)
-    with pytest.raises(AssertionError, match=r"(?s)exactly 0 .*there were 1.*these match: req_\w+"):
+    with pytest.raises(AssertionError, match=r"(?s)exactly.: 0.*there were 1.*req_\w+"):
         sandbox.verify("createPixOrder", times=0)
     with pytest.raises(Refused, match="operation"):
         sandbox.requests(operation="createPixOrder")

@@ -18,6 +18,9 @@ def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
     return ["--server", live.url, "--sandbox", sandbox_name]
 
 
+SHOWN = {"id: fault_1", "preset: outage", "hits: 0"}
+
+
 def faults(*args: str, given: str | None = None) -> Result:
     """What the command says and how it exits."""
     return CliRunner().invoke(main, ["faults", *args], input=given, terminal_width=80)
@@ -25,10 +28,10 @@ def faults(*args: str, given: str | None = None) -> Result:
 
 def test_a_preset_is_made_listed_and_deleted(to: list[str], api: httpx2.Client) -> None:
     made = faults("add", "outage", *to)
-    assert (0, "fault_1  on   acted on 0 of 0  outage") == (made.exit_code, made.output[:37])
+    assert (0, {"id: fault_1", "preset: outage", "hits: 0"}) == (made.exit_code, SHOWN & {*made.output.splitlines()})
     assert 503 == api.get("/v2/plans").status_code
     listed = faults("list", *to)
-    assert (0, "fault_1  on   acted on 1 of 1  outage") == (listed.exit_code, listed.output[:37])
+    assert (0, True) == (listed.exit_code, "\n  hits: 1\n" in listed.output), listed.output
     assert (0, "Deleted fault_1.\n") == ((gone := faults("delete", "fault_1", *to)).exit_code, gone.output)
     assert (0, "There is no fault rule.\n") == ((none := faults("list", *to)).exit_code, none.output)
 
@@ -47,8 +50,8 @@ def test_a_rule_is_made_from_json(to: list[str], given: str | None) -> None:
 def test_a_rule_of_somebody_else_cannot_move_the_cursor(to: list[str], form: list[str]) -> None:
     faults("add", json.dumps({"name": "\x9b2J", "match": {"path": "/\x85"}, "then": {"status": 500}}), *to)
     said = faults("list", *form, *to).output
-    assert "\\u009b2J" in said
-    assert all(sign.isprintable() for sign in said.rstrip("\n"))
+    assert ("\\u009b2J" if form else "\\x9B2J") in said
+    assert all(sign.isprintable() for sign in said.replace("\n", ""))
 
 
 def test_all_rules_are_deleted_at_once(to: list[str]) -> None:

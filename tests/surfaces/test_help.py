@@ -30,9 +30,9 @@ TAKES = {
     "faults add": f"RULE {SANDBOX}",
     "faults delete": f"ID --all {SANDBOX}",
     "faults list": SANDBOX,
-    "fork": f"[NAME] --step --deliver --ttl --sandbox {SERVER}",
+    "fork": f"[NAME] --step --deliver --ttl {SANDBOX}",
     "health": SANDBOX,
-    "import": f"FILE --deliver --sandbox {SERVER}",
+    "import": f"FILE --deliver {SANDBOX}",
     "init": "TOOL [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": f"[ORDER] --status {SANDBOX}",
@@ -58,7 +58,7 @@ TAKES = {
     "token": f"--scope --expires-in {SANDBOX}",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
     " --cacert --report --baseline --har --record-har --write-overlay --yes",
-    "wait": f"--timeout {SERVER}",
+    "wait": f"--timeout --control-key {SERVER}",
     "sandboxes": f"--delete --keys --control-key {SERVER}",
 }
 

@@ -40,7 +40,7 @@ def test_what_was_recorded_is_replayed_without_a_server(
     file = tmp_path / "bug.stub"
     said = run("record", "-o", str(file), *to)
     assert 0 == said.exit_code
-    assert says(said.output, file, "2 requests", to[-1], f"{file.stat().st_size:,} bytes", "signing keys")
+    assert says(said.output, file, to[-1], f"{file.stat().st_size:,} bytes")
     said = run("replay", str(file))
     assert (0, True) == (said.exit_code, says(said.output, "2 answers of 2 requests"))
     said = run("replay", "-", "--json", given=file.read_bytes())
@@ -65,7 +65,7 @@ def test_why_requests_are_left_aside_is_told(to: list[str], api: httpx2.Client, 
     aside = [("request", request | {"id": ident} | other) for ident, other in zip(idents, spoilt, strict=True)]
     file.write_bytes(sealed([*found, ("request", request), *aside]))
     said = run("replay", str(file)).output
-    assert says(said, "1 answers of 26 requests", 25, "fault rules", "rate limit", "answer", "receiver", "21 verifying")
+    assert says(said, "1 answers of 26", "fault_rules", "rate_limit", "no_answer", "other_machines", "count: 21")
     told = json.loads(run("replay", "--json", str(file)).output)
     reasons = ("fault_rules", "rate_limit", "no_answer", "other_machines")
     expected = {name: {"count": 1, "ids": [ident]} for name, ident in zip(reasons, idents, strict=False)}
@@ -85,16 +85,10 @@ def test_the_first_difference_is_shown_as_a_diff(
     (ident,) = [body["id"] for kind, body in lines(file.read_bytes()) if kind == "request"]
     said = run("replay", str(file))
     assert 1 == said.exit_code
-    assert [
-        "0 answers of 1 requests are the same.",
-        "Other answers: createCustomer 1.",
-        f"{ident} POST /v2/customers is answered differently:",
-        "--- recorded",
-        "+++ replayed",
-        "@@ -1,3 +1,3 @@",
-        "-status 409",
-        "+status 201",
-    ] == said.output.splitlines()[:8]
+    head, *rest = said.output.split("\n\n")
+    assert "0 answers of 1 requests are the same." == head
+    assert f"differing:\n  createCustomer:\n  - {ident}\nrequest:\n  id: {ident}\n" in rest[0]
+    assert ["--- recorded", "+++ replayed", "@@ -1,3 +1,3 @@", "-status 409", "+status 201"] == rest[1].splitlines()[:5]
 
 
 @pytest.mark.promise("no-escape-in-replay")
@@ -106,7 +100,7 @@ def test_what_a_recording_says_cannot_move_the_cursor(to: list[str], make_custom
     sound, title = file.read_bytes(), "\x1b]0;mine\x07\x9b"
     file.write_bytes(changed(sound, "request", lambda request: request.update(path="/" + title, answer=title)))
     said = run("replay", str(file))
-    assert (1, True) == (said.exit_code, "/\\u001b]0;mine\\u0007\\u009b is answered" in said.output), said.output
+    assert (1, True) == (said.exit_code, r"/\e]0;mine\a\x9B" in said.output), said.output
     assert "-\\u001b]0;mine\\u0007\\u009b\n" in said.output
     as_json = run("replay", "--json", str(file))
     assert f"-{title}" in json.loads(as_json.output)["diff"]
@@ -132,10 +126,8 @@ def test_without_a_name_the_file_is_called_as_the_sandbox(
     monkeypatch.chdir(tmp_path)
     make_customer()
     told = json.loads(run("record", "--json", *to).output)
-    assert {"sandbox": to[-1], "file": f"{to[-1]}.stub", "requests": 1, "left_out": 0, "secrets": True} == {
-        name: value for name, value in told.items() if name != "bytes"
-    }
-    assert told["bytes"] == (tmp_path / f"{to[-1]}.stub").stat().st_size
+    size = (tmp_path / f"{to[-1]}.stub").stat().st_size
+    assert {"sandbox": to[-1], "file": f"{to[-1]}.stub", "bytes": size} == told
     assert b"\x1f\x8b" == run("record", "-o", "-", *to).stdout_bytes[:2]
 
 
