@@ -83,7 +83,7 @@ def check(overlays: tuple[Path, ...]) -> None:
         named.refuse(checks.faults(control, control))
         of_requests = formats(is_document_here, is_document_unchecked)
         for warning in (*checks.warnings(document, control), *checks.unfit_examples(document, of_requests)):
-            click.echo(f"Warning: {printable(named.named(warning))}", err=True)
+            click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
         if overlays:
             with suppress(ScenarioError):  # a fault of the data, not of the contract
                 create_app(Settings(overlays=overlays), loaded)

@@ -448,7 +448,7 @@ def test_who_reads_the_banner_may_close_the_pipe(tmp_path: Path) -> None:
         assert ("", "") == process.communicate(timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("verb", [["assumptions", "--all"], ["--help"], ["pay", "--help"], ["export", "-o", "-"]])
+@pytest.mark.parametrize("verb", [["assumptions"], ["--help"], ["pay", "--help"], ["export", "-o", "-"]])
 def test_a_verb_whose_output_nobody_reads_ends_as_others_do(verb: list[str], tmp_path: Path) -> None:
     with started(tmp_path) as (_, url):
         reader, writer = os.pipe()
