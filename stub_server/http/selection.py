@@ -91,12 +91,12 @@ class SandboxSelection:
             name = None if key is None else await residence.sandbox_of(key)
         began, wanted = monotonic(), other or name or DEFAULT
         while isinstance(found := await residence.locate(wanted), str):
-            call.holder, call.holder_sandbox, call.is_kept, asked = found, wanted, False, monotonic()
+            call.holder, call.holder_sandbox, call.is_kept = found, wanted, False
             try:
                 return await self.app(scope, receive, send)
             except NotThere as error:
-                residence.forget(wanted, asked)
-                if call.is_hop or error.receive is None or asked - began > PATIENCE:
+                residence.forget(wanted)
+                if call.is_hop or error.receive is None or monotonic() - began > PATIENCE:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True
@@ -181,13 +181,10 @@ class DueJobs:
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self.app, self._waiting, self._sandboxes = app, server.waiting, server.sandboxes
-        self._persistence = server.sandboxes.persistence
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         sandbox = call.sandbox
-        if self._persistence.unknown and call.path not in SERVED_WHEN_BROKEN:
-            self._persistence.check(sandbox)
         if not sandbox.is_broken:
             is_due = not sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
             if is_due and (until := do_some_due(sandbox)) is not None:

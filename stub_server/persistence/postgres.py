@@ -21,9 +21,9 @@ import psycopg
 
 from . import sql
 from .address import printable, without_secrets
-from .sql import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
+from .sql import Batch, Damage, Session, StoreError, line_of
 
-COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
+COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LEASE, RENEWAL = 10.0, 2.0  # seconds
 _MIGRATIONS = 0x73747562  # the lock of processes that create or change the tables
@@ -31,28 +31,11 @@ _OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c 
 _PATIENCE = 5  # seconds for a connection
 _CONNECTING: dict[str, Any] = {"autocommit": True, "connect_timeout": _PATIENCE, "options": _OPTIONS}
 _LONGEST = 8.0  # seconds for a statement: it ends before the lease does
-_ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
-    until timestamptz not null, settings text not null);
+    settings text not null, until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
 """
-_TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "generation": "text", "summary": "text"}
-_FIELDS = (*Kept._fields[1:], "sum")
-_COMMIT = f"""
-with incoming as (
-    select * from unnest(%s::bigint[], %s::bytea[], %s::bigint[]) as given (place, line, sum)
-), updated as (
-    update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
-    from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
-        as given (number, before, {", ".join(_FIELDS)})
-    where sandboxes.id = given.number and name is not null and sandboxes.newest = given.before and sandboxes.holder = %s
-    returning sandboxes.id
-), written as (
-    insert into steps select place, line, incoming.sum from incoming join updated on updated.id = incoming.place >> 32
-)
-select id from updated
-"""  # noqa: S608 - names of columns
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
@@ -61,12 +44,6 @@ class _Connection(psycopg.Connection[Any]):
     def wait(self, gen: Generator[Any, Any, T], *rest: Any, **options: Any) -> T:
         """Wait for a statement, but not for ever."""
         return super().wait(_bounded(gen, self.pgconn.finish), *rest, **options)
-
-
-class _AsyncConnection(psycopg.AsyncConnection[Any]):
-    async def wait(self, gen: Generator[Any, Any, T], *rest: Any, **options: Any) -> T:
-        """Wait for a statement, but not for ever."""
-        return await super().wait(_bounded(gen, self.pgconn.finish), *rest, **options)
 
 
 def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Generator[Any, Any, T]:
@@ -129,7 +106,7 @@ class PostgresStore:
         self._url = url
         self.name = f"--store {printable(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
-        self._commits: _AsyncConnection | None = None
+        self._commits: PostgresSession | None = None
         self._host, self._port, self._shared = host, port, orjson.dumps(shared).decode()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lost: Callable[[], None] = lambda: None
@@ -140,10 +117,8 @@ class PostgresStore:
                 self._take_lease(session)
                 self.others = self._others(session)
             self.epoch = self.holder - 1 << 32
-        except psycopg.Error as error:
+        except (psycopg.Error, Damage) as error:
             raise StoreError(f"{self.name}: it cannot be used ({line_of(error)}).") from None
-        except Damage as error:
-            raise StoreError(f"{self.name} is damaged: {error}. {self.advice}") from None
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 
@@ -153,8 +128,7 @@ class PostgresStore:
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
                 sql.begin(session, seed, COLUMNS, _OWN)
-            facts = sql.facts(session, self.name)
-        self.secret, self.seed = bytes.fromhex(facts["secret"]), int(facts["seed"])
+            self.secret, self.seed = sql.facts(session, self.name)
 
     def _others(self, session: PostgresSession) -> list[tuple[str, Mapping[str, str]]]:
         """The addresses of the other servers that run, and their settings, the one that has run longest first."""
@@ -177,60 +151,40 @@ class PostgresStore:
         self._loop, self._lost = asyncio.get_running_loop(), lost
 
     async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit. Steps alone take one statement on the event loop's own connection."""
-        if batch.changes or batch.ends:
-            return await asyncio.to_thread(self._change, batch)
-        connection = self._commits
-        if connection is None or connection.closed:
-            how = _CONNECTING | {"application_name": self._committer}
-            with without_secrets(self._url):
-                connection = self._commits = await _AsyncConnection.connect(self._url, **how)
-        if not batch.rows:  # only a test whether it can be written
-            async with connection.transaction(force_rollback=True):
-                await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))
-            return ()
-        rows = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.rows]
-        steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
-        columns = (*steps, *zip(*rows, strict=True))
-        cursor = await connection.execute(_COMMIT, (*map(list, columns), self.holder), prepare=True)
-        stored = {number for (number,) in await cursor.fetchall()}
-        return {number for number, _, _ in batch.rows} - stored
+        """Commit, beside the requests."""
+        return await asyncio.to_thread(self._commit, batch)
 
-    def _change(self, batch: Batch) -> set[int]:
-        with closing(PostgresSession(self._url, self._committer)) as session:
-            return sql.commit(session, batch, self.holder)
+    def _commit(self, batch: Batch) -> set[int]:
+        if self._commits is None:
+            self._commits = PostgresSession(self._url, self._committer)
+        return sql.commit(self._commits, batch, self.holder)
 
-    async def known(self, numbers: Iterable[int]) -> Known:
-        wanted, commits, self._commits = list(numbers), self._commits, None
+    async def recover(self) -> None:
+        """End the connections that commit: a commit whose connection was cut may still be under way."""
+        await asyncio.to_thread(self._end_commits)
+
+    def _end_commits(self) -> None:
+        commits, self._commits = self._commits, None
         if commits is not None:
-            await commits.close()
-        return await asyncio.to_thread(self._known, wanted)
-
-    def _known(self, numbers: list[int]) -> Known:
+            commits.close()
         with closing(self.session()) as session:
-            # A commit whose connection was cut may still be under way. What is read has to come after it.
             others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"
             session.run(others, self._committer)
-            return sql.known(session, numbers, self.holder)
 
-    def claim(self, session: Session, name: str) -> int | str | None:
-        """Take a sandbox for this process; returns its number, or the address of the running process that has it.
-
-        None where there is no such sandbox.
-        """
+    def claim(self, session: Session, name: str) -> str | None:
+        """Take a sandbox for this process, if it is there; returns the address of the running process that has it."""
         with session.transaction():
             found = session.run(
-                "select id, holder, (select address from processes where id = holder and until > clock_timestamp()) "
-                "from sandboxes where name = ? for update",
+                "select id, (select address from processes where id = holder and until > clock_timestamp()) "
+                "from sandboxes where name = ? and holder != ? for update",
                 name,
+                self.holder,
             )
-            if not found:
-                return None
-            ((number, holder, address),) = found
-            if holder != self.holder and address is not None:
-                return str(address)
-            session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
-            return int(number)
+            for number, address in found:
+                if address is not None:
+                    return str(address)
+                session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
+        return None
 
     @property
     def lease_left(self) -> float:
@@ -240,7 +194,7 @@ class PostgresStore:
     def close(self) -> None:
         """Give up the sandboxes and the lease."""
         if self._commits is not None:
-            self._commits.pgconn.finish()  # the event loop that it was opened on may be gone
+            self._commits.close()
         self._until = 0.0
         self._done.set()
         self._thread.join(_PATIENCE)

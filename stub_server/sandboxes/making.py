@@ -62,13 +62,10 @@ class SandboxFactory:
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
-        return self.empty(name, generation, self._permitted(scenario), seed, None)
+        return self.empty(name, generation, self.permitted(scenario), seed, None)
 
-    def stand_in(self, name: str, generation: str, scenario: str, seed: int) -> Sandbox:
-        """A freshly seeded sandbox in place of one that another server has."""
-        return self.make(name, generation, self._permitted(scenario), seed, None)
-
-    def _permitted(self, scenario: str) -> str:
+    def permitted(self, scenario: str) -> str:
+        """The scenario if a request may name it, else the server's own."""
         own = self.settings.scenario
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
         return scenario if known else own
@@ -100,9 +97,10 @@ class SandboxFactory:
                 raise damaged(f"a line {kind!r} in a snapshot")
             elif kind == "request":
                 requests.append(body)
-            elif kind == "later":  # what the requests did
-                own.read("step", body)
-            elif kind not in ("recording", "outside"):  # which a replay alone asks for
+            elif kind == "later":  # what the requests did, up to a step that no file holds
+                if body["number"] == own.state.sandbox.log.number + 1:
+                    own.read("step", body)
+            elif kind != "recording":  # which a replay alone asks for
                 reader.read(kind, body)
         sandbox = own.state.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
