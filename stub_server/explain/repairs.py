@@ -84,7 +84,8 @@ def mended(s: Situation) -> None:
             s.attempt.drop_header(entry["field"].lower(), entry["message"])
         elif s.operation.body is not None:
             body = s.mender.mend(s.operation.body, body, entry, s.later, example)
-            s.attempt.set_body(body, place, entry["message"])
+    if body is not ABSENT:
+        s.attempt.set_body(body, "body", "The contract does not accept it.")
 
 
 def _mend_parameter(s: Situation, name: str) -> None:

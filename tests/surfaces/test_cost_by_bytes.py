@@ -456,4 +456,4 @@ def test_images_of_long_codes_are_drawn_beside_others(server: Measured) -> None:
     assert cost.hold <= MOST_HOLD
     last = quote(pix_code(4))
     assert server.heart.least(lambda: shown(server.door.ask("GET", path + last))).total < cost.total / 5
-    assert server.door.ask("GET", path + last + "0").status == 422
+    assert server.door.ask("GET", path + "0" * 513).status == 422
