@@ -33,8 +33,8 @@ class RequestLog:
         self._url = url
         self._json, self._stream = form == "json", stream or sys.stderr
         self._coloured = not self._json and self._stream.isatty()
-        self._waiting: deque[Entry] = deque(maxlen=AT_ONCE)
-        self._added = self._begun = 0
+        self._waiting: deque[Entry] = deque()
+        self._dropped = 0
         self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
@@ -43,8 +43,10 @@ class RequestLog:
         return self
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        self._waiting.append((trace, warnings))
-        self._added += 1
+        if len(self._waiting) < AT_ONCE:
+            self._waiting.append((trace, warnings))
+        else:
+            self._dropped += 1
 
     def close(self, stopped_by: str = "") -> None:
         """Write the lines that are left, and a last one with what stopped the server: a signal, or `idle`."""
@@ -63,14 +65,13 @@ class RequestLog:
 
     def flush(self) -> None:
         """Write the waiting lines, and the number of those that were dropped."""
-        waiting, added = self._waiting, self._added
-        entries = [waiting.popleft() for _ in range(len(waiting))]
-        dropped, self._begun = max(0, added - self._begun - len(entries)), max(added, self._begun + len(entries))
+        entries = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        dropped, self._dropped = self._dropped, 0
         if not entries:
             return
         lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
         if dropped:
-            lines.insert(0, orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
+            lines.append(orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
         self._write(lines)
 
     def _write(self, lines: Sequence[str]) -> None:
