@@ -475,3 +475,25 @@ def test_a_sorted_list_of_large_records_holds_nobody_up(server: Measured) -> Non
         shown(server.door.ask("GET", f"/v2/orders?status=pending&sort=totalAmount&limit=1&created_since={since}"))
 
     assert server.heart.least(send).hold <= MOST_HOLD
+
+
+@pytest.mark.promise("others-served-beside-jobs")
+def test_orders_of_an_archived_project_hold_nobody_up() -> None:
+    """One step canceled 500 of them, and opened deliveries to every webhook for each."""
+    with measured() as server:
+        door = server.door
+        ids = door.ask("GET", "/_sandbox/credentials").json()["sample"]
+        for number in range(12):
+            hook = {"url": f"https://hooks{number}.example/", "events": ["order.*"]}
+            assert door.send("POST", "/v2/webhooks", hook).status == 201
+        order = order_body(ids["projectId"], ids["planId"])
+        for _ in range(300):
+            assert door.send("POST", "/v2/orders/pix", order).status == 201
+
+        def archive() -> None:
+            shown(door.send("POST", f"/v2/projects/{ids['projectId']}/archive", {}))
+            shown(door.ask("GET", "/v2/orders?limit=1"))
+
+        assert server.heart.cost_of(archive).hold <= MOST_HOLD
+        pending = f"/v2/orders?projectId={ids['projectId']}&status=pending"
+        assert door.ask("GET", pending).json()["pagination"]["total"] == 0
