@@ -24,7 +24,7 @@ from .sandbox import Sandbox
 from .step import Cause, Step
 
 LITTLE = 0.001  # seconds that jobs may take within a request
-MOST_CHANGED = 500  # records that one step of a job changes at most
+MOST_CHANGED = 25  # records that one step of a job changes at most: each may open deliveries to twenty webhooks
 log = logging.getLogger("stub_server")
 
 Job: TypeAlias = Callable[[Draft, str], None]

@@ -10,7 +10,7 @@ from ..kernel.record import Record, Row
 from .indexes import Keys, contains
 from .table import REMEMBERED, Table
 
-SORTED_OUTRIGHT = 4096  # up to here records are opened and sorted; past it their keys are picked from the sort order
+SORTED_OUTRIGHT = 256  # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 Found: TypeAlias = tuple[Keys, int, int]
 """Keys in the order of a list, and the positions between which the matching ones stand."""
 

@@ -22,6 +22,7 @@ from stub_server.domain.brcode import encode
 from stub_server.files.package import MEDIA
 
 from ..support.cost import Measured, measured
+from ..support.make import order_body
 from ..support.receiver import receiving
 from ..support.wire import Answer, Door, Header
 
@@ -457,3 +458,42 @@ def test_images_of_long_codes_are_drawn_beside_others(server: Measured) -> None:
     last = quote(pix_code(4))
     assert server.heart.least(lambda: shown(server.door.ask("GET", path + last))).total < cost.total / 5
     assert server.door.ask("GET", path + "0" * 513).status == 422
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_a_sorted_list_of_large_records_holds_nobody_up(server: Measured) -> None:
+    """Of 4,096 orders with as many items as fit, each was opened to be sorted: a third of a second."""
+    ids = server.door.ask("GET", "/_sandbox/credentials").json()["sample"]
+    items = [{"description": "a" * 256, "quantity": 1, "amount": 1}] * 100
+    order = order_body(ids["projectId"], ids["planId"], totalAmount=100, items=items)
+    for _ in range(1_500):
+        assert server.door.send("POST", "/v2/orders/pix", order).status == 201
+    days = count(1)  # a list that was asked for before is remembered
+
+    def send() -> None:
+        since = f"2001-01-{next(days):02}T00:00:00Z"
+        shown(server.door.ask("GET", f"/v2/orders?status=pending&sort=totalAmount&limit=1&created_since={since}"))
+
+    assert server.heart.least(send).hold <= MOST_HOLD
+
+
+@pytest.mark.promise("others-served-beside-jobs")
+def test_orders_of_an_archived_project_hold_nobody_up() -> None:
+    """One step canceled 500 of them, and opened deliveries to every webhook for each."""
+    with measured() as server:
+        door = server.door
+        ids = door.ask("GET", "/_sandbox/credentials").json()["sample"]
+        for number in range(12):
+            hook = {"url": f"https://hooks{number}.example/", "events": ["order.*"]}
+            assert door.send("POST", "/v2/webhooks", hook).status == 201
+        order = order_body(ids["projectId"], ids["planId"])
+        for _ in range(300):
+            assert door.send("POST", "/v2/orders/pix", order).status == 201
+
+        def archive() -> None:
+            shown(door.send("POST", f"/v2/projects/{ids['projectId']}/archive", {}))
+            shown(door.ask("GET", "/v2/orders?limit=1"))
+
+        assert server.heart.cost_of(archive).hold <= MOST_HOLD
+        pending = f"/v2/orders?projectId={ids['projectId']}&status=pending"
+        assert door.ask("GET", pending).json()["pagination"]["total"] == 0
