@@ -140,6 +140,8 @@ class Target:
             body = None if response.status_code == 204 else response.json()
         except ValueError:
             raise self._foreign() from None
+        if response.is_success and not response.headers.get("x-request-id", "").startswith("req_"):
+            raise self._foreign()
         if response.is_success:
             return body
         refusal = body if isinstance(body, dict) else {}

@@ -224,6 +224,7 @@ def test_an_inbox_answers_what_it_was_told(control: httpx2.Client, address: str)
         {"times": 0},
         {"headers": [{"name": "Content-Length", "value": "5"}]},
         {"headers": [{"name": "X-A", "value": "1\r\nX-B: 2"}]},
+        {"headers": [{"name": "Set-Cookie", "value": "a=b"}]},
         {"answer": 200},
     ],
 )

@@ -248,10 +248,21 @@ def test_env_runs_nothing_that_another_server_says(tmp_path: Path) -> None:
     """A shell evaluates what is printed: names that are none are left out, and values are quoted."""
     sample = {"orderId": "$(touch value)", "x;touch name;xId": "1", "$(touch name)": "2"}
     body = {"sandbox": "default", "jwt": "`touch value`", "sample": sample}
-    other = Starlette(routes=[Route("/s/default/_sandbox/credentials", lambda request: JSONResponse(body))])
+    own = {"x-request-id": "req_1"}
+    other = Starlette(routes=[Route("/s/default/_sandbox/credentials", lambda request: JSONResponse(body, headers=own))])
     with serving(other, Limits()) as port:
         said = CliRunner().invoke(main, ["env", "--server", f"http://127.0.0.1:{port}"])
     assert 0 == said.exit_code, said.output
     script = f'{said.output}\nprintf %s "$STUB_ORDER_ID $STUB_TOKEN"'
     ran = subprocess.run(["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
     assert ("$(touch value) `touch value`", []) == (ran.stdout, list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize("verb", [["env"], ["explain", "last"], ["events"], ["orders"], ["reset", "--seed", "1"]])
+def test_a_server_that_is_no_sandbox_is_named(verb: list[str]) -> None:
+    """It answers every path with JSON, which has nothing of what was asked for."""
+    every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    other = Starlette(routes=[Route("/{path:path}", lambda request: JSONResponse({}), methods=every)])
+    with serving(other, Limits()) as port:
+        said = CliRunner().invoke(main, [*verb, "--server", f"http://127.0.0.1:{port}"])
+    assert (2, True) == (said.exit_code, "is not a compatible sandbox" in said.output), said.output

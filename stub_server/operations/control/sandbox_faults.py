@@ -5,7 +5,7 @@ import re
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...faults.fault_rules import CONFLICT, Fault
+from ...faults.fault_rules import CONFLICT, OF_THE_ORIGIN, Fault
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict
 from ...kernel.record import Body
@@ -13,8 +13,6 @@ from ...kernel.record import Body
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
 # Headers that HTTP framing depends on: a rule that sets them would only break the connection.
 _FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id", "x-sandbox-simulated", "date")
-# Headers by which an answer would act on the pages of this server, such as the console of somebody with more rights.
-_OF_THE_ORIGIN = ("set-cookie", "clear-site-data", "refresh", "content-security-policy", "x-content-type-options")
 
 
 def list_faults(call: Call, query: Body) -> Reply:
@@ -30,7 +28,7 @@ def create_fault(call: Call, body: Body) -> Reply:
     if "delay" in body.get("then", {}) and delay is None:
         raise Conflict.at("then.delay", "Send then.delay_ms with then.delay.", CONFLICT)
     for name in body.get("then", {}).get("headers", {}):
-        if not _is_token(name) or name.lower() in (*_FRAMING, *_OF_THE_ORIGIN):
+        if not _is_token(name) or name.lower() in (*_FRAMING, *OF_THE_ORIGIN):
             message = f"A rule cannot set then.headers.{name[:60]}. Leave it out."
             raise Conflict.at(f"then.headers.{name[:60]}", message, CONFLICT)
     fault = call.sandbox.faults.add(body, call.now)

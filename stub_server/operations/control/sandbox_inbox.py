@@ -4,8 +4,9 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...delivery.inbox import SHOWN_BODY, Answer, Box, Message
+from ...faults.fault_rules import OF_THE_ORIGIN
 from ...kernel.clock import iso
-from ...kernel.problem import NotFound
+from ...kernel.problem import Invalid, NotFound, detail
 from ...kernel.record import Body
 
 
@@ -37,6 +38,10 @@ def get_inbox_message(call: Call, name: str, number: str) -> Reply:
 
 def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
     answer = Answer(**body)
+    for number, header in enumerate(answer.headers):
+        if header["name"].lower() in OF_THE_ORIGIN:
+            message = "An inbox cannot answer with this header. Leave it out."
+            raise Invalid(message, details=[detail(f"headers[{number}].name", "format", message)])
     call.entry.inbox.set_answer(name, answer)
     return reply.value({"answer": answer._asdict()})
 
