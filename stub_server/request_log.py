@@ -17,7 +17,6 @@ from .kernel.clock import iso
 AT_ONCE = 200  # lines per write, and requests that wait for it: more would slow the server down
 PAUSE = 0.1  # seconds between two writes
 _CREATING = ("createPixOrder", "createOrder")
-_COLOURS = ("", "", "32", "36", "33", "31")  # by the status' first digit: green, cyan, yellow, red
 
 Entry = tuple[Trace, Sequence[str]]
 
@@ -32,9 +31,8 @@ class RequestLog:
         """
         self._url = url
         self._json, self._stream = form == "json", stream or sys.stderr
-        self._coloured = not self._json and self._stream.isatty()
-        self._waiting: deque[Entry] = deque(maxlen=AT_ONCE)
-        self._added = self._begun = 0
+        self._waiting: deque[Entry] = deque()
+        self._dropped = 0
         self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
@@ -43,8 +41,10 @@ class RequestLog:
         return self
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        self._waiting.append((trace, warnings))
-        self._added += 1
+        if len(self._waiting) < AT_ONCE:
+            self._waiting.append((trace, warnings))
+        else:
+            self._dropped += 1
 
     def close(self, stopped_by: str = "") -> None:
         """Write the lines that are left, and a last one with what stopped the server: a signal, or `idle`."""
@@ -63,14 +63,13 @@ class RequestLog:
 
     def flush(self) -> None:
         """Write the waiting lines, and the number of those that were dropped."""
-        waiting, added = self._waiting, self._added
-        entries = [waiting.popleft() for _ in range(len(waiting))]
-        dropped, self._begun = max(0, added - self._begun - len(entries)), max(added, self._begun + len(entries))
+        entries = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        dropped, self._dropped = self._dropped, 0
         if not entries:
             return
         lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
         if dropped:
-            lines.insert(0, orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
+            lines.append(orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
         self._write(lines)
 
     def _write(self, lines: Sequence[str]) -> None:
@@ -79,15 +78,13 @@ class RequestLog:
             self._stream.flush()
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
-        status, address = str(trace.status or "-"), self._to_pay(trace)
-        if self._coloured and trace.status:
-            status = f"\x1b[{_COLOURS[trace.status // 100]}m{status}\x1b[0m"
+        address = self._to_pay(trace)
         parts = [
             _answered(trace)[11:23],
             f"{trace.method[:7]:<6}",
             *([f"[{trace.sandbox}]"] if trace.sandbox != DEFAULT else ()),
             _shown(trace.path),
-            status,
+            str(trace.status or "-"),
             *(part for part in (trace.operation, trace.code) if part),
             f"{trace.micros / 1000:.1f} ms",
             *([f"warnings: {', '.join(warnings)}"] if warnings else ()),

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from ipaddress import ip_network
 from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
@@ -37,7 +36,6 @@ from .request_log import RequestLog
 from .settings import Settings
 
 BACKLOG = 2048
-OWN_FILES = 256  # beside connections: deliveries, the contract's files, connections that are about to be refused
 FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
 STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
@@ -54,7 +52,7 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
     change. The socket stays open: a request during a restart waits instead of failing.
     """
     _on_signals(_stop_early, *STOPPING[1:])  # SIGINT is an exception already
-    allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
+    allow_files()
     with listen(settings) as listeners:
         settings = with_port(settings, listeners[0])
         if not reloads:
@@ -112,72 +110,49 @@ def stop_on_eof() -> None:
     threading.Thread(target=wait_for_end, name="end of standard input", daemon=True).start()
 
 
-class ReadyFile:
-    """A JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
+def ready_draft(path: Path, server: Server) -> Path:
+    """Write a JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
 
-    It appears at once and whole: it is written beside its place, and moved there.
+    It stands beside its place until the server answers, for its owner alone, since a token opens the sandbox. Raises
+    UnusableInput.
     """
+    sandbox = server.sandboxes.default
+    found = {
+        "url": server.settings.url,
+        "token": server.ready_token(sandbox),
+        "sample": sandbox.sample,
+        "pid": os.getpid(),
+    }
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as draft:
+            draft.write(orjson.dumps(found) + b"\n")
+    except OSError as error:
+        where = f"--ready-file {path}: {error.strerror or error}."
+        raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
+    return Path(draft.name)
 
-    def __init__(self, path: Path, server: Server) -> None:
-        """Write the draft, for its owner alone, since a token opens the sandbox. Raises OSError."""
-        sandbox = server.sandboxes.default
-        found = {
-            "url": server.settings.url,
-            "token": server.ready_token(sandbox),
-            "sample": sandbox.sample,
-            "pid": os.getpid(),
-        }
-        self._path, self._text = path.absolute(), orjson.dumps(found) + b"\n"
-        with tempfile.NamedTemporaryFile(dir=self._path.parent, prefix=path.name, delete=False) as draft:
-            draft.write(self._text)
-        self._draft = Path(draft.name)
 
-    def show(self) -> None:
-        self._draft.replace(self._path)
-
-    def remove(self) -> None:
-        """Remove the file, unless another server has replaced it."""
-        self._draft.unlink(missing_ok=True)
-        with suppress(OSError):
-            if self._path.read_bytes() == self._text:
-                self._path.unlink()
+def remove_ready_file(path: Path) -> None:
+    """Remove the ready file, unless another server has replaced it."""
+    with suppress(OSError, ValueError):
+        if orjson.loads(path.read_bytes())["pid"] == os.getpid():
+            path.unlink()
 
 
 def _start(settings: Settings, listeners: Sequence[socket.socket]) -> None:
-    with _writing(settings.ready_file):
-        if settings.ready_file is not None:
-            settings.ready_file.unlink(missing_ok=True)  # of a server that was killed
+    if settings.ready_file is not None:
+        with suppress(OSError):
+            settings.ready_file.unlink()  # of a server that was killed
     run(build(settings), settings, listeners)
 
 
-@contextmanager
-def _writing(ready_file: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = f"--ready-file {ready_file}: {error.strerror or error}."
-        raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
-
-
-def allow_files(connections: int, *, forwards: bool = False) -> None:
-    """Raise the limit of open files to what connections need. Raises UnusableInput if that is not allowed.
-
-    A forwarded request needs a second connection, to another server.
-    """
-    try:
+def allow_files() -> None:
+    """Open as many files as the machine allows: each connection is one, and a forwarded request needs another."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit; a kernel may allow fewer than it says
         import resource
-    except ImportError:  # Windows has no such limit
-        return
-    needed = connections * (1 + forwards) + OWN_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-    except (OSError, ValueError):  # beyond the hard limit, or one of the kernel's own
-        most = "fewer" if hard == resource.RLIM_INFINITY else hard
-        message = f"--max-connections {connections} needs {needed} open files, and {most} are allowed (ulimit -n)."
-        raise UnusableInput(message) from None
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 @contextmanager
@@ -262,15 +237,15 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
         app.server.listeners.append(log)
     try:
         _on_signals(server.stop, *STOPPING)
-        with _writing(settings.ready_file):
-            server.prepare_ready_file()
+        if settings.ready_file is not None:  # to be refused before anything is printed
+            ready_draft(settings.ready_file, app.server).unlink()
         _show_banner(app, settings)
         calm_collector()
         sys.setswitchinterval(HANDOVER)
         server.run([*listeners])
     finally:
-        if server.ready_file is not None:
-            server.ready_file.remove()
+        if settings.ready_file is not None:
+            remove_ready_file(settings.ready_file)
         app.sandboxes.persistence.close()  # of a server that has not come so far as to be stopped
         if log is not None:
             log.close(server.stopped_by)
@@ -295,13 +270,7 @@ class _Server(uvicorn.Server):
         self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
         super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
-        self.ready_file: ReadyFile | None = None
         self._used = monotonic()
-
-    def prepare_ready_file(self) -> None:
-        """Write the ready file beside its place. Raises OSError."""
-        if self._settings.ready_file is not None:
-            self.ready_file = ReadyFile(self._settings.ready_file, self._app.server)
 
     def stop(self, sig: int, frame: FrameType | None) -> None:
         """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
@@ -320,8 +289,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self.ready_file is not None:
-            self.ready_file.show()
+        if self._settings.ready_file is not None:
+            ready_draft(self._settings.ready_file, self._app.server).replace(self._settings.ready_file)
         if self._settings.stop_after_idle is not None:
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)
@@ -368,13 +337,6 @@ def calm_collector() -> None:
     gc.enable()
 
 
-def trusted(proxies: str) -> list[str]:
-    """Addresses and networks, those of IPv4 also as a socket of both families shows them."""
-    networks = [ip_network(part.strip()) for part in proxies.split(",") if part]
-    mapped = [f"::ffff:{each.network_address}/{96 + each.prefixlen}" for each in networks if each.version == 4]
-    return [*map(str, networks), *mapped]
-
-
 def uvicorn_config(
     app: Callable[..., Any], connections: ConnectionMonitor, proxies: str | None = None
 ) -> uvicorn.Config:
@@ -390,7 +352,7 @@ def uvicorn_config(
         lifespan="on",
         log_level="error",  # a warning for every client that speaks no HTTP helps nobody
         proxy_headers=proxies is not None,
-        forwarded_allow_ips=trusted(proxies or ""),
+        forwarded_allow_ips=proxies or "",
         server_header=False,
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=LONGER_THAN_KEPT,

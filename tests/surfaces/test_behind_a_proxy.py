@@ -10,7 +10,6 @@ from stub_server.cli import main
 from stub_server.http.forwarding import Hops
 from stub_server.kernel import guesses
 from stub_server.kernel.guesses import Guesses
-from stub_server.serving import trusted
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -59,13 +58,6 @@ def test_the_rate_limit_counts_the_clients_of_a_named_proxy(serve: Serve, proxie
         answer = httpx2.get(f"{url}/v2/nowhere", headers=headers, verify=NO_TLS)
         found.append(int(answer.headers["RateLimit"].partition(";r=")[2].partition(";")[0]))
     assert left == found
-
-
-def test_an_address_of_a_proxy_is_known_on_a_socket_of_both_families() -> None:
-    """There an IPv4 address is written as IPv6."""
-    assert ["10.0.0.5/32", "10.1.0.0/16", "fd00::/8", "::ffff:10.0.0.5/128", "::ffff:10.1.0.0/112"] == trusted(
-        "10.0.0.5, 10.1.0.0/16,fd00::/8"
-    )
 
 
 @pytest.mark.parametrize("host", ["203.0.113.5", "a b c", "\xff", ""])

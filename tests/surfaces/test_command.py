@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import resource
 import shlex
 import signal
 import socket
@@ -25,7 +24,6 @@ from starlette.routing import Route
 from stub_server import banner
 from stub_server.cli import main, serve
 from stub_server.http.monitor import Limits
-from stub_server.serving import allow_files
 
 from ..support.contract import document
 from ..support.live import NO_TLS, Live, serving
@@ -209,23 +207,6 @@ def test_a_taken_port_is_said_plainly(live: Live) -> None:
     said = refused("serve", "--port", str(live.port))
     assert "cannot listen" in said
     assert "--port 0" in said
-
-
-@pytest.mark.parametrize(("soft", "hard", "raised"), [(1_024, 1_024, []), (256, 4_096, [(768, 4_096)])])
-def test_a_process_may_open_a_file_for_every_connection(
-    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, raised: list[tuple[int, int]]
-) -> None:
-    done: list[tuple[int, int]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
-    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: done.append(limits))
-    allow_files(512)
-    assert raised == done
-
-
-def test_more_connections_than_the_machine_allows_are_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 300))
-    said = refused("serve", "--port", "0", "--max-connections", "400")
-    assert "--max-connections 400 needs 656 open files, and 300 are allowed (ulimit -n)" in said
 
 
 def test_a_token_is_that_of_the_server(live: Live) -> None:

@@ -178,7 +178,9 @@ def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_
     assert (1, False, [ident]) == (as_json.exit_code, report["ok"], [miss["id"] for miss in report["nearest"]])
 
 
-def test_what_does_not_exist_exits_1(to: list[str]) -> None:
+def test_a_slip_is_warned_of_and_what_does_not_exist_exits_1(to: list[str]) -> None:
+    said = requests("verify", '{"request": {"path": "/v2/order/pix"}, "times": {"exactly": 0}}', *to)
+    assert (0, "Warning: unknown_path\n") == (said.exit_code, said.stderr)
     said = requests("verify", '{"request": {"operationId": "createPixOrdr"}, "times": {"exactly": 0}}', *to)
     assert (1, True) == (said.exit_code, says(said.stdout, "ok: false", "createPixOrdr", "createPixOrder"))
 

@@ -153,8 +153,6 @@ WRONG = {
     "flag-without-value": Wrong(["--port"], "requires an argument"),
     "verb-unknown": Wrong([], "No such command 'srve'", verb=["srve"]),
     "argument": Wrong(["4600"], "unexpected extra argument"),
-    "few-open-files": Wrong([], "open files, and 200 are allowed (ulimit -n)", before=shell("ulimit -n 200; ")),
-    "hardly-any-open-files": Wrong([], "24 are allowed (ulimit -n)", before=shell("ulimit -n 24; ")),
     "no-directory": Wrong(
         ["--store", "store"], "--store store: ", before=shell('mkdir gone; cd gone; rmdir "$PWD"; ')
     ),
