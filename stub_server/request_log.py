@@ -17,7 +17,6 @@ from .kernel.clock import iso
 AT_ONCE = 200  # lines per write, and requests that wait for it: more would slow the server down
 PAUSE = 0.1  # seconds between two writes
 _CREATING = ("createPixOrder", "createOrder")
-_COLOURS = ("", "", "32", "36", "33", "31")  # by the status' first digit: green, cyan, yellow, red
 
 Entry = tuple[Trace, Sequence[str]]
 
@@ -80,15 +79,13 @@ class RequestLog:
             self._stream.flush()
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
-        status, address = str(trace.status or "-"), self._to_pay(trace)
-        if self._coloured and trace.status:
-            status = f"\x1b[{_COLOURS[trace.status // 100]}m{status}\x1b[0m"
+        address = self._to_pay(trace)
         parts = [
             _answered(trace)[11:23],
             f"{trace.method[:7]:<6}",
             *([f"[{trace.sandbox}]"] if trace.sandbox != DEFAULT else ()),
             _shown(trace.path),
-            status,
+            str(trace.status or "-"),
             *(part for part in (trace.operation, trace.code) if part),
             f"{trace.micros / 1000:.1f} ms",
             *([f"warnings: {', '.join(warnings)}"] if warnings else ()),
