@@ -37,7 +37,7 @@ from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
 from .http.context import RequestContext
 from .http.dispatch import Dispatch, Endpoint, Idempotency
 from .http.fault_injection import BodyFaults, FaultInjection
-from .http.forwarding import Forwarding, Hops
+from .http.hops import Hops
 from .http.pages import Pages
 from .http.routing import Application, Routing, Security
 from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
@@ -167,7 +167,12 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     documented = document.operations.keys() | control.operations.keys()
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
     pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
-    hops = Hops(random) if store is not None and store.is_shared else None
+    hops, forwarding = None, list[Any]()
+    if store is not None and store.is_shared:
+        from .http.forwarding import Forwarding  # with httpcore2, which no other server needs at its start
+
+        hops = Hops(random)
+        forwarding.append(partial(Forwarding, server=server, hops=hops))
 
     def layers(server: Server) -> list[Any]:
         """The layers before Dispatch, in the order in which a request passes them."""
@@ -175,7 +180,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
             partial(RequestContext, server=server, origins=origins, hops=hops),
             partial(HostPolicy, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
-            *([] if hops is None else [partial(Forwarding, server=server, hops=hops)]),
+            *forwarding,
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
             partial(Pages, pages=pages, console=console.answer, most=console.most),

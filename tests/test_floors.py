@@ -33,7 +33,7 @@ OWNERS = {
     "connexion": ("http/", "app.py", "resolver.py"),
     "starlette": ("http/", "app.py", "resolver.py"),
     "httpx2": ("commands/running_server.py", "events/network", "testing/", "verify/"),
-    "httpcore2": ("events/network",),
+    "httpcore2": ("events/network", "http/forwarding"),
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),
     "click": ("cli.py", "__main__.py", "banner.py", "commands/"),

@@ -79,7 +79,7 @@ class Call:
     is_of_none = False  # whether its sandbox had been deleted before the request began
     pending: Sandbox | None = None  # its sandbox until that is created: a request that is refused creates none
     # Forwarding
-    passage: Callable[..., Awaitable[None]] | None = None  # what sends the answer of that server
+    passage: Callable[..., Awaitable[None]] | None = None  # what sends the end of that server's answer
     # RateLimit
     limits: Sequence[tuple[bytes, bytes]] = ()  # headers of its answer about the rate limit
     # Pages

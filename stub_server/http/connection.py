@@ -13,7 +13,6 @@ from starlette.types import Message, Receive, Send
 from ..engine.journal import Trace
 from ..kernel.problem import Refusal
 from .answers import render
-from .http1 import joined
 from .monitor import ConnectionMonitor, Wait
 
 
@@ -134,6 +133,7 @@ class Connection:
         status, headers, body = render(refusal, trace)
         headers += [(b"date", formatdate(usegmt=True).encode()), (b"x-request-id", trace.id.encode())]
         headers.append((b"connection", b"close"))
-        line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
-        self.link.write(joined(line, headers) + body)
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+        lines += [b"%b: %b" % header for header in headers]
+        self.link.write(b"\r\n".join([*lines, b"", body]))
         self.link.write_eof()

@@ -17,7 +17,7 @@ from ..kernel.problem import NotFound, Refusal, Unavailable, gone, undone
 from ..kernel.text import nearest, warning_of
 from .access import MOST_HEADERS, VARY, Origins, answer_headers, inbox_at
 from .answers import Headers, HungUp, hang_up, render, send_pieces
-from .forwarding import HOP, Hops, Word
+from .hops import HOP, Hops, Word
 from .selection import ABOUT_THE_SERVER, undo_creation
 
 _OURS = b"x-sandbox"
@@ -31,7 +31,10 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 
 
 class RequestContext:
-    """The outermost layer. Others raise refusals or leave answers in the call; only this one sends them."""
+    """The outermost layer. Others raise refusals or leave answers in the call, which this one sends.
+
+    Forwarding alone sends by itself, up to the end, what another server answers.
+    """
 
     def __init__(self, app: ASGIApp, server: Server, origins: Origins, hops: Hops | None = None) -> None:
         """`origins` are the pages that may read the API; `hops` recognises requests of other servers of the store."""
@@ -49,7 +52,7 @@ class RequestContext:
         call = Call(scope["method"], _path(scope), scope["query_string"], scope["headers"], default, self._server)
         call.client, call.warnings = scope.get("client"), _without_effect(call.headers)
         if forwarded_for is not None:
-            call.client, call.is_hop = forwarded_for, True
+            call.client, call.is_hop = (forwarded_for, 0), True
         if INTERNAL in scope:
             call.is_internal = True
         scope[CALL] = call
@@ -250,8 +253,6 @@ class RequestContext:
             sandboxes.residence.stop()
         await server.courier.stop(server.closing.since)
         await self._persistence.stop()
-        if self._hops is not None:
-            self._hops.close()
         await send({"type": "lifespan.shutdown.complete"})
 
 

@@ -1,126 +1,46 @@
-"""Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop."""
+"""Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop.
+
+Only a server that shares its store imports this module: importing httpcore2 takes 15 ms.
+"""
 
 import asyncio
-import hmac
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import ExitStack
-from enum import Enum
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
-from time import monotonic, time
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, TypeAlias
 
+import httpcore2
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import CALL, Call
 from ..calls.server import Server
 from ..kernel.problem import BadRequest, Refusal, Unavailable
 from .answers import hang_up, left
-from .http1 import PIECE, Broken, Head, Passage, Pool, Side, joined
+from .hops import HOP, Hops, NotThere, Word, target_of
 
-T = TypeVar("T")
+Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECT = 2.0  # seconds
+KEPT = 32  # idle connections
 KEPT_FOR = 30.0  # seconds for which an idle connection is kept, fewer than the server leaves it open
-HOP = b"x-sandbox-hop"  # the last header of a forwarded request; in an answer to one it is one of the words below
-VALID = 30  # seconds by which the clocks of two servers may differ
-AVOIDED = 2.0  # seconds in which a server that is about to stop is asked nothing: its end would cut requests off
-SLOW = 1.0  # seconds after which a request counts as one that waits
-LOOKS = 5.0  # seconds of silence after which this server checks that the other one still has the sandbox
+LOOKS = 5.0  # seconds after which this server checks that the other one still has the sandbox
 REPEATABLE = 262_144  # bytes of a body that can be sent again
-_HOP_BY_HOP = frozenset(
-    (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", HOP)
+_OF_CONNECTIONS = frozenset(
+    (b"connection", b"expect", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 )
 _OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server sends its own
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
-
-
-class Word(Enum):
-    """What a server answers to another one, and to no client."""
-
-    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox
-    STOPPING = b"stopping"  # nothing was done: the server is about to stop
-    DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
-
-
-class Hops:
-    """Requests from server to server of one store, which share the secret: connections, and the signed header."""
-
-    def __init__(self, secret: bytes) -> None:
-        self._key = hmac.digest(secret, HOP, "sha256")
-        self._pools: dict[str, Pool] = {}  # by address
-        self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
-        """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
-        self._stopping: dict[str, float] = {}  # until when a server is asked nothing, by address
-        self.words = {said: word for word, said in self.said.items()}
-
-    def pool(self, address: str) -> Pool:
-        """The connections to `http://host:port`. Raises OSError for a server that is about to stop."""
-        if self._stopping.get(address, 0.0) > monotonic():
-            raise OSError("it is about to stop")
-        if address not in self._pools:
-            parts = urlsplit(address)
-            self._pools[address] = Pool(str(parts.hostname), parts.port or 80, CONNECT, KEPT_FOR)
-        return self._pools[address]
-
-    def avoid(self, address: str) -> None:
-        """Ask a server nothing for a while, since it is about to stop."""
-        self._stopping[address] = monotonic() + AVOIDED
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        for pool in self._pools.values():
-            pool.close()
-
-    def header(self, scope: Scope) -> tuple[bytes, bytes]:
-        """The header of a request that is forwarded: the time, its client, and the signature of both and the target."""
-        host, port = scope.get("client") or ("-", 0)
-        claim = b"%d %b %d" % (time(), host.encode("latin-1", "replace"), port)
-        return HOP, b"%b %b" % (claim, self._signature(scope, claim))
-
-    def take(self, scope: Scope) -> tuple[str, int] | None:
-        """Remove the header of another server from a request; returns the client's address and port.
-
-        A header that is not the last one, or is forged or old, stays and is ignored here.
-        """
-        headers = scope["headers"]
-        if not headers or headers[-1][0] != HOP:
-            return None
-        claim, _, signature = headers[-1][1].rpartition(b" ")
-        if not hmac.compare_digest(self._signature(scope, claim), signature):
-            return None
-        at, _, client = claim.decode("latin-1").partition(" ")
-        host, _, port = client.rpartition(" ")  # a proxy may have sent anything as the host
-        if abs(time() - int(at)) > VALID:
-            return None
-        scope["headers"] = headers[:-1]
-        return host, int(port)
-
-    def _signature(self, scope: Scope, claim: bytes) -> bytes:
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        signed = (scope["method"].encode(), _target(scope), host, claim)
-        return hmac.digest(self._key, b"\n".join(signed), "sha256").hex().encode()
-
-
-class NotThere(Unavailable):
-    """503: the server that should have the sandbox has done nothing.
-
-    `receive` gives the body from its start; None where the body is too large to be sent again.
-    """
-
-    code = "store_unavailable"
-
-    def __init__(self, receive: Receive | None, said: bytes | None = None) -> None:
-        """`said` is a word for the server that sent the request."""
-        headers = {"Retry-After": "1"} if said is None else {"Retry-After": "1", HOP.decode(): said.decode()}
-        super().__init__("The server that has this sandbox cannot be reached. Send the request again.", headers=headers)
-        self.receive = receive
+_UNREACHED = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
+_LOST = (TimeoutError, *_UNREACHED, httpcore2.NetworkError, httpcore2.ProtocolError)
 
 
 class Forwarding:
-    """Sends a request to the server that has its sandbox. Only with a shared store."""
+    """Sends a request to the server that has its sandbox, and sends the answer on as it comes."""
 
     def __init__(self, app: ASGIApp, server: Server, hops: Hops) -> None:
         self.app, self._server, self._hops = app, server, hops
+        self._pool = httpcore2.AsyncConnectionPool(
+            max_connections=None, max_keepalive_connections=KEPT, keepalive_expiry=KEPT_FOR
+        )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -132,211 +52,148 @@ class Forwarding:
             raise NotThere(receive, self._hops.said[Word.STOPPING])
         if call.holder is None:
             return self.app(scope, receive, send)
-        return self._forward(call, call.holder, scope, receive)
+        return self._forward(call, call.holder, scope, receive, send)
 
-    async def _forward(self, call: Call, holder: str, scope: Scope, receive: Receive) -> None:
-        """Send the request on, and leave the answer in the call as its passage. Raises NotThere."""
+    async def _forward(self, call: Call, holder: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the request on and its answer back, and leave the end of the answer in the call as its passage.
+
+        Raises NotThere, Unavailable, Limited, BadRequest.
+        """
         call.begin().sandbox = call.holder_sandbox
         if call.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
+        if self._hops.avoids(holder):
+            raise NotThere(receive)
+        client = Client(receive)
+        request = self._request(call, holder, scope, client)
         try:
-            pool = self._hops.pool(holder)
-            side = await pool.connect()
-        except OSError:
-            raise NotThere(receive) from None
-        body = RepeatableBody(receive)
-        passage = Forwarded(call, side, scope, body, self._server, self._hops)
-        try:
-            await passage.begin(body)
-        except BaseException:
-            passage.close(pool)
-            raise
-        call.passage = partial(passage.send, pool)
+            with self._server.waiting.take():
+                call.passage = await self._exchange(call, request, client, send)
+        except httpcore2.LocalProtocolError as error:  # such as HTTP/1.0 without a Host
+            raise BadRequest(f"The server that has this sandbox cannot be asked this: {error}.") from None
+        except _LOST as error:
+            if not client.has_left and not call.trace.status:
+                raise _unanswered(call, client, error) from None
+            call.passage = partial(_cut, unsent=False)
 
+    def _request(self, call: Call, holder: str, scope: Scope, client: "Client") -> httpcore2.Request:
+        """The request as it came, without what is about the connection."""
+        headers = [(name, value.strip()) for name, value in scope["headers"] if name not in _OF_CONNECTIONS]
+        if b"transfer-encoding" in call.headers:
+            headers.append((b"transfer-encoding", b"chunked"))
+        return httpcore2.Request(
+            call.method,
+            holder,
+            headers=[*headers, self._hops.header(scope)],
+            content=client.body(),
+            extensions={"target": target_of(scope), "timeout": {"connect": CONNECT}},
+        )
 
-class Forwarded(Passage):
-    """A request on its way to the server that has its sandbox, and the answer on its way back."""
-
-    word: Word | None = None  # what the other server says to this one
-    _has_place = False
-    _patience = SLOW
-
-    def __init__(self, call: Call, side: Side, scope: Scope, receive: Receive, server: Server, hops: Hops) -> None:
-        self._call, self._hops = call, hops
-        self._waiting, self._residence = server.waiting, server.sandboxes.residence
-        self._continues = asyncio.Event()  # set when the other server wants the body, or has answered
-        self._place = ExitStack()
-        super().__init__(side, _head(scope, call.headers, hops.header(scope)), self._pieces(receive))
-
-    async def begin(self, body: "RepeatableBody") -> None:
-        """Wait until the head of an answer has been read. Raises NotThere, Unavailable, Limited."""
-        call = self._call
-        answer = self.answer = await self._read(lambda: self.side.answer(call.method, self._go_on))
-        if answer is None:
-            if self.has_left:
-                return
-            again = body.again()
-            if call.method in _SAFE and again is not None:
-                raise NotThere(again)
-            raise Unavailable(
-                "The server that has this sandbox stopped before its answer. Read the sandbox to see what was done.",
-                code="store_unavailable",
-                headers={"Retry-After": "1"},
-            )
-        self.word = self._hops.words.get(answer.named(HOP))
-        if self.word is Word.STOPPING:
-            self._hops.avoid(str(call.holder))
-        if self.word in (Word.STOPPING, Word.ELSEWHERE):
-            self.upload.cancel()
-            raise NotThere(body.again())
-        if self.word is None and not answer.ends and answer.left is None:
-            self._take_place()
-
-    async def _pieces(self, receive: Receive) -> AsyncGenerator[bytes]:
-        """The body piece by piece. Raises Broken when the client leaves, before its end or while it waits."""
-        headers, more = self._call.headers, True
-        is_chunked = b"transfer-encoding" in headers
-        if b"expect" in headers:
-            await self._continues.wait()
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Broken("the client has left")
-            piece, more = message.get("body", b""), message.get("more_body", False)
-            if is_chunked and piece:
-                piece = b"%x\r\n%b\r\n" % (len(piece), piece)
-            if is_chunked and not more:
-                piece += b"0\r\n\r\n"
-            yield piece
-        self.is_sent = True
-        await left(receive)
-        raise Broken("the client has left")
-
-    async def _go_on(self, _: bytes) -> None:
-        self._continues.set()
-
-    async def _read(self, read: Callable[[], Awaitable[T]]) -> T | None:
-        """What is read of the answer; None if the connection is lost. Raises Limited if too many requests wait."""
-        while not self.is_lost:
+    async def _exchange(self, call: Call, request: httpcore2.Request, client: "Client", send: Send) -> Passage:
+        """What sends the end of the answer, once the rest has been sent on. Raises NotThere, and those of `_LOST`."""
+        async with asyncio.timeout(None) as limit:
+            supervising = asyncio.create_task(self._supervise(call, client, limit))
             try:
-                async with asyncio.timeout(self._patience):
-                    return await read()
+                async with aclosing(await self._pool.handle_async_request(request)) as answer:
+                    return await self._pass_back(call, answer, client, send)
+            finally:
+                supervising.cancel()
+
+    async def _pass_back(self, call: Call, answer: httpcore2.Response, client: "Client", send: Send) -> Passage:
+        headers = [(name.lower(), value) for name, value in answer.headers]
+        word = self._hops.words.get(dict(headers).get(HOP, b""))
+        if word is Word.DROPPED:
+            return partial(_cut, unsent=True)
+        if word is Word.STOPPING:
+            self._hops.avoid(str(call.holder))
+        if word is not None:
+            raise NotThere(client.again)
+        call.trace.status = answer.status
+        headers = [header for header in headers if header[0] not in _OF_ANSWERS]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        async for piece in answer.aiter_stream():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        return _end
+
+    async def _supervise(self, call: Call, client: "Client", limit: asyncio.Timeout) -> None:
+        """End the exchange when the client has left, or the other server does not have the sandbox any more."""
+        while True:
+            try:
+                async with asyncio.timeout(LOOKS):
+                    await client.leaves()
+                break
             except TimeoutError:
-                self._patience = LOOKS
-                if self.answer is None:
-                    self._take_place()
-                if not await self._has_sandbox():
-                    self.lose()
-            except Broken:
-                self.lose()
-        return None
+                if not await self._has_sandbox(call):
+                    break
+        limit.reschedule(0)
 
-    def _take_place(self) -> None:
-        """Count as a request that waits. Raises Limited."""
-        if not self._has_place:
-            self._has_place = True
-            self._place.enter_context(self._waiting.take())
-
-    async def _has_sandbox(self) -> bool:
+    async def _has_sandbox(self, call: Call) -> bool:
         """Whether the other server still has the sandbox, as far as the store can say."""
-        assert self._residence is not None
+        residence = self._server.sandboxes.residence
+        assert residence is not None
         try:
-            return await self._residence.locate(self._call.holder_sandbox) == self._call.holder
+            return await residence.locate(call.holder_sandbox) == call.holder
         except Refusal:
             return True
 
-    async def send(self, pool: Pool, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer as it is read, cut off where the other server cuts it off."""
-        try:
-            if self.has_left:
-                return
-            if self.word is Word.DROPPED:
-                await self._hang_up(scope, receive, unsent=True)
-            else:
-                await self._pass_back(scope, receive, send)
-        finally:
-            self.close(pool)
 
-    async def _pass_back(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer, body = self.answer, b""
-        assert answer is not None
-        self._call.trace.status = answer.status
-        headers = [header for header in answer.headers if header[0] not in _OF_ANSWERS]
-        is_small = answer.left is not None and answer.left <= PIECE
-        while is_small and not answer.ends and not self.is_lost:
-            body += await self._more(answer)
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        self._continues.set()  # the body is not wanted any more, and the client may leave
-        while not answer.ends:
-            if body:
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-            body = await self._more(answer)
-            if self.is_lost:
-                await self._hang_up(scope, receive, unsent=False)
-                return
-        await send({"type": "http.response.body", "body": body})
+class Client:
+    """Who sent a request. A small body can be received again."""
 
-    async def _more(self, answer: Head) -> bytes:
-        """More of the body of the answer, empty if the connection is lost."""
-        data, content = await self._read(lambda: self.side.body(answer)) or (b"", b"")
-        if not data:
-            self.lose()
-        return content
-
-    async def _hang_up(self, scope: Scope, receive: Receive, *, unsent: bool) -> None:
-        self.upload.cancel()  # one task at a time may wait for the client to leave
-        if not self.has_left:
-            await hang_up(scope, receive, unsent=unsent)
-
-    def close(self, pool: Pool) -> None:
-        """Keep the connection for another request, if it can have one."""
-        self.upload.cancel()
-        self._place.close()
-        answer = self.answer
-        if self.is_sent and answer is not None and answer.ends and answer.stays and not self.is_lost:
-            pool.keep(self.side)
-        else:
-            self.side.abort()
-
-
-class RepeatableBody:
-    """The body of a request, as it is received. A small one can be received again."""
+    has_left = False
 
     def __init__(self, receive: Receive) -> None:
         self._receive, self._size = receive, 0
         self._kept: list[Message] = []
+        self._is_received = asyncio.Event()  # whether the whole body has come
 
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self._size += len(message.get("body", b""))
-        if self._size <= REPEATABLE:
-            self._kept.append(message)
-        return message
+    async def body(self) -> AsyncGenerator[bytes]:
+        """The body piece by piece. Raises httpcore2.NetworkError where the client leaves before its end."""
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self.has_left = True
+                raise httpcore2.NetworkError("the client has left")
+            piece, more = message.get("body", b""), message.get("more_body", False)
+            self._size += len(piece)
+            if self._size <= REPEATABLE:
+                self._kept.append(message)
+            if piece:
+                yield piece
+        self._is_received.set()
 
+    async def leaves(self) -> None:
+        """Wait until the client has left."""
+        await self._is_received.wait()
+        await left(self._receive)
+        self.has_left = True
+
+    @property
     def again(self) -> Receive | None:
-        """Gives all messages again; None where the body is too large."""
-        if self._size > REPEATABLE:
-            return None
-        kept = iter(self._kept)
+        """What receives the whole body again; None where it is too large."""
+        return None if self._size > REPEATABLE else self._receive_again
 
-        async def receive() -> Message:
-            for message in kept:
-                return message
-            return await self._receive()
-
-        return receive
+    async def _receive_again(self) -> Message:
+        return self._kept.pop(0) if self._kept else await self._receive()
 
 
-def _head(scope: Scope, headers: Mapping[bytes, bytes], hop: tuple[bytes, bytes]) -> bytes:
-    """The head of a request as it came, without what is about the connection."""
-    line = b"%b %b HTTP/%b" % (scope["method"].encode(), _target(scope), scope["http_version"].encode())
-    passed = [header for header in scope["headers"] if header[0] not in _HOP_BY_HOP]
-    if b"transfer-encoding" in headers:
-        passed.append((b"transfer-encoding", b"chunked"))
-    return joined(line, [*passed, hop])
+def _unanswered(call: Call, client: Client, error: Exception) -> Unavailable:
+    """Why there is no answer: NotThere where the request can be sent again."""
+    if isinstance(error, _UNREACHED) or (call.method in _SAFE and client.again is not None):
+        return NotThere(client.again)
+    return Unavailable(
+        "The server that has this sandbox stopped before its answer. Read the sandbox to see what was done.",
+        code="store_unavailable",
+        headers={"Retry-After": "1"},
+    )
 
 
-def _target(scope: Scope) -> Any:
-    """Path and query of a request as they were sent; a layer may have changed them in the scope."""
-    query = scope["query_string"]
-    return scope["raw_path"] + (b"?" + query if query else b"")
+async def _end(scope: Scope, receive: Receive, send: Send) -> None:
+    """End an answer that was sent on whole."""
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _cut(scope: Scope, receive: Receive, send: Send, *, unsent: bool) -> None:
+    """Cut off an answer that was cut off there."""
+    await hang_up(scope, receive, unsent=unsent)

@@ -24,7 +24,7 @@ from ..kernel.clock import parse_iso
 from ..kernel.problem import BadRequest, NotFound, Unavailable, broken, detail
 from ..sandboxes.entry import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
-from .forwarding import NotThere
+from .hops import NotThere
 
 ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))
 SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}

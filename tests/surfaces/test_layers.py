@@ -102,8 +102,8 @@ class Alone:
         for name, value in known.items():
             setattr(call, name, value)
         scope = {
-            "type": "http", "http_version": "1.1", "method": method, "path": target, "query_string": query.encode(),
-            "headers": sent, "extensions": {}, CALL: call,
+            "type": "http", "http_version": "1.1", "method": method, "path": target, "raw_path": target.encode(),
+            "query_string": query.encode(), "headers": sent, "extensions": {}, CALL: call,
         } | further  # fmt: skip
 
         async def receive() -> dict[str, Any]:

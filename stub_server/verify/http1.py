@@ -1,14 +1,9 @@
-"""HTTP/1.1 that is passed on, as a server of a store and the proxy of `verify` do it.
-
-Heads are parsed, bodies are passed as they come, and a request is written while its answer is read. A pool of
-httpcore's reads no answer before a request is written whole: a rejected upload would be sent to its end, and
-`Expect: 100-continue` would have no effect. Begin with `Passage`.
-"""
+"""HTTP/1.1 that the proxy passes on: heads are parsed, bodies are passed as they come."""
 
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
 
@@ -16,7 +11,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, Htt
 
 HEAD = 65_536  # bytes of the head of a message
 PIECE = 65_536  # bytes of a body that are read at a time
-KEPT = 32  # idle connections to a server
+CONNECT = 10.0  # seconds
+RESTS = 2.0  # seconds for which an idle connection is kept
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}(?=[;\s])").match
 Raw = list[tuple[bytes, bytes]]
 
@@ -78,17 +74,17 @@ class Side:
         self.rested = monotonic()
         self.is_used = False  # whether it has carried a request
 
-    async def may_be_used(self, rests: float) -> bool:
-        """Whether another request can be sent: the other end closes a connection that was idle for long."""
-        if self.writer.is_closing() or monotonic() - self.rested >= rests:
-            return False
+    async def may_be_used(self) -> bool:
+        """Whether another request can be sent; if not, it is closed."""
         try:
             async with asyncio.timeout(0):
                 await self.reader.read(1)  # its end, or an answer to no question
         except TimeoutError:
-            return True
+            if monotonic() - self.rested < RESTS:  # the other end closes a connection that is idle for long
+                return True
         except OSError:
             pass
+        self.abort()
         return False
 
     async def head(self) -> bytes:
@@ -172,77 +168,34 @@ class Side:
         self.writer.transport.abort()
 
 
-class Pool:
-    """Connections to one server: those that have carried a request are kept for the next one."""
+class Target:
+    """The server that requests are passed on to, and the connection that has carried one and may carry the next."""
 
-    def __init__(self, host: str, port: int, within: float, rests: float, tls: ssl.SSLContext | None = None) -> None:
-        """In seconds: `within` is the time for a new connection, `rests` for how long an idle one is kept."""
-        self._host, self._port, self._within, self._rests, self._tls = host, port, within, rests, tls
-        self._idle: list[Side] = []
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        self._host, self._port, self._tls = host, port, tls
+        self._kept: Side | None = None
 
     async def connect(self) -> Side:
         """A connection. Raises OSError."""
-        while self._idle:
-            side = self._idle.pop()
-            if await side.may_be_used(self._rests):
-                return side
-            side.abort()
+        side, self._kept = self._kept, None
+        if side is not None and await side.may_be_used():
+            return side
         try:
-            async with asyncio.timeout(self._within):
+            async with asyncio.timeout(CONNECT):
                 return Side(*await asyncio.open_connection(self._host, self._port, ssl=self._tls, limit=HEAD))
         except TimeoutError:
-            raise OSError(f"no connection within {self._within:.0f} s") from None
+            raise OSError(f"no connection within {CONNECT:.0f} s") from None
         except UnicodeError:
             raise OSError(f"{self._host[:80]} is not a host name") from None
 
     def keep(self, side: Side) -> None:
         """Keep a connection whose answer has ended."""
-        if len(self._idle) >= KEPT:
-            side.abort()
-            return
         side.rested, side.is_used = monotonic(), True
-        self._idle.append(side)
+        self._kept = side
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().abort()
-
-
-class Passage:
-    """A request on its way to a server, while its answer may already be read."""
-
-    answer: Head | None = None
-    is_sent = False  # whether the request has been sent whole
-    is_lost = False  # whether this end has given the connection up
-    has_left = False  # whether the client has left
-
-    def __init__(self, side: Side, head: bytes, pieces: AsyncIterable[bytes]) -> None:
-        """Begin to send. `pieces` are those of the body as they come; they raise Broken when the client leaves."""
-        self.side = side
-        self.upload = asyncio.create_task(self._send(head, pieces))
-
-    async def _send(self, head: bytes, pieces: AsyncIterable[bytes]) -> None:
-        try:
-            await self.side.send(head)
-            async for piece in pieces:
-                await self.side.send(piece)
-            self.is_sent = True
-        except Broken:
-            self.has_left = True
-            self.lose()
-        except OSError:
-            return  # it may have answered
-
-    def lose(self) -> None:
-        """Give the connection up, so that the other end sees it."""
-        self.is_lost = True
-        self.side.abort()
-
-    async def stop(self) -> None:
-        """Send no more of the request."""
-        self.upload.cancel()
-        with suppress(asyncio.CancelledError):
-            await self.upload
+        if self._kept is not None:
+            self._kept.abort()
 
 
 async def body_of(head: Head, side: Side, keep: Callable[[bytes], None]) -> AsyncGenerator[bytes]:
