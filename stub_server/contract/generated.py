@@ -102,8 +102,8 @@ def generate(
             raising = [ident for ident, events in operations if events]
             move["by"] = [*raising, *(name for name in move["by"] if name != EMITTING)]
     for event in document.get("x-webhooks", {}):
-        at = ("x-webhooks", event, "post")
-        _write(document, at, "x-emitted-by", _emitters(document, event, operations), shipped)
+        post: At = ("x-webhooks", event, "post")
+        _write(document, post, "x-emitted-by", _emitters(document, event, operations), shipped)
     for at, schema in [*marked_schemas(document)]:
         if SOURCE in schema:
             enum = names.of(at, SOURCE, schema[SOURCE])

@@ -107,11 +107,7 @@ def test_every_law_holds(made: Sandbox) -> None:
     ],
 )
 def test_every_law_holds_at_other_times(scenario: str, now: str) -> None:
-    broken = {
-        c["id"]: c["violations"]
-        for c in at_once(checking(world(scenario, seed=7, now=now)))
-        if not c["ok"]
-    }
+    broken = {c["id"]: c["violations"] for c in at_once(checking(world(scenario, seed=7, now=now))) if not c["ok"]}
     assert broken == {}
 
 
