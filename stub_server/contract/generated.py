@@ -118,8 +118,8 @@ def generate(
         if PAYLOADS in schema:
             at = ("components", "schemas", name)
             _write(document, at, "oneOf", [{"$ref": reference} for reference in references], shipped)
-            choice = {"propertyName": "type", "mapping": names.payloads}
-            _write(document, at, "discriminator", choice, shipped)
+            by_type = {"propertyName": "type", "mapping": names.payloads}
+            _write(document, at, "discriminator", by_type, shipped)
 
 
 def _emitters(document: dict[str, Json], event: str, operations: Sequence[Emitting]) -> list[str]:
