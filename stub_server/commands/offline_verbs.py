@@ -65,8 +65,7 @@ def init(tool: str, folder: Path) -> None:
 def check(overlays: tuple[Path, ...]) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
-    Exit code 1 for everything that stops the start. What only readers and clients meet is a warning, such as an event
-    that nothing raises, a broken link, or an example that does not fit its schema.
+    Exit code 1 for everything that stops the start. An example that does not fit its schema is a warning.
     """
     from ..app import contracts, create_app
     from ..contract import checks
@@ -82,7 +81,7 @@ def check(overlays: tuple[Path, ...]) -> None:
             named.refuse(checks.faults(document, document))
         named.refuse(checks.faults(control, control))
         of_requests = formats(is_document_here, is_document_unchecked)
-        for warning in (*checks.warnings(document, control), *checks.unfit_examples(document, of_requests)):
+        for warning in checks.unfit_examples(document, of_requests):
             click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
         if overlays:
             with suppress(ScenarioError):  # a fault of the data, not of the contract

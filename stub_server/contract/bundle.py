@@ -18,7 +18,7 @@ import orjson
 
 from .checks import shape_faults
 from .document import Document
-from .generated import Emitting, Names, emitting, generate, parts
+from .generated import Emitting, Names, emitting, generate
 from .overlay import Overlays
 from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
 
@@ -47,16 +47,16 @@ def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> B
     overlays = Overlays(files)
     if not files:
         return Bundle(api, control, api, overlays)
-    document, known = overlays.apply(api), Names(api)
-    overlays.refuse(shape_faults(document))
+    document = overlays.apply(api)
+    overlays.refuse(shape_faults(document, api))
     with overlays.naming():
-        generate(document, Names(document), emitters, parts(api, known, emitters))
+        generate(document, Names(document), emitters, api)
     overlays.refuse(_broken_references(document))
     _merge_parameters(document)
     names = Names(document)
-    generate(api, names, emitters, parts(api, known, emitters))
+    generate(api, names, emitters)
     _take_names(control, names, emitters)
-    generate(control, names, [], parts(control, known, []))
+    generate(control, names, [])
     return Bundle(document, control, api, overlays)
 
 

@@ -295,7 +295,7 @@ class Document:
                 "summary": post["summary"],
                 "description": post["description"],
                 "payload_key": post["x-payload-key"],
-                "emitted_by": post["x-emitted-by"],
+                "emitted_by": post.get("x-emitted-by", []),
                 "schema": media["schema"],
                 "example": media["example"],
                 "record": self._record(media["schema"], post["x-payload-key"]),

@@ -10,10 +10,9 @@
 The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
-from .source import Json, error_at, nodes
+from .source import Json, error_at, nodes, value_at
 
 ALL = "*"
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
@@ -42,9 +41,7 @@ class Names:
         self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
         self._webhooks = document.get("x-webhooks", {})
         posts = {name: item["post"]["requestBody"]["content"] for name, item in self._webhooks.items()}
-        bodies = {name: content["application/json"]["schema"] for name, content in posts.items()}
-        self.payloads = {name: body["$ref"] for name, body in bodies.items() if "$ref" in body}  # not written in place
-        self._stateless = schemas.keys() - self.lifecycles.keys()
+        self.payloads = {name: content["application/json"]["schema"]["$ref"] for name, content in posts.items()}
         resources = list(dict.fromkeys(name.partition(".")[0] for name in self.events))
         owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
         self.scope_patterns = ["*"]  # what a token may be given: every scope, every scope of a resource, or all
@@ -71,19 +68,14 @@ class Names:
             }
             self._lists |= {f"{kind}:{name}": list(names) for kind, names in of_states.items()}
 
-    def of(self, at: At, mark: str, source: Json) -> list[str] | None:
-        """The names for a mark of the schema at a place; None where an overlay has removed their lifecycle.
-
-        Raises ContractError for an unknown source.
-        """
+    def of(self, at: At, mark: str, source: Json) -> list[str]:
+        """The names for a mark of the schema at a place. Raises ContractError for an unknown source."""
         if source == "payload_events":
             reference = f"#/components/schemas/{at[2]}"
             return [name for name, payload in self.payloads.items() if payload == reference]
-        is_known = isinstance(source, str) and (source in self._lists or source.partition(":")[2] in self._stateless)
-        if not is_known:
+        if not isinstance(source, str) or source not in self._lists:
             raise error_at([*at, mark], f"there is no list of names {source!r}")
-        found = self._lists.get(source)
-        return None if found is None else [*found]  # an overlay may change it in one place only
+        return [*self._lists[source]]  # an overlay may change it in one place only
 
     def emitted(self, operation: str, named: list[str]) -> list[str]:
         """The events of an operation: those of `named` that exist, then those whose `x-emitted-by` lists it."""
@@ -94,62 +86,48 @@ class Names:
         return known + [name for name, by in emitted_by if operation in by and name not in known]
 
 
-class Part(NamedTuple):
-    """An object of the document, its generated members, and the names for which it has a member with a count."""
-
-    at: At
-    node: dict[str, Json]
-    members: dict[str, Json]
-    counted: list[str]
-
-
 def generate(
-    document: dict[str, Json], names: Names, controls: Sequence[Emitting], before: Iterable[Part] = ()
+    document: dict[str, Json],
+    names: Names,
+    controls: Sequence[Emitting],
+    shipped: dict[str, Json] | None = None,
 ) -> None:
     """Generate all parts. `controls` are operations of the control contract. Raises ContractError.
 
-    Of parts that the document had `before`, what an overlay has changed stays.
+    Where an overlay has changed a part that the `shipped` document has, the change stays.
     """
-    raising = [ident for ident, events in _operations(document, controls) if events]
+    operations = [*emitting(document["paths"].values()), *controls]
     for move in _moves(document):
         if EMITTING in move.get("by", ()):
+            raising = [ident for ident, events in operations if events]
             move["by"] = [*raising, *(name for name in move["by"] if name != EMITTING)]
-    earlier = {part.at: part for part in before}
-    for part in [*parts(document, names, controls)]:
-        known = earlier.get(part.at) or Part(part.at, {}, {}, [])
-        keys = known.members.keys() | part.members.keys()
-        if {key: part.node[key] for key in keys if key in part.node} == known.members:
-            _write(part.node, keys, part.members)
-        elif "x-emitted-by" in keys - part.node.keys():
-            raise error_at([*part.at, "post", "x-emitted-by"], "every event tells what raises it: keep or change it")
-        _count(part.node, [name for name in part.counted if name not in known.counted])
-
-
-def parts(document: dict[str, Json], names: Names, controls: Sequence[Emitting]) -> Iterator[Part]:
-    operations, moves, mapping = _operations(document, controls), _moves(document), names.payloads
-    for event, item in document.get("x-webhooks", {}).items():
-        raising = [move for move in moves if event in (move.get("event"), *move.get("also", ()))]
-        automatic = {name for move in raising for name in move.get("by", ())}
-        by = [ident for ident, events in operations if event in events or ALL in events]
-        by += [name for name in AUTOMATIC if name in automatic]
-        yield Part(("x-webhooks", event), item["post"], {"x-emitted-by": by}, [])
-    for at, schema in marked_schemas(document):
-        found = {mark: names.of(at, mark, schema[mark]) for mark in (COUNTS, SOURCE) if mark in schema}
-        enum = found.get(SOURCE)
-        # A payload without events has no enum: an empty one is not valid.
-        members = {} if enum is None or (not enum and schema[SOURCE] == "payload_events") else {"enum": enum}
-        if SOURCE not in found or enum is not None:
-            yield Part(at, schema, members, found.get(COUNTS) or [])
-    one_of = [{"$ref": reference} for reference in dict.fromkeys(mapping.values())]
-    # Without any payload there are none, as an empty choice accepts nothing.
-    payload = {"oneOf": one_of, "discriminator": {"propertyName": "type", "mapping": mapping}} if mapping else {}
-    for name, schema in document["components"].get("schemas", {}).items() if "x-webhooks" in document else ():
+    for event in document.get("x-webhooks", {}):
+        post: At = ("x-webhooks", event, "post")
+        _write(document, post, "x-emitted-by", _emitters(document, event, operations), shipped)
+    for at, schema in [*marked_schemas(document)]:
+        if SOURCE in schema:
+            enum = names.of(at, SOURCE, schema[SOURCE])
+            # A payload without events has no enum: an empty one is not valid.
+            is_without = not enum and schema[SOURCE] == "payload_events"
+            _write(document, at, "enum", None if is_without else enum, shipped)
+        if COUNTS in schema:
+            earlier = {} if shipped is None else _at(shipped, (*at, "properties"))
+            _count(schema, [name for name in names.of(at, COUNTS, schema[COUNTS]) if name not in earlier])
+    references = dict.fromkeys(names.payloads.values())
+    for name, schema in document["components"].get("schemas", {}).items() if references else ():
         if PAYLOADS in schema:
-            yield Part(("components", "schemas", name), schema, payload, [])
+            at = ("components", "schemas", name)
+            _write(document, at, "oneOf", [{"$ref": reference} for reference in references], shipped)
+            by_type = {"propertyName": "type", "mapping": names.payloads}
+            _write(document, at, "discriminator", by_type, shipped)
 
 
-def _operations(document: dict[str, Json], controls: Sequence[Emitting]) -> list[Emitting]:
-    return [*emitting(document["paths"].values()), *controls]
+def _emitters(document: dict[str, Json], event: str, operations: Sequence[Emitting]) -> list[str]:
+    """What raises an event: operations, the clock, the simulation."""
+    raising = [move for move in _moves(document) if event in (move.get("event"), *move.get("also", ()))]
+    automatic = {name for move in raising for name in move.get("by", ())}
+    by = [ident for ident, events in operations if event in events or ALL in events]
+    return by + [name for name in AUTOMATIC if name in automatic]
 
 
 def _moves(document: dict[str, Json]) -> list[Json]:
@@ -157,15 +135,27 @@ def _moves(document: dict[str, Json]) -> list[Json]:
     return [move for schema in schemas for move in schema.get("x-lifecycle", {}).get("moves", ())]
 
 
-def _write(node: dict[str, Json], gone: Collection[str], made: dict[str, Json]) -> None:
-    """Replace members of an object. An enum comes right after its `x-enum-from`."""
-    others = [(key, value) for key, value in node.items() if key not in gone]
+def _write(document: Json, at: At, key: str, made: Json, shipped: Json) -> None:
+    """Write a member of an object, unless an overlay has written it. An enum comes right after its `x-enum-from`."""
+    node = value_at(document, at)
+    if shipped is not None and node.get(key) != _at(shipped, at).get(key):
+        return
+    members = [(name, value) for name, value in node.items() if name != key]
     node.clear()
-    for key, value in others:
-        node[key] = value
-        if key == SOURCE:
-            node.update(made)
-    node.update(made)
+    for name, value in members:
+        node[name] = value
+        if name == SOURCE and made is not None:
+            node[key] = made
+    if made is not None:
+        node[key] = made
+
+
+def _at(document: Json, at: At) -> Json:
+    """The object at a place, an empty one if there is none."""
+    try:
+        return value_at(document, at)
+    except KeyError:
+        return {}
 
 
 def _count(schema: dict[str, Json], names: list[str]) -> None:
@@ -174,9 +164,10 @@ def _count(schema: dict[str, Json], names: list[str]) -> None:
     if not all(isinstance(schema.get(part, kind()), kind) for part, kind in parts):
         return  # an overlay has broken it: the OpenAPI validator says how
     for name in names:
-        schema.setdefault("properties", {}).setdefault(name, {"type": "integer"})
-        schema.setdefault("x-basis", {}).setdefault(name, "assumed")
-        schema.setdefault("required", []).append(name)
+        if name not in schema.get("properties", {}):
+            schema.setdefault("properties", {})[name] = {"type": "integer"}
+            schema.setdefault("x-basis", {})[name] = "assumed"
+            schema.setdefault("required", []).append(name)
 
 
 def marked_schemas(document: dict[str, Json]) -> Iterator[tuple[At, dict[str, Json]]]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from faker.providers import BaseProvider
 
 from ..kernel.record import Body
-from .tables import elements, plain_ascii, table
+from .tables import elements, table
 
 AFFILIATES = 0.4
 BRIEFLY = 3  # so many features of the niche come with the plan that is paid by the month
@@ -22,14 +22,13 @@ FEATURES = 5
 class Membership(NamedTuple):
     """A project to sell: a ProjectCreate, PlanCreates and ProductCreates without the ids that they get.
 
-    Each product stands beside the names of the plans that unlock it. `bumps` are (title, reais) of extras that are
-    offered at checkout.
+    Each plan unlocks every product. `bumps` are (title, reais) of extras that are offered at checkout.
     """
 
     slug: str
     project: Body
     plans: list[Body]
-    products: list[tuple[Body, list[str]]]
+    products: list[Body]
     bumps: list[tuple[str, float]]
 
 
@@ -83,30 +82,24 @@ class CatalogueProvider(BaseProvider):
     def _shuffled(self, items: list[Body]) -> list[Body]:
         return sorted(items, key=lambda item: self.generator.random.random())
 
-    def membership(self, slug: str = "", edition: int = 1, *, has_trial: bool | None = None) -> Membership:
+    def membership(self, slug: str = "", *, has_trial: bool | None = None) -> Membership:
         """A project with all that is sold in it: one of the catalogue by its slug, or any.
 
-        A later edition has another name and slug. Raises KeyError for an unknown slug.
+        Raises KeyError for an unknown slug.
         """
         niche, project = offered()[slug or self.random_element(tuple(offered()))]
-        name, slug = project["name"], project["slug"]
-        if edition > 1:
-            again = table("niches")["edition"]
-            name, slug = f"{name}: {again} {edition}", f"{slug}-{plain_ascii(again)}-{edition}"
+        slug = project["slug"]
         if has_trial is None:
             has_trial = self.generator.random.random() < table("prices")["trial_share"]
         plans = list(self._plans(niche, has_trial=has_trial))
-        names = [plan["name"] for plan in plans]
         products = []
         for number, product in enumerate(project["products"], start=1):
             words = niche | {"slug": slug, "number": number, "initials": _initials(slug)}
-            # Mentorship comes with the dearer plans only, everything else with all.
-            unlocking = names[1:] if product["type"] == "mentorship" else names
-            products.append((product | filled(table("niches")["product"], words), unlocking))
+            products.append(product | filled(table("niches")["product"], words))
         bumps = [(bump["title"], bump["price"]) for bump in niche["bumps"]]
-        return Membership(slug, self._project(niche, project, slug) | {"name": name}, plans, products, bumps)
+        return Membership(slug, self._project(niche, project), plans, products, bumps)
 
-    def _project(self, niche: Body, project: Body, slug: str) -> Body:
+    def _project(self, niche: Body, project: Body) -> Body:
         drawn = {
             name: self.random_element(elements("habits", name)) for name in ("visibility", "release", "reminder_days")
         }
@@ -115,7 +108,7 @@ class CatalogueProvider(BaseProvider):
         drawn["source"] = self.random_element(elements("habits", "sources_of_projects"))
         drawn["hashtag"] = "".join(word[0].upper() + word[1:] for word in project["name"].split())
         drawn["certificate"] = str(any(product["type"] == "course" for product in project["products"])).lower()
-        made: Body = filled(table("niches")["project"], niche | project | drawn | {"slug": slug})
+        made: Body = filled(table("niches")["project"], niche | project | drawn)
         if self.generator.random.random() < AFFILIATES:
             percent = self.random_element(elements("habits", "affiliate_percent"))
             made["marketing_settings"] |= {"affiliates": "true", "affiliate_percent": percent}
@@ -162,7 +155,7 @@ def _plan(name: str, amount: float, features: list[str], **words: str) -> Body:
 def _initials(slug: str) -> str:
     """Those of a SKU. One letter of the first word would be the same for Contas do MEI and Churrasco de Mestre."""
     first, *others = slug.split("-")
-    return (first[:3] + "".join(word if word.isdigit() else word[0] for word in others)).upper()
+    return (first[:3] + "".join(word[0] for word in others)).upper()
 
 
 def printed(amount: float) -> str:

@@ -167,9 +167,9 @@ class Lives:
         return min(max(pays, begins + 4 * MINUTE), limit - MINUTE)
 
     def _leaves(self, start: int, last: int) -> int:
-        """When a member cancels who leaves at the end of a period."""
+        """When a member cancels who leaves at the end of a period: not before the card that was late is charged."""
         wanted = moment(self.rng, start + int((last - start) * 0.9 * self.rng.random()), 6 * HOUR)
-        return min(max(wanted, start + MINUTE), last)
+        return min(max(wanted, start + MINUTE, self.script.now + 2 * MINUTE), last)
 
     def _leave(self, draft: Draft, ident: str) -> None:
         """Cancel a subscription at the end of its period."""

@@ -56,12 +56,11 @@ class Merchant:
         """As many drawn projects as the scenario says, and those that it names."""
         faker = self.script.faker("projects", "drawn")
         slugs: list[str] = faker.slugs()
-        for number in range(self.scenario.drawn):
-            again, place = divmod(number, len(slugs))
+        for number, slug in enumerate(slugs[: self.scenario.drawn]):
             first = number == 0 or None  # some project has a trial, whatever the seed
-            membership = faker.membership(slugs[place], again + 1, has_trial=first)
             share = SHARES[min(number, len(SHARES) - 1)]
-            yield Node({"status": "active", "share": share}, "", membership.slug), membership
+            membership = faker.membership(slug, has_trial=first)
+            yield Node({"status": "active", "share": share}, "", slug), membership
         for spec in self.scenario.root.each("projects"):
             slug = spec.value["slug"]
             if slug not in slugs:
@@ -78,19 +77,16 @@ class Merchant:
             wanted = office_hour_before(rng, self.now - (spec.get("stopped_days_ago", 60) - 1) * DAY)
             stopped = min(self.now - HOUR, max(opened + 2 * HOUR, wanted))
             self.script.add(stopped, self.script.step, move_project, ident, status)
-        at, alike = opened, {}  # plan id -> the drawn plan that unlocks the same products
-        usual = {plan["name"] for plan in membership.plans}
+        at, plans = opened, list[str]()
         for fields, share in self._plans(ident, spec, membership):
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), self.now)
             plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at, stopped)
-            like = "Anual" if plan["billing_type"] == "one_time" else "Mensal"
-            alike[plan["id"]] = plan["name"] if plan["name"] in usual else like
+            plans.append(plan["id"])
             if status != "draft" and share > 0:
                 self.offers.append(Offer(project, plan, share, at, closes, stopped, membership.bumps))
-        for number, (fields, names) in enumerate(membership.products, start=1):
+        for number, fields in enumerate(membership.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), self.now)
-            unlocking = [plan_id for plan_id, name in alike.items() if name in names]
-            body = {"projectId": ident, **fields, "planIds": unlocking or [*alike]}
+            body = {"projectId": ident, **fields, "planIds": plans}
             self.goods.add_product(spec, named_uuid("product", membership.slug, str(number)), body, at)
 
     def _plans(self, project_id: str, spec: Node, membership: Membership) -> Iterator[tuple[Body, float]]:

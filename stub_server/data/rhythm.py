@@ -5,9 +5,6 @@ daylight saving since 2019.
 """
 
 import math
-from bisect import bisect
-from collections.abc import Sequence
-from itertools import pairwise
 from random import Random
 
 from ..domain.calendar import is_working_day
@@ -27,27 +24,22 @@ SIGMA = 1.85
 
 
 class Rhythm:
-    """A period by how much Brazilians buy in each of its hours: mild growth, quiet weekends, lunch and evening peaks.
-
-    A share between 0 and 1 stands for an instant between start and end.
-    """
+    """A period in which Brazilians buy: mild growth, quiet weekends, lunch and evening peaks."""
 
     def __init__(self, start_ms: int, end_ms: int) -> None:
         self.start, self.end = start_ms, end_ms
-        self._limits = [start_ms, *range((start_ms // HOUR + 1) * HOUR, end_ms, HOUR), end_ms]
-        self._sums = [0.0]
-        for begins, ends in pairwise(self._limits):
-            growth = 1 + GROWTH_A_YEAR * (begins - start_ms) / YEAR
-            self._sums.append(self._sums[-1] + _demand(begins) * growth * (ends - begins))
+        highest = max(table("habits")["hours"]) * max(table("habits")["week"])
+        self._most = highest * self._growth(end_ms)
 
-    def at(self, share: float) -> int:
-        """The instant before which `share` of the period's purchases are made."""
-        return min(int(_between(self._sums, self._limits, share * self._sums[-1])), self.end - 1)
+    def instant(self, rng: Random, low_ms: int, high_ms: int) -> int:
+        """A likely instant between two."""
+        while True:
+            at = low_ms + int((high_ms - low_ms) * rng.random())
+            if rng.random() * self._most < _demand(at) * self._growth(at):
+                return at
 
-    def share(self, at_ms: int) -> float:
-        """The share of the period's purchases that are made before an instant."""
-        inside = min(max(at_ms, self.start), self.end)
-        return _between(self._limits, self._sums, inside) / self._sums[-1]
+    def _growth(self, at_ms: int) -> float:
+        return 1 + GROWTH_A_YEAR * max(0, at_ms - self.start) / YEAR
 
 
 def _demand(at_ms: int) -> float:
@@ -55,13 +47,6 @@ def _demand(at_ms: int) -> float:
     day, hour = divmod((at_ms + BRASILIA) // HOUR, 24)
     share: float = table("habits")["hours"][hour] * table("habits")["week"][(day + EPOCH_WEEKDAY) % 7]
     return share
-
-
-def _between(limits: Sequence[float], values: Sequence[float], at: float) -> float:
-    """The value at a place between two limits, as far between their values as it is between them."""
-    after = bisect(limits, at, 1, len(limits) - 1)
-    low, high = limits[after - 1], limits[after]
-    return values[after - 1] + (at - low) / (high - low) * (values[after] - values[after - 1])
 
 
 def pay_delay(rng: Random, below: int = DAY) -> int:

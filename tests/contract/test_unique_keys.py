@@ -52,18 +52,7 @@ UNFIT = {
     "a misspelt part": (updated(f"{PLAN}[0]", "{ ignore: [case] }"), f"{PLAN}[0]: Additional properties"),
     "another difference": (updated(f"{PLAN}[0].ignores", "[accents]"), f"{PLAN}[0].ignores[1]: 'accents' is not one"),
     "a member that is not there": (
-        updated(f"{PLAN}[0].members", "[slug]"), f"{PLAN}[0].members[1]: Plan has no member slug: name one that it has",
-    ),
-    "a scope that is not there": (
-        updated(f"{PLAN}[0]", "{ scope: shopId }"),
-        f"{PLAN}[0].scope: Plan has no member shopId: name one that it has, or merchant",
-    ),
-    "the case of a number": (
-        updated(f"{PLAN}[0].members", "[amount]"), f"{PLAN}[0].members[1]: amount is no string: remove it, or `",
-    ),
-    "the same members twice": (
-        updated(PLAN, "[{ members: [name], scope: merchant, code: duplicate_name }]"),
-        f"{PLAN}[1].members: name has a unique key already: take one out",
+        updated(f"{PLAN}[0].members", "[slug]"), f"{PLAN}[0]: a request to create a Plan has no text slug: take it out",
     ),
     "a code that nobody lists": (
         updated(f"{PLAN}[0]", "{ code: duplicate_plan }"),
@@ -85,7 +74,7 @@ UNFIT = {
     ),
     "a new key without a code": (
         updated(PLAN, "[{ members: [description], scope: merchant }]"),
-        f"{PLAN}[1]: this unique key has no code for its refusal: add one",
+        f"{PLAN}[1].code: no operation refuses with None: list it",
     ),
     "what no request chooses": (
         updated(PLAN, "[{ members: [createdAt], scope: merchant, code: duplicate_name }]"),

@@ -176,20 +176,6 @@ def test_a_control_asked_of_a_deleted_world_makes_it_anew_as_the_server_does(
     assert (server.settings.scenario, 11) == (found["scenario"], found["seed"])
 
 
-def test_laws_of_seeds_are_told_to_apply_until_the_world_changes(worlds: httpx2.Client, make: Make) -> None:
-    world = make(name="laws")
-    of_seeds = ["The items of an order add up to its total", "Area code, postal code and CPF agree with the state"]
-
-    def passed_over() -> list[tuple[str, bool, int]]:
-        checks = worlds.get("/invariants", headers={"X-Sandbox": "laws"}).json()["checks"]
-        return [(law["name"], law["ok"], law["checked"]) for law in checks if not law["applies"]]
-
-    assert [] == passed_over()
-    with api(world) as client:
-        created(client.post("/v2/customers", json=customer_body()))
-    assert [(name, True, 0) for name in of_seeds] == passed_over()
-
-
 def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None:
     make(name="taken")
     for path in ("", "/taken/fork"):

@@ -7,7 +7,7 @@ from itertools import count
 import httpx2
 import pytest
 
-from stub_server.kernel.clock import DAY, HOUR, parse_iso
+from stub_server.kernel.clock import DAY, parse_iso
 from stub_server.settings import Settings
 
 from ..support.live import NOW, Live, running
@@ -96,18 +96,9 @@ def test_customers_come_as_sales_do(customers: list[Json]) -> None:
         assert sum(age < days for age in ages) < 2 * len(ages) * days / 365 + 12, days
 
 
-def test_some_sign_up_before_their_first_order(customers: list[Json], orders: list[Json]) -> None:
-    first: dict[str, str] = {}
-    for order in orders:
-        first.setdefault(order["customer"]["document"], order["createdAt"])
-    bought = [customer for customer in customers if customer["document"] in first]
-    assert 0.02 < 1 - len(bought) / len(customers) < 0.12, "a few never bought"
-    leads = [parse_iso(first[customer["document"]]) - parse_iso(customer["createdAt"]) for customer in bought]
-    assert min(leads) == 0
-    before = sorted(lead for lead in leads if lead)
-    assert 0.16 < len(before) / len(leads) < 0.24
-    assert before[len(before) // 10] < HOUR, "minutes"
-    assert before[-len(before) // 10] > 7 * DAY, "weeks"
+def test_a_few_have_never_bought(customers: list[Json], orders: list[Json]) -> None:
+    bought = {order["customer"]["document"] for order in orders}
+    assert 0.02 < sum(customer["document"] not in bought for customer in customers) / len(customers) < 0.12
 
 
 @pytest.mark.parametrize("seed", [42, 7])

