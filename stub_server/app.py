@@ -242,7 +242,7 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
         except ImportError as error:
             install = f"{quote(sys.executable)} -m pip install 'psycopg[binary]'"
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
-        return postgres.PostgresStore(path, settings.host, settings.port, settings.seed, settings.shared)
+        return postgres.PostgresStore(path, settings.host, settings.port, settings.seed)
     return sqlite.SqliteStore(path, settings.seed, always=settings.sync == "always")
 
 

@@ -39,7 +39,7 @@ def show(app: Application, settings: Settings) -> None:
     click.secho(f"Membership Commerce sandbox {server.version}", bold=True)
     for name, value in facts:
         click.echo(click.style(f"  {name:<12}", dim=True) + value)
-    for warning in (*warnings(settings), *_surprises(settings, app), *_differing(app)):
+    for warning in (*warnings(settings), *_surprises(settings, app)):
         click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
     click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
 
@@ -113,23 +113,6 @@ def _surprises_of(sandbox: Sandbox, settings: Settings) -> list[str]:
                 f"{flag} is that of new sandboxes: in the sandbox {sandbox.name} {name} is {value}, until its settings "
                 "are changed"
             )
-    return found
-
-
-def _differing(app: Application) -> list[str]:
-    """The settings in which this server differs from others of its store, each with the first one that differs."""
-    if not app.sandboxes.persistence.is_shared:
-        return []
-    found = []
-    for flag, here in app.server.settings.shared.items():
-        for address, theirs in app.sandboxes.persistence.store.others:
-            there = theirs.get(flag, "")
-            if there != here:
-                found.append(
-                    f"{flag} is {here or 'not set'} here and {there or 'not set'} at {address}. "
-                    "Give the servers of a store the same settings"
-                )
-                break
     return found
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .kernel.clock import iso
 from .kernel.text import host_name, is_local
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -118,31 +117,6 @@ class Settings:
             "has_admin_key": bool(self.admin_key),
             "has_secret": self.secret is not None or self.is_public,
             "has_overlays": bool(self.overlays),
-        }
-
-    @property
-    def shared(self) -> dict[str, str]:
-        """The flags in which servers of a store should agree, as they are written. Of secrets only that they are set.
-
-        The seed is not among them: it is the store's.
-        """
-        return {
-            "--scenario": self.scenario,
-            "--now": "" if self.now is None else iso(self.now),
-            "--overlay": " ".join(path.name for path in self.overlays),
-            "--auth": "lenient" if self.lenient_auth else "strict",
-            "--unknown-fields": "ignore" if self.ignore_unknown else "reject",
-            "--unknown-query": "reject" if self.reject_unknown_query else "warn",
-            "--check-digits": "on" if self.check_digits else "off",
-            "--autopay": "" if self.autopay is None else str(self.autopay),
-            "--webhook-schedule": self.webhook_schedule,
-            "--allow-private-webhooks": "on" if self.allow_private_webhooks else "",
-            "--history": str(self.history),
-            "--rate-limit": "" if self.rate_limit is None else "{}/{}s".format(*self.rate_limit),
-            "--base-url": self.base_url or "",
-            "--admin-key": "set" if self.admin_key else "",
-            "--jwt-secret": "set" if self.secret else "",
-            "being public": "set" if self.is_public else "",
         }
 
     def signing_secret(self, random_bytes: bytes) -> bytes:

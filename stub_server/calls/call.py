@@ -274,8 +274,8 @@ class Call:
 
     @property
     def is_undone(self) -> bool:
-        """Whether the sandbox has undone steps, which could not be stored, since the operation began."""
-        return self.sandbox.undone_at > (self.trace.rule_at or self.trace.began)
+        """Whether the sandbox was unloaded, as its newest steps could not be stored."""
+        return self.sandbox.is_undone
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the request waited."""

@@ -72,18 +72,23 @@ def checked_beginning(call: Call, asked: Body) -> tuple[str | None, int | None]:
 def summary_of(call: Call, found: Entry | Kept) -> Body:
     """A sandbox without its credentials; one that is not in memory, as it was last stored."""
     if isinstance(found, Kept):
-        name, step, summary = found.name, found.newest, loads(found.summary)
+        name, step, summary = found.name, found.newest, loads(found.about)
         clock = ClockState(*summary["clock"])
         now = clock.now if clock.frozen else wall_ms() + clock.offset
     else:
         sandbox = found.sandbox
         name, step, clock, now = sandbox.name, sandbox.log.number, sandbox.clock.state, sandbox.clock.read()
-        summary = {"scenario": sandbox.scenario, "seed": sandbox.seed, "records": records_of(sandbox)}
+        summary = {
+            "scenario": sandbox.scenario,
+            "seed": sandbox.seed,
+            "records": records_of(sandbox),
+            "parent": found.parent,
+        }
     return {
         "name": name,
         "scenario": summary["scenario"],
         "seed": summary["seed"],
-        "parent": found.parent,
+        "parent": summary["parent"],
         "step": step,
         "now": iso(now),
         "frozen": clock.frozen,

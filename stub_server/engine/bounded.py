@@ -134,14 +134,6 @@ class Log(Bounded[Step]):
         self.number = step.number
         self._bound(self._most, MOST_BYTES)
 
-    def take_back(self, step: Step) -> None:
-        """Remove the newest step."""
-        self.number -= 1
-        if self._items and self._items[-1] is step:
-            self._items.pop()
-            self.size -= step.size
-            self.budget.used -= step.size
-
     def close(self) -> None:
         """Free the memory of a deleted sandbox. Later steps are dropped."""
         self._most, self.writer, self.stored = 0, None, None

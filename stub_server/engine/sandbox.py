@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from time import perf_counter_ns
 from typing import TypeAlias
 
 from ..contract.converting import Converter
@@ -70,8 +69,8 @@ class Sandbox:
     and it `raises_events` only once somebody listens.
     Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
     the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
-    reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; `undone_at` is
-    when a step was last undone for that reason, in ns of the machine's counter. `turn` is locked while due jobs run.
+    reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; one that
+    `is_undone` was unloaded, as the store may not have its newest steps. `turn` is locked while due jobs run.
     """
 
     name: str
@@ -98,7 +97,7 @@ class Sandbox:
     is_advancing: bool = False
     is_gone: bool = False
     is_halted: bool = False
-    undone_at: int = 0
+    is_undone: bool = False
     held_before: int = 0
     declining: dict[str, str] = field(default_factory=dict)
     raises_events: bool = True
@@ -266,15 +265,6 @@ class Sandbox:
         self.clock.set(step.clock_before)
         self.recorded_clock = step.clock_before
         self.ids.position = step.position_before
-
-    def take_back(self, step: Step) -> None:
-        """Undo the newest step and remove it from the log. Later reads by its keys are no longer counted."""
-        store = self.stores[step.merchant.id]
-        self.unfold(step)
-        for key_id, _, _ in step.used:
-            store.unrecorded.pop(key_id, None)
-        self.log.take_back(step)
-        self.undone_at = perf_counter_ns()
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:

@@ -131,11 +131,11 @@ def jobs_until(
 
     With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or rewound in a pause.
     """
-    timers, clock, undone_at = sandbox.timers, sandbox.clock, sandbox.undone_at
+    timers, clock = sandbox.timers, sandbox.clock
     now = clock.now
 
     def goes_on() -> bool:
-        return not sandbox.is_gone and timers is sandbox.timers and undone_at == sandbox.undone_at
+        return not sandbox.is_gone and timers is sandbox.timers
 
     try:
         while goes_on() and (timer := timers.next(until)) is not None:

@@ -81,6 +81,8 @@ class RequestContext:
             call.begin()
         if isinstance(error, NotFound) and call.sandbox.is_gone and not call.is_of_none and self._is_shared:
             error = gone()  # another server may have it
+        if isinstance(error, NotFound | Unavailable) and call.is_undone:
+            error = (self._persistence.failure or undone()).again()
         if call.stream is not None:
             await call.stream.chunks.aclose()
         asked = call.sandbox.name
@@ -116,7 +118,7 @@ class RequestContext:
         status, headers, parts, body = answer
         if self._is_shared and status != 503 and call.path not in ABOUT_THE_SERVER:
             self._persistence.check_lease()
-        if (self._persistence.committing or call.sandbox.undone_at > trace.began) and status < 500:
+        if (self._persistence.committing or call.is_undone) and status < 500:
             await self._settle(call)
         self._complete(call, status, headers)
         if call.method == "HEAD":

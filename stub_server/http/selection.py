@@ -181,13 +181,10 @@ class DueJobs:
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self.app, self._waiting, self._sandboxes = app, server.waiting, server.sandboxes
-        self._persistence = server.sandboxes.persistence
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         sandbox = call.sandbox
-        if self._persistence.unknown and call.path not in SERVED_WHEN_BROKEN:
-            self._persistence.check(sandbox)
         if not sandbox.is_broken:
             is_due = not sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
             if is_due and (until := do_some_due(sandbox)) is not None:

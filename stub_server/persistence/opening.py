@@ -5,7 +5,7 @@ from random import Random
 
 import orjson
 
-from ..engine.sandbox import SILENT, Sandbox
+from ..engine.sandbox import Sandbox
 from ..files.admitting import admit
 from ..files.exports import adopted
 from ..files.fitting import Fitting
@@ -24,15 +24,18 @@ def opened(
     factory: SandboxFactory, session: Session, number: int, kept: Kept, holder: int
 ) -> tuple[Stored, Sequence[Snapshot]]:
     """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-    own, snapshots = _reader(factory, kept.generation, kept.contract), list[tuple[Body, Reader]]()
-    base, lines = sql.state(session, kept.state)
+    about, snapshots, size = orjson.loads(kept.about), list[tuple[Body, Reader]](), 0
     try:
-        _read(own, lines)
-        since = _read(own, sql.steps_of(session, number, kept, base))
-        for snapshot in sql.snapshots(session, number, kept):
-            reader = _reader(factory, kept.generation, snapshot.contract)
-            _read(reader, sql.state(session, snapshot.state)[1])
-            snapshots.append((snapshot._asdict() | {"description": orjson.loads(snapshot.description)}, reader))
+        for named in sql.states(session, number):
+            head = orjson.loads(named.about)
+            is_of_one = named.name or head["contract"] == about["contract"]
+            reader = _reader(factory, about["generation"], head["contract"] if is_of_one else "")
+            _read(reader, sql.lines(session, named.state))
+            if named.name:
+                snapshots.append((head | {"name": named.name}, reader))
+            else:
+                own, base = reader, named
+                size = _read(own, sql.steps_of(session, number, kept, base))
         found = admit(own, snapshots, factory.secret, trusted=True)
     except ValueError as error:
         if not isinstance(error, BadFile) or error.kind == "damaged":
@@ -41,21 +44,21 @@ def opened(
     sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
         sandbox.ids.requests = Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}")
-    sandbox.held_before = SILENT if kept.held is None else kept.held
+    sandbox.held_before = about["held"]
     entry = Entry(
         sandbox,
-        kept.parent,
-        bool(kept.on_first_use),
+        about["parent"],
+        about["on_first_use"],
         kept.created_at,
         kept.last_used_at,
         kept.expires_at,
         *factory.belongings(),
-        kept.incarnation,
-        kept.origin_events,
+        about["incarnation"],
+        about["origin_events"],
     )
-    contract = kept.contract if kept.contract == factory.contract else ""  # of several, with what follows
+    contract = about["contract"] if about["contract"] == factory.contract else ""  # of several, with what follows
     newest = kept.newest, kept.chain
-    return Stored(entry, number, base, contract, *newest, newest, since), found.snapshots
+    return Stored(entry, number, contract, base.state.size, *newest, newest, size), found.snapshots
 
 
 def _reader(factory: SandboxFactory, generation: str, contract: str) -> Reader:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, nullcontext, suppress
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from typing import TypeVar
 
 import orjson
 
@@ -14,23 +14,18 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..files.lines import chunks_of
 from ..files.state import SandboxState, Snapshot, capture
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal, Unavailable, store_unavailable
+from ..kernel.problem import Unavailable, store_unavailable
 from ..kernel.record import Body
-from ..sandboxes.entry import Entry, keys_of, too_many
+from ..sandboxes.entry import Entry, keys_of
 from ..sandboxes.making import SandboxFactory
 from . import sql
-from .commits import PAUSE, Commits, Pending, Stored
+from .commits import PAUSE, Commits, Stored
 from .opening import opened
-from .sql import Batch, Damage, Database, KeptSnapshot, KeptState, Session, Statement, StoreError
+from .sql import Batch, Damage, Database, KeptState, NamedState, Session, Statement, StoreError
 
-MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that running long work gets when the server stops
-_DONE = object()
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
-
-Written: TypeAlias = tuple[int, Sequence[KeptState]]
-"""The number of a sandbox, and states of it to which nothing refers yet: its own, then those of its snapshots."""
 
 
 class Persistence(Commits):
@@ -40,8 +35,6 @@ class Persistence(Commits):
         """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
         super().__init__(store, factory)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
-        self._writing: list[int] = []  # sandboxes with states being written, to which nothing refers yet
-        self._ends: list[int] = []  # deleted sandboxes, which the store still has
         self.elsewhere: dict[str, Body] = {}  # what lists show of sandboxes that others had when this server started
         self._tending: asyncio.Task[None] | None = None
 
@@ -54,13 +47,13 @@ class Persistence(Commits):
         with closing(self.store.session()) as session:
             try:
                 names = [DEFAULT] if self.is_shared else sql.names(session, most)
-                self._untidy |= sql.untidy(session, self.store.holder)
             except self.store.errors as error:
                 raise StoreError(f"{self.store.name} cannot be read ({error}). {self.store.advice}") from None
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
-                    self.elsewhere[name] = sql.summary(session, name)
+                    row = sql.sandbox(session, name)
+                    self.elsewhere[name] = orjson.loads(row[1].about) if row else {}
                 elif found is not None:
                     yield self._entry(*found)
 
@@ -75,10 +68,13 @@ class Persistence(Commits):
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
         where = f"{self.store.name}: the sandbox {name}"
         try:
-            number = self.store.claim(session, name)
-            if not isinstance(number, int):
-                return number
-            kept = sql.sandbox(session, number)
+            address = self.store.claim(session, name)
+            if address is not None:
+                return address
+            found = sql.sandbox(session, name)
+            if found is None:
+                return None
+            number, kept = found
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, Batch(ends=[number]), self.store.holder)
                 return None
@@ -97,75 +93,69 @@ class Persistence(Commits):
 
     # -- sandboxes that come and go
 
-    @asynccontextmanager
-    async def written(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> AsyncIterator[Written | None]:
-        """Write the state of a sandbox that nobody can reach yet, beside the requests. Raises Unavailable.
+    async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
+        """Write the present states of sandboxes, beside the requests, for `put` to refer to. Raises Unavailable."""
+        if not self.has_store:
+            return []
+        self._check_written()
+        states = list(map(capture, sandboxes))
+        return await self._beside(lambda session: _write(session, states))
 
-        After the block the state is deleted, unless the sandbox was `put`. Within it, no other sandbox is created or
-        deleted.
-        """
-        writing = self._written(_states(sandbox, snapshots)) if self.has_store else nullcontext()
-        async with writing as written, self.changing:
-            yield written
-
-    async def put(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
+    async def put(self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server has that.
 
-        Raises Unavailable.
+        `written` is its state, then those of its snapshots. Raises Unavailable.
         """
-        if written is not None:
-            await self._end()
+        if self.has_store:
             before = self._stored.get(entry.sandbox.name)
             stored, changes = self._entering(entry, written, snapshots)
-            if not await self._changed(changes, stored, ends=[before] if before else ()):
+            if not await self._changed(changes, ends=[before] if before else ()):
                 return False
-            if before is not None:
-                self._tidy_soon(before.number)
             self._follow(stored)
         return True
 
     def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> bool:
-        """Store the first sandbox of a new store, before any request is served. Raises Unavailable.
+        """Store the first sandbox of a new store, before any request is served. Raises StoreError.
 
         False where another server of the store was quicker: its name is unique, so one of them has it.
         """
         if not self.has_store:
             return True
-        states, holder = _states(entry.sandbox, snapshots), self.store.holder
-        number = self._with_session(lambda session: sql.reserve(session, entry.sandbox.log.number, holder))
-        written = self._with_session(lambda session: _write(session, number, 0, states))
-        stored, changes = self._entering(entry, written, snapshots)
-        batch = self._batch(Pending(changes, {number: stored}, is_atomic=True))
-
-        def is_first(session: Session) -> bool:
+        with closing(self.store.session()) as session:
             try:
-                sql.commit(session, batch, holder)
+                states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
+                stored, changes = self._entering(entry, _write(session, map(capture, states)), snapshots)
+                sql.commit(session, Batch(changes), self.store.holder)
             except self.store.errors as error:
                 if self.store.is_duplicate(error):
                     return False
-                raise
-            return True
-
-        if not self._with_session(is_first):
-            return False
+                raise StoreError(f"{self.store.name} cannot be written ({sql.line_of(error)}).") from None
         self._follow(stored)
         return True
 
     def _entering(
-        self, entry: Entry, written: Written, snapshots: Sequence[Snapshot]
+        self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot]
     ) -> tuple[Stored, list[Statement]]:
-        number, (state, *others) = written
-        changes = sql.entered(number, entry.sandbox.name, state.id)
+        number, (state, *others) = sql.new_number(), written
+        stored = Stored(entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0))
+        changes = sql.entered(number, stored.row(state.step, 0), self.store.holder)
         changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
+        changes += sql.state_entered(number, self._own(state, 0))
         for snapshot, other in zip(snapshots, others, strict=True):
-            changes += sql.snapshot_entered(number, self._kept_snapshot(snapshot, other))
-        return Stored(entry, number, state, self.factory.contract, state.step, 0, (state.step, 0)), changes
+            changes += self._snapshot_entered(number, snapshot, other)
+        return stored, changes
 
-    def _kept_snapshot(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
-        description = orjson.dumps(snapshot.description).decode()
-        return KeptSnapshot(
-            snapshot.name, description, snapshot.now, snapshot.created_at, self.factory.contract, state.id
-        )
+    def _snapshot_entered(self, number: int, snapshot: Snapshot, state: KeptState) -> list[Statement]:
+        about = {
+            "description": snapshot.description,
+            "now": snapshot.now,
+            "created_at": snapshot.created_at,
+            "contract": self.factory.contract,
+        }
+        return sql.state_entered(number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state))
+
+    def _own(self, state: KeptState, chain: int) -> NamedState:
+        return NamedState("", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state)
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
@@ -174,21 +164,10 @@ class Persistence(Commits):
             await self._changed(ends=[stored])
 
     def delete_soon(self, name: str) -> None:
-        """The same without waiting."""
+        """Delete a sandbox from the store, and do not wait for that."""
         stored = self._stored.pop(name, None)
         if stored is not None:
-            self._ends.append(stored.number)
-            self._wake.set()
-
-    async def _end(self) -> None:
-        """Delete from the store what `delete_soon` named, so that the names are free. Raises Unavailable."""
-        if ends := self._ends[:]:
-            await self._changed(self._ended())
-            self._ends = [number for number in self._ends if number not in ends]
-            self._untidy.update(ends)
-
-    def _ended(self) -> list[Statement]:
-        return [sql.ended(number, self.store.holder) for number in self._ends]
+            self._change_soon(ends=[stored])
 
     @property
     def lease(self) -> float | None:
@@ -215,7 +194,11 @@ class Persistence(Commits):
 
     async def query(self, work: Callable[[Session], T]) -> T:
         """Read the store, beside the requests, once deleted sandboxes have left it. Raises Unavailable."""
-        await self._end()
+        if self.is_shared:  # a commit whose connection broke may still come
+            self._check_written()
+        for change in (*self._flying, *self._changes):
+            if change.ends:
+                await change.known.wait()
         return await self._beside(work)
 
     # -- snapshots
@@ -225,15 +208,14 @@ class Persistence(Commits):
 
         Raises Conflict where there is no room, and Unavailable.
         """
+        written = await self.write(snapshot.sandbox)
         async with self.changing:
-            stored = self._stored.get(entry.sandbox.name)
-            if stored is not None:
-                async with self._written([capture(snapshot.sandbox)], stored) as (number, (state,)):
-                    if not entry.sandbox.is_gone:
-                        entry.snapshots.check_room(snapshot.name, snapshot.size)
-                        await self._changed(sql.snapshot_entered(number, self._kept_snapshot(snapshot, state)), stored)
             if entry.sandbox.is_gone:
                 return False
+            entry.snapshots.check_room(snapshot.name, snapshot.size)
+            stored = self._stored.get(entry.sandbox.name)
+            if stored is not None:
+                await self._changed(self._snapshot_entered(stored.number, snapshot, *written), stored)
             entry.snapshots.keep(snapshot)
             return True
 
@@ -241,13 +223,12 @@ class Persistence(Commits):
         """Delete a snapshot from the store. Raises Unavailable."""
         stored = self._stored.get(entry.sandbox.name)
         if stored is not None:
-            await self._changed(sql.snapshot_ended(stored.number, name), stored)
-            self._tidy_soon(stored.number)
+            await self._changed([sql.state_ended(stored.number, name)], stored)
 
-    # -- beside the requests: whole states, and deleting what is no longer needed
+    # -- beside the requests
 
     def start(self) -> None:
-        """Start to tidy beside the requests, on the running event loop."""
+        """Start to rewrite long states beside the requests, on the running event loop."""
         if self.has_store:
             self.store.start(self._lose_all)
             self._tending = asyncio.create_task(self._tend())
@@ -260,8 +241,6 @@ class Persistence(Commits):
             await asyncio.gather(self._tending, return_exceptions=True)
         if self.has_store and self.failure is None:
             self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
-            if self._ends:
-                self._changes.append(Pending(self._ended(), is_atomic=True))
             self._commit_soon()
         while self.committing is not None and self.failure is None:
             await asyncio.wait((self.committing,), timeout=PAUSE)
@@ -284,81 +263,34 @@ class Persistence(Commits):
                 self._session.close()
             self.store.close()
 
-    def _tidy_soon(self, number: int) -> None:
-        self._untidy.add(number)
-        self._wake.set()
-
     async def _tend(self) -> None:
-        has_failed = False
         while True:
-            await self._wake.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(sql.UNUSED / 1000):
+                    await self._wake.wait()
             self._wake.clear()
             try:
                 for stored in [*self._stored.values()]:
                     if stored.is_long:
                         await self._rewrite(stored)
-                await self._end()
-                await self._tidy()
-                has_failed = False
+                while await self._beside(sql.delete_unused):
+                    pass
             except Unavailable as error:
-                if not has_failed:
-                    log.warning("the store could not be tidied (%s); nothing is lost, and it is tried again", error)
-                has_failed = True
+                log.debug("the store could not be tidied (%s)", error)
                 await asyncio.sleep(PAUSE)
                 self._wake.set()
 
     async def _rewrite(self, stored: Stored) -> None:
-        """Write the present state of a sandbox, from which it is opened next time, in place of the earlier one."""
-        sandbox, size, undone_at = stored.entry.sandbox, stored.size, stored.entry.sandbox.undone_at
-        async with self._written([capture(sandbox)], stored) as (_, (state,)):
-            if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                try:
-                    await self._changed(sql.state_replaced(stored.state.id, state.id), stored, state=state)
-                except Refusal:
-                    if self._stored.get(sandbox.name) is stored:  # else it is no more
-                        raise
-                stored.size -= size
-
-    @asynccontextmanager
-    async def _written(self, states: Sequence[SandboxState], stored: Stored | None = None) -> AsyncIterator[Written]:
-        """Write states of a sandbox beside the requests, by default of one that is being created.
-
-        States to which nothing refers after the block are deleted.
-        """
-        begun: list[int] = []
-        chain, holder = 0 if stored is None else stored.chain, self.store.holder
-
-        def write(session: Session) -> Written:
-            if stored is None and sql.count(session) >= MOST:
-                raise too_many(MOST, "store")
-            number = sql.reserve(session, states[0].sandbox.log.number, holder) if stored is None else stored.number
-            begun.append(number)
-            self._writing.append(number)
-            return _write(session, number, chain, states)
-
-        try:
-            yield await self._beside(write)
-        finally:
-            for number in begun:
-                self._writing.remove(number)
-                if stored is not None or all(other.number != number for other in self._stored.values()):
-                    self._tidy_soon(number)
-
-    async def _tidy(self) -> None:
-        numbers, self._untidy = sorted(self._untidy), set()
-        try:
-            work = await self._beside(lambda session: sql.tidying(session, self.store, numbers, self._writing))
-            while await self._beside(lambda _: next(work, _DONE)) is not _DONE:
-                pass
-        except Unavailable:
-            self._untidy |= set(numbers)
-            raise
+        """Write the present state of a sandbox, from which it is opened next time, in place of its steps."""
+        size, chain = stored.size, stored.chain
+        (state,) = await self.write(stored.entry.sandbox)
+        if self._stored.get(stored.entry.sandbox.name) is stored:
+            changes = sql.state_entered(stored.number, self._own(state, chain))
+            changes.append(sql.steps_ended(stored.number, state.step))
+            await self._changed(changes, stored)
+            stored.size -= size
+            stored.state_size, stored.contract = state.size, self.factory.contract
 
 
-def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[SandboxState]:
-    return [capture(each) for each in (sandbox, *(snapshot.sandbox for snapshot in snapshots))]
-
-
-def _write(session: Session, number: int, chain: int, states: Sequence[SandboxState]) -> Written:
-    steps = [(state.sandbox.log.number, state) for state in states]
-    return number, [sql.write_state(session, number, step, chain, chunks_of(state)) for step, state in steps]
+def _write(session: Session, states: Iterator[SandboxState] | Sequence[SandboxState]) -> list[KeptState]:
+    return [sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states]

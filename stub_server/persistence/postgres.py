@@ -11,19 +11,18 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import AbstractContextManager, closing, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
-import orjson
 import psycopg
 
 from . import sql
 from .address import printable, without_secrets
-from .sql import Batch, Damage, Kept, Known, Session, StoreError, line_of, sum_of
+from .sql import Batch, Damage, Kept, Session, StoreError, line_of, sum_of
 
-COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
+COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LEASE, RENEWAL = 10.0, 2.0  # seconds
 _MIGRATIONS = 0x73747562  # the lock of processes that create or change the tables
@@ -31,13 +30,12 @@ _OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c 
 _PATIENCE = 5  # seconds for a connection
 _CONNECTING: dict[str, Any] = {"autocommit": True, "connect_timeout": _PATIENCE, "options": _OPTIONS}
 _LONGEST = 8.0  # seconds for a statement: it ends before the lease does
-_ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
-    until timestamptz not null, settings text not null);
+    until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
 """
-_TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "generation": "text", "summary": "text"}
+_TYPES = {"about": "text"}
 _FIELDS = (*Kept._fields[1:], "sum")
 _COMMIT = f"""
 with incoming as (
@@ -46,7 +44,7 @@ with incoming as (
     update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
     from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
         as given (number, before, {", ".join(_FIELDS)})
-    where sandboxes.id = given.number and name is not null and sandboxes.newest = given.before and sandboxes.holder = %s
+    where sandboxes.id = given.number and sandboxes.newest = given.before and sandboxes.holder = %s
     returning sandboxes.id
 ), written as (
     insert into steps select place, line, incoming.sum from incoming join updated on updated.id = incoming.place >> 32
@@ -121,16 +119,16 @@ class PostgresStore:
     living = "select id from processes where until > clock_timestamp()"
     advice = "Restore the database from a backup."
 
-    def __init__(self, url: str, host: str, port: int, seed: int, shared: Mapping[str, str]) -> None:
+    def __init__(self, url: str, host: str, port: int, seed: int) -> None:
         """`host` and `port` are what this server listens on, `seed` is that of a database that is new.
 
-        `shared` are the settings in which servers should agree. Raises StoreError.
+        Raises StoreError.
         """
         self._url = url
         self.name = f"--store {printable(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: _AsyncConnection | None = None
-        self._host, self._port, self._shared = host, port, orjson.dumps(shared).decode()
+        self._host, self._port = host, port
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lost: Callable[[], None] = lambda: None
         self._done = threading.Event()
@@ -138,7 +136,6 @@ class PostgresStore:
             with closing(self.session()) as session:
                 self._begin(session, seed)
                 self._take_lease(session)
-                self.others = self._others(session)
             self.epoch = self.holder - 1 << 32
         except psycopg.Error as error:
             raise StoreError(f"{self.name}: it cannot be used ({line_of(error)}).") from None
@@ -153,13 +150,7 @@ class PostgresStore:
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
                 sql.begin(session, seed, COLUMNS, _OWN)
-            facts = sql.facts(session, self.name)
-        self.secret, self.seed = bytes.fromhex(facts["secret"]), int(facts["seed"])
-
-    def _others(self, session: PostgresSession) -> list[tuple[str, Mapping[str, str]]]:
-        """The addresses of the other servers that run, and their settings, the one that has run longest first."""
-        found = "select address, settings from processes where until > clock_timestamp() and id != ? order by id"
-        return [(address, orjson.loads(settings)) for address, settings in session.run(found, self.holder)]
+            self.secret, self.seed = sql.facts(session, self.name)
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
@@ -178,17 +169,13 @@ class PostgresStore:
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. Steps alone take one statement on the event loop's own connection."""
-        if batch.changes or batch.ends:
+        if batch.changes or batch.ends or not batch.rows:
             return await asyncio.to_thread(self._change, batch)
         connection = self._commits
         if connection is None or connection.closed:
             how = _CONNECTING | {"application_name": self._committer}
             with without_secrets(self._url):
                 connection = self._commits = await _AsyncConnection.connect(self._url, **how)
-        if not batch.rows:  # only a test whether it can be written
-            async with connection.transaction(force_rollback=True):
-                await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))
-            return ()
         rows = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.rows]
         steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
         columns = (*steps, *zip(*rows, strict=True))
@@ -200,37 +187,32 @@ class PostgresStore:
         with closing(PostgresSession(self._url, self._committer)) as session:
             return sql.commit(session, batch, self.holder)
 
-    async def known(self, numbers: Iterable[int]) -> Known:
-        wanted, commits, self._commits = list(numbers), self._commits, None
+    async def recover(self) -> None:
+        """End the connections that commit: a commit whose connection was cut may still be under way."""
+        commits, self._commits = self._commits, None
         if commits is not None:
             await commits.close()
-        return await asyncio.to_thread(self._known, wanted)
+        await asyncio.to_thread(self._end_commits)
 
-    def _known(self, numbers: list[int]) -> Known:
+    def _end_commits(self) -> None:
         with closing(self.session()) as session:
-            # A commit whose connection was cut may still be under way. What is read has to come after it.
             others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"
             session.run(others, self._committer)
-            return sql.known(session, numbers, self.holder)
 
-    def claim(self, session: Session, name: str) -> int | str | None:
-        """Take a sandbox for this process; returns its number, or the address of the running process that has it.
-
-        None where there is no such sandbox.
-        """
+    def claim(self, session: Session, name: str) -> str | None:
+        """Take a sandbox for this process, if it is there; returns the address of the running process that has it."""
         with session.transaction():
             found = session.run(
-                "select id, holder, (select address from processes where id = holder and until > clock_timestamp()) "
-                "from sandboxes where name = ? for update",
+                "select id, (select address from processes where id = holder and until > clock_timestamp()) "
+                "from sandboxes where name = ? and holder != ? for update",
                 name,
+                self.holder,
             )
-            if not found:
-                return None
-            ((number, holder, address),) = found
-            if holder != self.holder and address is not None:
-                return str(address)
-            session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
-            return int(number)
+            for number, address in found:
+                if address is not None:
+                    return str(address)
+                session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
+        return None
 
     @property
     def lease_left(self) -> float:
@@ -252,10 +234,9 @@ class PostgresStore:
         before, host = _now(), session.host if self._host in EVERYWHERE else self._host
         host = f"[{host}]" if ":" in host else host
         ((self.holder,),) = session.run(
-            "insert into processes (address, settings, until) "
-            "values (?, ?, clock_timestamp() + make_interval(secs => ?)) returning id",
+            "insert into processes (address, until) "
+            "values (?, clock_timestamp() + make_interval(secs => ?)) returning id",
             f"http://{host}:{self._port}",
-            self._shared,
             LEASE,
         )
         session.run("delete from processes where until < clock_timestamp() - interval '1 day'")

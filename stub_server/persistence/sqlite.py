@@ -4,43 +4,36 @@ A commit is in the page cache before its answer: the end of the process loses no
 lose is bounded by a thread that brings it to the disk, or nothing with `--sync always`.
 """
 
-import asyncio
 import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
 from . import sql
-from .sql import Batch, Damage, Known, Session, StoreError, line_of, sum_of
+from .sql import Batch, Damage, Session, StoreError, line_of
 
-DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
+DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = "Restore the directory from a backup, or give the server an empty one: nothing in it is deleted."
 BUSY = 5.0  # seconds that a write waits for another one
-MOMENT = 0.01  # seconds of them that requests wait too, which is enough for those of this process
 PAGE = 8_192  # bytes: most steps have room in one
 EVERY = 0.1  # seconds: so much may be lost when the machine dies
 LONG, VERY_LONG = 8 * 1024 * 1024, 64 * 1024 * 1024  # bytes of SQLite's log
-COLUMNS = {"id": "integer primary key autoincrement", "int": "integer", "bytes": "blob"}
+COLUMNS = {"int": "integer", "bytes": "blob"}
 _OF_THE_DISK = frozenset((3, 5, 8, 10, 13, 14))  # SQLite's codes for rights, locks, input and output, and no room
 log = logging.getLogger("stub_server")
 
 
 class SqliteSession:
-    def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False, wait: float = BUSY) -> None:
-        """With `always` each commit is on the disk before it returns. With `reads_only` no file changes.
-
-        A write waits so many seconds for another one.
-        """
+    def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False) -> None:
+        """With `always` each commit is on the disk before it returns. With `reads_only` no file changes."""
         mode = "ro" if reads_only else "rw"
         uri = f"file:{quote(str(file))}?mode={mode}"
-        self._database = sqlite3.connect(uri, wait, isolation_level=None, check_same_thread=False, uri=True)
+        self._database = sqlite3.connect(uri, BUSY, isolation_level=None, check_same_thread=False, uri=True)
         self._database.text_factory = lambda text: text.decode(errors="replace")  # the sum of the row shows the damage
         self.run(f"pragma synchronous={'full' if always else 'normal'}")
         self.run("pragma wal_autocheckpoint=0")
@@ -76,13 +69,14 @@ class SqliteStore:
     is_shared = False
     advice = ADVICE
     lease_left = None
-    others: Sequence[tuple[str, Mapping[str, str]]] = ()
+    epoch = 0
 
     def __init__(self, path: Path, seed: int, *, always: bool) -> None:
         """`seed` is that of a directory that is new. Raises StoreError."""
         self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
         self._thread: threading.Thread | None = None
+        self._commits = self._synced = 0  # how many commits there were, and how many of them are on the disk
         self._has_failed = False  # whether the last write did not reach the disk
         with naming_errors(self.name):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -91,16 +85,11 @@ class SqliteStore:
             self._lock = locked(path)
             try:
                 if not self._file.exists():
-                    if (path / NEWEST).exists():
-                        raise Damage(f"its database {DATABASE!r} is not there")
                     make_database(self._file, seed)
                 with closing(SqliteSession(self._file, reads_only=True)) as session:
-                    facts = check_whole(session, path)
-                self.secret, self.seed = bytes.fromhex(facts["secret"]), int(facts["seed"])
-                self._commits = self._synced = self.epoch = int(facts["commits"])
-                if not self._commits:
-                    write_newest(path, 0)
-                self._main = SqliteSession(self._file, always=always, wait=MOMENT)
+                    self.secret, self.seed = sql.facts(session, self.name)
+                    check_whole(session)
+                self._main = self.session()
             except BaseException:
                 self._lock.close()
                 raise
@@ -121,29 +110,15 @@ class SqliteStore:
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit, in the thread of the event loop: it takes no longer than a request."""
-        commits = self._commits + 1
-        count = str(commits)
-        counted = "update settings set value = ?, sum = ? where name = 'commits'", (count, sum_of("commits", count))
-        counting, until = replace(batch, changes=[*batch.changes, counted]), monotonic() + BUSY
-        while True:
-            try:
-                lost = sql.commit(self._main, counting, self.holder)
-                break
-            except sqlite3.OperationalError as error:  # another program may write
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > until:
-                    raise
-                await asyncio.sleep(MOMENT)
-        if not (lost and batch.is_atomic):
-            self._commits = commits
-        return lost
+        self._commits += 1
+        return sql.commit(self._main, batch, self.holder)
 
-    async def known(self, numbers: Iterable[int]) -> Known:
-        return sql.known(self._main, numbers, self.holder)
+    async def recover(self) -> None:
+        """What was committed is known: no network is between."""
 
-    def claim(self, session: Session, name: str) -> int | None:
-        """The number of a sandbox, if it is there: no other process uses the directory."""
-        found = session.run("select id from sandboxes where name = ?", name)
-        return int(found[0][0]) if found else None
+    def claim(self, session: Session, name: str) -> str | None:
+        """No other process uses the directory."""
+        return None
 
     def close(self) -> None:
         """Sync everything to the disk, and close the directory."""
@@ -151,8 +126,6 @@ class SqliteStore:
         if self._thread is not None:
             self._thread.join(BUSY)
         self._main.close()
-        with suppress(OSError):
-            write_newest(self._file.parent, self._commits)
         self._lock.close()
 
     def _sync(self) -> None:
@@ -169,7 +142,6 @@ class SqliteStore:
         try:
             with open(self._wal, "r+b") as file:
                 os.fsync(file.fileno())
-            write_newest(self._file.parent, commits)
             size = self._wal.stat().st_size
             if size > LONG:  # does not delay writers, and mostly copies the whole log
                 database.execute("pragma wal_checkpoint(passive)").fetchall()
@@ -195,7 +167,6 @@ def make_database(file: Path, seed: int) -> None:
             session.run("pragma journal_mode=wal")
             with session.transaction():
                 sql.begin(session, seed, COLUMNS)
-                sql.set_fact(session, "commits", "0")
             session.run("pragma wal_checkpoint(truncate)")
         fresh.rename(file)
     finally:
@@ -203,17 +174,14 @@ def make_database(file: Path, seed: int) -> None:
             left.unlink(missing_ok=True)
 
 
-def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
-    """Check the database of a directory as a whole; returns the rows of `settings`. Raises StoreError."""
-    facts = sql.facts(session, f"--store {path}")
+def check_whole(session: SqliteSession) -> None:
+    """Check the database of a directory as a whole. Raises Damage."""
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))}")
-    sql.check_owners(session)
-    commits = int(facts.get("commits", -1))
-    if commits < read_newest(path, commits):
-        raise Damage("its newest commits are missing")
-    return facts
+    belongs = "place >> 32 in (select id from sandboxes)"
+    alone = session.run("pragma foreign_key_check") or session.run(f"select 1 from steps where not {belongs} limit 1")  # noqa: S608 - no values
+    sql.check(not alone, "a row without which others belong to nothing")
 
 
 @contextmanager
@@ -244,25 +212,3 @@ def locked(path: Path) -> sqlite3.Connection:
         message = f"--store {path}: another server uses this directory. Stop it, or give each one its own."
         raise StoreError(message) from None
     return lock
-
-
-def write_newest(path: Path, commits: int) -> None:
-    """Write how many commits are on the disk, since a log that was cut looks complete to SQLite."""
-    file = os.open(path / NEWEST, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        os.pwrite(file, b"%016x %08x\n" % (commits, sum_of(commits)), 0)
-    finally:
-        os.close(file)
-
-
-def read_newest(path: Path, commits: int) -> int:
-    """How many commits there were at least, of which there is no file before the first. Raises Damage."""
-    if not commits and not (path / NEWEST).exists():
-        return 0
-    try:
-        newest, checksum = (int(part, 16) for part in (path / NEWEST).read_bytes().split())
-        if checksum == sum_of(newest):
-            return newest
-    except (FileNotFoundError, ValueError):
-        pass
-    raise Damage(f"{NEWEST!r}, the number of the last commit, is missing or damaged")

@@ -14,12 +14,13 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable, store_unavailable
 from ..persistence import sql
 from ..persistence.sql import StoreError
-from .entry import Entry, folded
+from .entry import Entry, folded, too_many
 
 if TYPE_CHECKING:
     from .sandboxes import Sandboxes
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
+MOST_STORED = 100_000  # sandboxes of a store
 MOST = 10_000  # sandboxes of which that is remembered
 IDLE = 100  # ms for which a sandbox must be unused before it is unloaded
 SCAN = 1.0  # seconds between two searches for deliveries that are due in sandboxes that no server has in memory
@@ -83,6 +84,8 @@ class Residence:
 
     async def make_room(self) -> None:
         """Unload the sandboxes idle longest, so that one more has room in memory. Raises Unavailable."""
+        if await self._persistence.query(sql.count) >= MOST_STORED:
+            raise too_many(MOST_STORED, "store")
         async with self._opening:  # one that is unloaded must not be opened before it is released
             await self._make_room()
 

@@ -23,8 +23,8 @@ from ..kernel.problem import Conflict, NotFound, Refusal, gone
 from ..kernel.record import Body, Record
 from ..kernel.text import glob, nearest
 from ..persistence import sql
-from ..persistence.persistence import Persistence, Written
-from ..persistence.sql import Kept
+from ..persistence.persistence import Persistence
+from ..persistence.sql import Kept, KeptState
 from ..store.memory import Store
 from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
 from .generations import Generations
@@ -164,7 +164,7 @@ class Sandboxes:
             found += [
                 row
                 for row in await self.persistence.query(sql.listed)
-                if row.name not in here and glob(pattern, row.name or "") and (row.expires_at or now + 1) > now
+                if row.name not in here and glob(pattern, row.name) and (row.expires_at or now + 1) > now
             ]
             found.sort(key=lambda each: each.created_at, reverse=True)
         return found
@@ -206,6 +206,8 @@ class Sandboxes:
         entry = self._entries.get(sandbox.name)
         if entry is not None and entry.sandbox is sandbox:
             self._leave(self._entries.pop(sandbox.name))
+            if sandbox is self.default:
+                self.default = sandbox.fork(DEFAULT)  # for what is refused before a sandbox is chosen
 
     def _leave(self, entry: Entry) -> None:
         """Free what a removed sandbox held; its pending jobs are not done."""
@@ -254,7 +256,8 @@ class Sandboxes:
         if sandbox is not None:
             return sandbox
         try:
-            async with self.persistence.written(pending) as written:
+            written = await self.persistence.write(pending)
+            async with self.persistence.changing:
                 entry = self._entry(pending, None, on_first_use=True)
                 return self.choose(pending.name) or (await self._enter(entry, written)).sandbox
         except Conflict as error:
@@ -288,12 +291,11 @@ class Sandboxes:
         """
         origin = (await self._present(parent)).sandbox
         name = await self._new_name(name, "fork")
-        undone_at = origin.undone_at
         if step is None:
             sandbox = origin.fork(name)
         else:
             sandbox = await self.worker.in_line(state_at(origin, step, name))
-        await self.persistence.confirm(origin, undone_at)
+        await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
         derive_keys(sandbox, self.factory.secret)
         if deliver:
@@ -323,17 +325,24 @@ class Sandboxes:
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
-        made = (made_up(prefix, number) for number in self._named)
-        free = next(one for one in made if one not in self._entries) if name is None else folded(name)
-        has = partial(sql.has, name=free)
-        if self.find(free) is not None or (name and self.residence and await self.persistence.query(has)):
-            raise duplicate_name(free)
+        free = made_up(prefix, next(self._named)) if name is None else folded(name)
+        while await self._exists(free):
+            if name is not None:
+                raise duplicate_name(free)
+            free = made_up(prefix, next(self._named))
         await self.ensure_room()
         return free
 
+    async def _exists(self, name: str) -> bool:
+        """Whether there is a sandbox of a name, in memory or not. Raises Unavailable."""
+        if self.find(name) is not None:
+            return True
+        return self.residence is not None and await self.persistence.query(partial(sql.has, name=name))
+
     async def _admit(self, sandbox: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Register a sandbox for which there was a name and room, if there still is. Raises Conflict."""
-        async with self.persistence.written(sandbox) as written:
+        written = await self.persistence.write(sandbox)
+        async with self.persistence.changing:
             if self.find(sandbox.name) is not None:
                 raise duplicate_name(sandbox.name)
             return await self._enter(self._entry(sandbox, parent, ttl=ttl), written)
@@ -395,7 +404,8 @@ class Sandboxes:
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
         """Replace the sandbox of a name, with the snapshots of the new one. Raises NotFound, BadFile."""
-        async with self.persistence.written(sandbox, brought) as written:
+        written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
+        async with self.persistence.changing:
             before = await self._present(name)
             if before.sandbox.generation != sandbox.generation:  # it was rotated meanwhile
                 raise gone()
@@ -506,7 +516,7 @@ class Sandboxes:
             await self.persistence.delete_snapshot(entry, snapshot)
             entry.snapshots.drop(snapshot)
 
-    async def _enter(self, entry: Entry, written: Written | None) -> Entry:
+    async def _enter(self, entry: Entry, written: Sequence[KeptState]) -> Entry:
         await self.ensure_room()
         if not await self.persistence.put(entry, written):
             # Another server was faster.

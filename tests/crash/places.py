@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stub_server.persistence import persistence, sql, sqlite
+from stub_server.persistence import persistence, sql
 from stub_server.persistence.sqlite import SqliteSession
 
 
@@ -59,15 +59,12 @@ PLACES: dict[str, Callable[[int], None]] = {
     "before steps are inserted": _around(SqliteSession, "many", after=False),
     "after steps were inserted": _around(SqliteSession, "many", after=True),
     "after a commit": _around(sql, "commit", after=True),
-    "after a sandbox was reserved": _around(sql, "reserve", after=True),
     "within a state": _between(persistence, "chunks_of"),
     "after a state was written": _around(sql, "write_state", after=True),
     "before a sandbox comes": _around(sql, "entered", after=False),
-    "before a sandbox goes": _around(sql, "ended", after=False),
-    "before a snapshot comes": _around(sql, "snapshot_entered", after=False),
+    "before a state comes": _around(sql, "state_entered", after=False),
     "before the log is synced": _around(os, "fsync", after=False),
     "after the log was synced": _around(os, "fsync", after=True),
-    "after the newest commit was told": _around(sqlite, "write_newest", after=True),
-    "while what nobody needs is deleted": _between(sql, "tidying"),
+    "after what nobody needs was deleted": _around(sql, "delete_unused", after=True),
     "before a state is taken": _around(persistence, "capture", after=False),
 }

@@ -15,9 +15,12 @@ from .conftest import FLAGS
 pytestmark = pytest.mark.check
 _PARTS = {
     "its": SQL("(select id from sandboxes where name = %(name)s)"),
-    "its_state": SQL("(select state from sandboxes where name = %(name)s)"),
+    "its_state": SQL(
+        "(select id from states where name = '' and sandbox = (select id from sandboxes where name = %(name)s))"
+    ),
     "its_chunk": SQL(  # that no other sandbox has
-        "(select digest from state_chunks where state = (select state from sandboxes where name = %(name)s) "
+        "(select digest from state_chunks join states on states.id = state "
+        "where sandbox = (select id from sandboxes where name = %(name)s) "
         "and digest not in (select digest from state_chunks join states on states.id = state "
         "where sandbox <> (select id from sandboxes where name = %(name)s)) limit 1)"
     ),
@@ -34,10 +37,9 @@ DAMAGES = {
     "no chunk": SQL("delete from chunks where digest = {its_chunk}"),
     "no list of chunks": SQL("delete from state_chunks where state = {its_state}"),
     "no state": SQL("delete from states where id = {its_state}"),
-    "the row": SQL("update sandboxes set held = 5 where name = %(name)s"),
+    "the row": SQL("update sandboxes set created_at = 5 where name = %(name)s"),
     "the number of the newest step": SQL("update sandboxes set newest = newest - 1 where name = %(name)s"),
-    "no snapshot": SQL("delete from snapshots where sandbox = {its}"),
-    "the snapshot": SQL("update snapshots set now = now + 1 where sandbox = {its}"),
+    "the snapshot": SQL("update states set about = about || ' ' where name = 'before' and sandbox = {its}"),
 }
 
 

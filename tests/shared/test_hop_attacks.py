@@ -21,7 +21,7 @@ AWAY = ("10.9.8.7", 4321)
 @pytest.fixture(scope="module")
 def secret(pair: Pair) -> Iterator[bytes]:
     """The secret of the store."""
-    store = PostgresStore(pair.database, "127.0.0.1", free_port(), 42, {})
+    store = PostgresStore(pair.database, "127.0.0.1", free_port(), 42)
     yield store.secret
     store.close()
 

@@ -1,4 +1,4 @@
-"""Servers with other settings join a store: the banner has what holds, and says what differs."""
+"""Servers with other settings join a store: the banner has what holds."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,7 +28,7 @@ def _warnings(server: Process) -> list[str]:
     return [line.split("warning     ", 1)[1] for line in server.banner.splitlines() if "warning     " in line]
 
 
-def test_a_server_with_other_settings_says_what_holds_and_what_differs(postgres: Postgres) -> None:
+def test_a_server_with_another_seed_says_what_holds(postgres: Postgres) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(postgres.database())
         first = stack.enter_context(
@@ -43,14 +43,8 @@ def test_a_server_with_other_settings_says_what_holds_and_what_differs(postgres:
         for server in (first, other):
             _check_key(server)
         told = _warnings(other)
-        assert 5 == len(told), told
+        assert 1 == len(told), told
         assert says(told[0], "--seed 7", "seed 11")
-        for flag, here, there in (
-            ("--scenario", "default", "past_due"), ("--auth", "strict", "lenient"), ("--check-digits", "off", "on"),
-            ("--rate-limit", "100000/60s", "not set"),
-        ):  # fmt: skip
-            (line,) = [line for line in told if line.startswith(flag + " ")]
-            assert says(line, f"is {here} here", f"{there} at {first.url}"), line
         first.stop()
         _check_key(other)  # which has taken the sandbox over
         again = stack.enter_context(

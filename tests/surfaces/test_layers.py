@@ -157,11 +157,11 @@ def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> 
         call.stream = Streamed(chunks, b"application/json")
 
     world = app.sandboxes.default
-    world.undone_at = 1
+    world.is_undone = True
     try:
         Alone(app, "RequestContext", answer).ask("GET", "/here", begun=False)
     finally:
-        world.undone_at = 0
+        world.is_undone = False
     with pytest.raises(StopAsyncIteration):
         asyncio.run(anext_of(chunks))
 

@@ -22,10 +22,10 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     while True:
         entry = call.entry
         entry.snapshots.check_room(name)
-        undone_at, copy = entry.sandbox.undone_at, entry.sandbox.fork(entry.sandbox.name)
+        copy = entry.sandbox.fork(entry.sandbox.name)
         make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
         snapshot = await sandboxes.worker.beside(make)
-        await sandboxes.persistence.confirm(entry.sandbox, undone_at)
+        await sandboxes.persistence.settled(entry.sandbox)
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.persistence.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
