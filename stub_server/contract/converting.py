@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ..kernel.record import has_more_values
-from .document import JSON, Document
+from .document import Document
 from .schema import MOST_EXPLAINED, Schemas, Validator
 from .source import Json, escaped
 
@@ -43,19 +43,6 @@ class Converter:
 
     def record(self, name: str) -> Json:
         return self._records.setdefault(name, {"$ref": f"#/components/schemas/{name}"})
-
-    def resource(self, event_type: str) -> Json:
-        """The schema of what an event is about; its type must be known."""
-        event, resolve = self._document.events[event_type], self._document.resolve
-        if event["record"] is not None:
-            return self.record(event["record"])
-        return resolve(resolve(event["schema"])["properties"]["data"])["properties"][event["payload_key"]]
-
-    def answer(self, method: str, path: str, status: int) -> Json | None:
-        """The schema of an answer to a request; None where the contract describes none."""
-        operation = self._document.routed(path)[0].get(method)
-        response = None if operation is None else operation.responses.get(status)
-        return None if response is None else response.media.get(JSON)
 
     # -- values
 

@@ -1,6 +1,6 @@
 """The files of a sandbox, which an export writes and an import reads: its state alone, or a recording.
 
-A recording also has the requests to the sandbox, and the steps that depended on receivers of webhooks. An imported
+A recording also has the requests to the sandbox, and the steps since. An imported
 sandbox gets API keys that are derived from the server's secret. A file may be written without secrets.
 """
 
@@ -110,12 +110,8 @@ def write_recording(
         yield from sandbox_lines(state, earlier, change, secrets=secrets)
         for request in requests:
             yield line_of("request", request)
-        for step in later:
-            if step.cause.kind == "delivery" or step.cause.operation in _SENDING:  # a receiver had a part in it
-                yield step_line(without_replies(step), change, kind="outside")
-        after = [step_line(step if secrets else without_replies(step), change, kind="later") for step in later]
-        if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
-            yield from after
+        after = (step_line(step if secrets else without_replies(step), change, kind="later") for step in later)
+        yield from filter(is_readable, after)  # one that went far back in time is in no file
 
     pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets, kind=RECORDING)
 
@@ -139,6 +135,11 @@ def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
     return header, about, requests
 
 
+def is_outside(step: Body) -> bool:
+    """Whether a receiver of webhooks had a part in a step of a recording."""
+    return step["cause"]["kind"] == "delivery" or step["cause"]["operation"] in _SENDING
+
+
 def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     """A step of a recording that depended on a receiver, as the next one of a sandbox. Raises KeyError, ValueError.
 
@@ -157,7 +158,8 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     rows = {name: table.rows for name, table in store.tables.items()}
     state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
     used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
-    return replace(Reader.of(state, fitting).step(body | own), used=used)
+    step = Reader.of(state, fitting).step(body | own)
+    return replace(without_replies(step), used=used)
 
 
 # -- the requests as a journal has them

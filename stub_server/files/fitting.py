@@ -17,8 +17,6 @@ from ..contract.schema import Schemas
 from ..contract.source import Json, read
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
-from ..engine.step import ReplyKey, Saved
-from ..events.log import Event
 from ..kernel.clock import parse_iso
 from ..kernel.record import Record
 from ..kernel.text import counted
@@ -61,16 +59,12 @@ class Shapes:
 
 
 class Fitting:
-    """Holds the data of one sandbox to the served contract; new members of data of another one are filled in.
-
-    `is_other` says whether the data is of another contract.
-    """
+    """Holds the records of one sandbox to the served contract; new members of those of another one are filled in."""
 
     def __init__(self, rules: Rules, shapes: Shapes, digest: str) -> None:
         """`digest` is that of the contract that the data is of, empty where it is of several."""
         self._rules, self._shapes, self._converter = rules, shapes, rules.converter
         self.is_other = digest != rules.converter.contract["digest"]
-        self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same
         self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
 
     def reasons(self, state: SandboxState) -> list[str]:
@@ -82,6 +76,9 @@ class Fitting:
         home = state.sandbox.home
         if home not in state.owned:
             raise damaged(f"the sandbox's own merchant {home} is missing")
+        for event in state.sandbox.events:
+            if event.type not in self._rules.payload_keys:
+                self._blame("events", event.id, [Fault("/type", f"the contract has no event {event.type[:80]!r}")])
         for timer in state.sandbox.timers.pending():
             if timer.job not in JOBS and timer.job != SENDING:
                 self._blame("timers", str(timer.seq), [Fault("/job", f"there is no job {timer.job[:80]!r}")])
@@ -116,25 +113,6 @@ class Fitting:
         self._blame(table, record.id, faults)
         return record
 
-    def event(self, event: Event) -> Event:
-        """An event that shows its record as the served contract has it."""
-        if event.type not in self._rules.payload_keys:
-            self._blame("events", event.id, [Fault("/type", f"the contract has no event {event.type[:80]!r}")])
-            return event
-        if not self.is_other:
-            return event
-        return event._replace(resource=self._fitted(self._converter.resource(event.type), event.resource)[0])
-
-    def reply(self, key: ReplyKey, saved: Saved) -> Saved:
-        """A saved reply as the served contract has it, if it describes it."""
-        _, method, path, _ = key
-        schema = self._converter.answer(method, path, saved.status) if self.is_other else None
-        if schema is None or not saved.body:
-            return saved
-        body, faults = self._fitted(schema, saved.body)
-        self._blame("replies", " ".join(key[1:]), faults)
-        return saved._replace(body=body)
-
     def _fitted(self, schema: Json, part: bytes) -> tuple[bytes, list[Fault]]:
         """JSON as the served contract has it, the same bytes where it fits, and why it does not fit."""
         value, converter = orjson.loads(part), self._converter
@@ -142,19 +120,18 @@ class Fitting:
             return part, []
         if self.is_other:
             value = converter.filled(schema, value)
-            part = self._made.setdefault(part, encoded(value))
-        return part, [] if converter.fits(schema, value) else converter.faults(schema, value)
+        if converter.fits(schema, value):
+            return encoded(value), []
+        return part, converter.faults(schema, value)
 
 
 def faults_of(sandbox: Sandbox) -> Iterator[str]:
-    """What is wrong with a sandbox whose records each fit: ids, unique keys, or laws, the first that has faults."""
-    clashes = (_clashes(table) for store in sandbox.stores.values() for table in store.tables.values())
-    for found in (_reused_ids(sandbox), *clashes, broken(sandbox)):
-        first = next(found, None)
-        if first is not None:
-            yield first
-            yield from found
-            return
+    """What is wrong with a sandbox whose records each fit: ids, unique keys, and laws."""
+    yield from _reused_ids(sandbox)
+    for store in sandbox.stores.values():
+        for table in store.tables.values():
+            yield from _clashes(table)
+    yield from broken(sandbox)
 
 
 def _reused_ids(sandbox: Sandbox) -> Iterator[str]:

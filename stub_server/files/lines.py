@@ -314,15 +314,13 @@ class Reader:
         rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
         if names and not rest:
             raise damaged(f"event {members[0]} refers to a missing part")
-        event = Event._make((*members, public, rest, extras))
-        return event if self.fitting is None else self.fitting.event(event)
+        return Event._make((*members, public, rest, extras))
 
     def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"])
         fingerprint = bytes.fromhex(body["fingerprint"])
         saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
-        key = _reply_key(body["key"])
-        return key, saved if self.fitting is None else self.fitting.reply(key, saved)
+        return _reply_key(body["key"]), saved
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""

@@ -91,12 +91,12 @@ class SandboxSelection:
             name = None if key is None else await residence.sandbox_of(key)
         began, wanted = monotonic(), other or name or DEFAULT
         while isinstance(found := await residence.locate(wanted), str):
-            call.holder, call.holder_sandbox, call.is_kept, asked = found, wanted, False, monotonic()
+            call.holder, call.holder_sandbox, call.is_kept = found, wanted, False
             try:
                 return await self.app(scope, receive, send)
             except NotThere as error:
-                residence.forget(wanted, asked)
-                if call.is_hop or error.receive is None or asked - began > PATIENCE:
+                residence.forget(wanted)
+                if call.is_hop or error.receive is None or monotonic() - began > PATIENCE:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True

@@ -79,12 +79,10 @@ class Persistence(Commits):
                 sql.commit(session, Batch(ends=[number]), self.store.holder)
                 return None
             return opened(self.factory, session, number, kept, self.store.holder)
-        except Damage as error:
-            raise StoreError(f"{where} is damaged: {error}. {self.store.advice}") from None
+        except (Damage, self.store.errors) as error:
+            raise StoreError(f"{where} cannot be read ({sql.line_of(error)}). {self.store.advice}") from None
         except StoreError as error:
             raise StoreError(f"{where} {error}") from None
-        except self.store.errors as error:
-            raise StoreError(f"{where} cannot be read ({error}). {self.store.advice}") from None
 
     def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
         stored.entry.snapshots.keep(*snapshots)

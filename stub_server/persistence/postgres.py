@@ -137,10 +137,8 @@ class PostgresStore:
                 self._begin(session, seed)
                 self._take_lease(session)
             self.epoch = self.holder - 1 << 32
-        except psycopg.Error as error:
+        except (psycopg.Error, Damage) as error:
             raise StoreError(f"{self.name}: it cannot be used ({line_of(error)}).") from None
-        except Damage as error:
-            raise StoreError(f"{self.name} is damaged: {error}. {self.advice}") from None
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 

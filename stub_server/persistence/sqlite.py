@@ -18,13 +18,15 @@ from . import sql
 from .sql import Batch, Damage, Session, StoreError, line_of
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
-ADVICE = "Restore the directory from a backup, or give the server an empty one: nothing in it is deleted."
+ADVICE = (
+    "If its rights are in order and the disk has room, it is damaged: restore it from a backup, or give the server an "
+    "empty one. Nothing in it is deleted."
+)
 BUSY = 5.0  # seconds that a write waits for another one
 PAGE = 8_192  # bytes: most steps have room in one
 EVERY = 0.1  # seconds: so much may be lost when the machine dies
 LONG, VERY_LONG = 8 * 1024 * 1024, 64 * 1024 * 1024  # bytes of SQLite's log
 COLUMNS = {"int": "integer", "bytes": "blob"}
-_OF_THE_DISK = frozenset((3, 5, 8, 10, 13, 14))  # SQLite's codes for rights, locks, input and output, and no room
 log = logging.getLogger("stub_server")
 
 
@@ -189,14 +191,8 @@ def naming_errors(name: str) -> Iterator[None]:
     """Within it, errors of a directory that is being opened become a StoreError of one line that names it."""
     try:
         yield
-    except OSError as error:
-        raise StoreError(f"{name}: it cannot be used ({error.strerror or error}).") from None
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
-            raise StoreError(f"{name}: it cannot be used ({error}).") from None
-        raise StoreError(f"{name} is damaged: the database cannot be read ({line_of(error)[:300]}). {ADVICE}") from None
-    except Damage as error:
-        raise StoreError(f"{name} is damaged: {line_of(error)[:300]}. {ADVICE}") from None
+    except (OSError, sqlite3.Error, Damage) as error:
+        raise StoreError(f"{name}: it cannot be used ({line_of(error)[:300]}). {ADVICE}") from None
 
 
 def locked(path: Path) -> sqlite3.Connection:

@@ -15,7 +15,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.fault_rules import Faults
 from ..files.admitting import admit
-from ..files.exports import adopted, outline, traces_of
+from ..files.exports import adopted, is_outside, outline, traces_of
 from ..files.fitting import Fitting, Shapes
 from ..files.lines import Reader
 from ..files.package import RECORDING, BadFile, damaged, unpack
@@ -110,7 +110,7 @@ class Session:
         self._reader = Reader(empty, rewrite, self._fitting)
         outside: list[Body] = []
         for kind, body in unpack(data, None, (RECORDING,)):
-            if kind == "outside":
+            if kind == "later" and is_outside(body):
                 outside.append(body)
             elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
                 self._reader.read(kind, body)

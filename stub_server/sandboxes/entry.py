@@ -12,7 +12,6 @@ from ..files.state import Snapshot
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Conflict, NotFound
 
-MOST_KEYS = 100_000
 MOST_SNAPSHOTS = 20  # also of a file
 MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
 NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
@@ -153,17 +152,13 @@ class Keyring(dict[str, str]):
     """The names of sandboxes by their keys: digests of private keys, and public keys.
 
     A key belongs to the first sandbox that names it, so a copy does not take its parent's keys away. This only says
-    where to look; the sandbox decides whether the key is valid. Beyond `MOST_KEYS` the oldest are forgotten. They are
-    still valid under their sandbox's prefix or header.
+    where to look; the sandbox decides whether the key is valid.
     """
 
     def add(self, sandbox: str, keys: Iterable[str]) -> None:
         """Keys that a sandbox has."""
         for key in keys:
-            if key not in self:
-                if len(self) >= MOST_KEYS:
-                    del self[next(iter(self))]
-                self[key] = sandbox
+            self.setdefault(key, sandbox)
 
     def forget(self, sandbox: str) -> None:
         """Forget the keys of a deleted sandbox."""

@@ -4,13 +4,11 @@ Tokens, seeded keys, the control key and pay links are made from a sandbox's nam
 all of them at once.
 """
 
-from collections import OrderedDict
 from hashlib import sha256
 from secrets import token_hex
 
 from ..settings import Settings
 
-MOST = 100_000  # names of which the next generation is remembered
 _BYTES = 8  # of a generation
 
 
@@ -23,7 +21,7 @@ class Generations:
 
     def __init__(self, settings: Settings) -> None:
         self._is_public, self._seed = settings.is_public, settings.seed
-        self._next: OrderedDict[str, str] = OrderedDict()  # by the names of deleted sandboxes
+        self._next: dict[str, str] = {}  # by the names of deleted sandboxes
 
     def first(self, name: str) -> str:
         """The generation of a new sandbox."""
@@ -37,16 +35,8 @@ class Generations:
 
     def delete(self, name: str, generation: str) -> None:
         """The sandbox is deleted: the next one of its name has another generation."""
-        self._remember(name, self.after(name, generation))
+        self._next[name] = self.after(name, generation)
 
     def take_back(self, name: str, generation: str) -> None:
         """The sandbox was never used: the next one of its name has this generation again."""
-        self._remember(name, generation)
-
-    def _remember(self, name: str, generation: str) -> None:
-        if self._is_public:
-            return
         self._next[name] = generation
-        self._next.move_to_end(name)
-        if len(self._next) > MOST:
-            self._next.popitem(last=False)

@@ -77,10 +77,9 @@ class Residence:
                 sandboxes.put(opened)
             return sandboxes.choose(name)
 
-    def forget(self, name: str, said: float) -> None:
-        """Forget which server has a sandbox, if that was learnt by a moment of the monotonic clock."""
-        if self._elsewhere.get(folded(name), ("", said))[1] <= said + REMEMBERED:
-            self._elsewhere.pop(folded(name), None)
+    def forget(self, name: str) -> None:
+        """Forget which server has a sandbox."""
+        self._elsewhere.pop(folded(name), None)
 
     async def make_room(self) -> None:
         """Unload the sandboxes idle longest, so that one more has room in memory. Raises Unavailable."""

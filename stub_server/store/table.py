@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import chain
 from typing import Any
 
 import orjson
@@ -16,6 +15,7 @@ from .tables import Check, TableSpec, UniqueViolation, both
 
 PEEKED = 256  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
+_KINDS = ("indexes", "sorts", "texts", "sums", "distinct")  # of what is derived from records
 MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
 
 
@@ -60,8 +60,9 @@ class Table:
             self.replace(None, self.parse(record))
 
     def _collect(self) -> None:
-        parts = (self.indexes, self.sorts, self.texts, self.sums, self.distinct)
-        self._derived: list[Derived] = list(chain.from_iterable(part.values() for part in parts))
+        self._derived: list[Derived] = []
+        for kind in _KINDS:
+            self._derived += getattr(self, kind).values()
 
     # -- reading
 
@@ -183,11 +184,8 @@ class Table:
         twin = Table(self.name, self.spec, self.check)
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
         twin.unique = {name: owners.copy() for name, owners in self.unique.items()}
-        twin.indexes = {name: index.copy() for name, index in self.indexes.items()}
-        twin.sorts = {name: order.copy() for name, order in self.sorts.items()}
-        twin.texts = {name: texts.copy() for name, texts in self.texts.items()}
-        twin.sums = {name: each.copy() for name, each in self.sums.items()}
-        twin.distinct = {name: members.copy() for name, members in self.distinct.items()}
+        for kind in _KINDS:
+            setattr(twin, kind, {name: each.copy() for name, each in getattr(self, kind).items()})
         twin.size = self.size
         twin._collect()
         return twin

@@ -138,7 +138,7 @@ def _looked_at(folder: Path, store: Intact) -> tuple[list[str], bool]:
         app = create_app(settings(folder))
     except StoreError as error:
         wrong = ["several lines"] if "\n" in str(error) else []
-        if "damaged" not in str(error):
+        if "cannot be" not in str(error):
             wrong.append(str(error))
         if {*before} - {f"{DATABASE}-wal"} - {*_contents(folder)}:
             wrong.append("the refusal deleted a file")

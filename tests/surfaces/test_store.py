@@ -344,7 +344,7 @@ def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> N
     (tmp_path / "store").mkdir()
     letter = "no database at all, but long enough to be looked at" * 40
     (tmp_path / "store" / name).write_text(letter)
-    assert "is damaged" in refusal(tmp_path / "store")
+    assert "cannot be used" in refusal(tmp_path / "store")
     assert letter == (tmp_path / "store" / name).read_text()
 
 
@@ -372,7 +372,7 @@ def test_what_is_damaged_stops_the_start(begun: Path, tmp_path: Path, damage: st
     changed(tmp_path, *damage.split("; "))
     before = (tmp_path / DATABASE).read_bytes()
     said = refusal(tmp_path)
-    assert "is damaged" in said
+    assert says(said, "--store", "cannot be")
     assert "from a backup" in said
     assert "\n" not in said
     assert before == (tmp_path / DATABASE).read_bytes()

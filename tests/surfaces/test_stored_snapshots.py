@@ -176,7 +176,7 @@ def test_a_damaged_snapshot_stops_the_start(tmp_path: Path) -> None:
         with sqlite3.connect(tmp_path / "copy" / DATABASE) as database:
             database.execute(damage)
         database.close()
-        with pytest.raises(StoreError, match="is damaged"):
+        with pytest.raises(StoreError, match="cannot be"):
             create_app(replace(settings, store=tmp_path / "copy"))
 
 
