@@ -266,18 +266,20 @@ class Commits:
         log.error("the store cannot be written, and changes are refused (%s)", line_of(error))
         every = (*self._flying, self._pending, *self._changes)
         self._flying, self._pending, self._changes = [], Pending(), []
-        for pending in every:
-            if pending.known.is_set():
-                continue
+        failed = [pending for pending in every if not pending.known.is_set()]
+        for pending in failed:
             if pending.steps or self.is_shared:  # a broken connection leaves open whether a change was made
                 for stored in (*pending.touched.values(), *pending.ends):
                     self._lose(stored)
             pending.failure = failure
-            pending.known.set()
         for stored in self._stored.values():
             stored.entry.sandbox.is_halted = True
-        while not await self._can_be_written():
+        can_be_written = await self._can_be_written()
+        for pending in failed:
+            pending.known.set()
+        while not can_be_written:
             await asyncio.sleep(PAUSE)
+            can_be_written = await self._can_be_written()
         log.warning("the store can be written again")
         self.failure = None
         self._wake.set()

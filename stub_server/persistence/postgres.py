@@ -20,7 +20,7 @@ import psycopg
 
 from . import sql
 from .address import printable, without_secrets
-from .sql import Batch, Damage, Kept, Session, StoreError, line_of, sum_of
+from .sql import Batch, Damage, Session, StoreError, line_of
 
 COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -35,22 +35,6 @@ create table processes (id bigint generated always as identity primary key, addr
     until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
 """
-_TYPES = {"about": "text"}
-_FIELDS = (*Kept._fields[1:], "sum")
-_COMMIT = f"""
-with incoming as (
-    select * from unnest(%s::bigint[], %s::bytea[], %s::bigint[]) as given (place, line, sum)
-), updated as (
-    update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
-    from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
-        as given (number, before, {", ".join(_FIELDS)})
-    where sandboxes.id = given.number and sandboxes.newest = given.before and sandboxes.holder = %s
-    returning sandboxes.id
-), written as (
-    insert into steps select place, line, incoming.sum from incoming join updated on updated.id = incoming.place >> 32
-)
-select id from updated
-"""  # noqa: S608 - names of columns
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
@@ -59,12 +43,6 @@ class _Connection(psycopg.Connection[Any]):
     def wait(self, gen: Generator[Any, Any, T], *rest: Any, **options: Any) -> T:
         """Wait for a statement, but not for ever."""
         return super().wait(_bounded(gen, self.pgconn.finish), *rest, **options)
-
-
-class _AsyncConnection(psycopg.AsyncConnection[Any]):
-    async def wait(self, gen: Generator[Any, Any, T], *rest: Any, **options: Any) -> T:
-        """Wait for a statement, but not for ever."""
-        return await super().wait(_bounded(gen, self.pgconn.finish), *rest, **options)
 
 
 def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Generator[Any, Any, T]:
@@ -127,7 +105,7 @@ class PostgresStore:
         self._url = url
         self.name = f"--store {printable(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
-        self._commits: _AsyncConnection | None = None
+        self._commits: PostgresSession | None = None
         self._host, self._port = host, port
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lost: Callable[[], None] = lambda: None
@@ -166,33 +144,22 @@ class PostgresStore:
         self._loop, self._lost = asyncio.get_running_loop(), lost
 
     async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit. Steps alone take one statement on the event loop's own connection."""
-        if batch.changes or batch.ends or not batch.rows:
-            return await asyncio.to_thread(self._change, batch)
-        connection = self._commits
-        if connection is None or connection.closed:
-            how = _CONNECTING | {"application_name": self._committer}
-            with without_secrets(self._url):
-                connection = self._commits = await _AsyncConnection.connect(self._url, **how)
-        rows = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.rows]
-        steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
-        columns = (*steps, *zip(*rows, strict=True))
-        cursor = await connection.execute(_COMMIT, (*map(list, columns), self.holder), prepare=True)
-        stored = {number for (number,) in await cursor.fetchall()}
-        return {number for number, _, _ in batch.rows} - stored
+        """Commit, beside the requests."""
+        return await asyncio.to_thread(self._commit, batch)
 
-    def _change(self, batch: Batch) -> set[int]:
-        with closing(PostgresSession(self._url, self._committer)) as session:
-            return sql.commit(session, batch, self.holder)
+    def _commit(self, batch: Batch) -> set[int]:
+        if self._commits is None:
+            self._commits = PostgresSession(self._url, self._committer)
+        return sql.commit(self._commits, batch, self.holder)
 
     async def recover(self) -> None:
         """End the connections that commit: a commit whose connection was cut may still be under way."""
-        commits, self._commits = self._commits, None
-        if commits is not None:
-            await commits.close()
         await asyncio.to_thread(self._end_commits)
 
     def _end_commits(self) -> None:
+        commits, self._commits = self._commits, None
+        if commits is not None:
+            commits.close()
         with closing(self.session()) as session:
             others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"
             session.run(others, self._committer)
@@ -220,7 +187,7 @@ class PostgresStore:
     def close(self) -> None:
         """Give up the sandboxes and the lease."""
         if self._commits is not None:
-            self._commits.pgconn.finish()  # the event loop that it was opened on may be gone
+            self._commits.close()
         self._until = 0.0
         self._done.set()
         self._thread.join(_PATIENCE)
