@@ -64,7 +64,7 @@ def _kind(settings: Settings) -> str:
 
 def _data(app: Application) -> str:
     """What the default sandbox has, be it in another server of the store."""
-    sandbox, elsewhere = app.sandboxes.default, app.sandboxes.persistence.elsewhere.get(DEFAULT)
+    sandbox, elsewhere = app.sandboxes.default, app.sandboxes.persistence.default_elsewhere
     if elsewhere is not None:
         begun = f"scenario {elsewhere['scenario']}, seed {elsewhere['seed']}"
         return f"{begun}, {elsewhere['records']} records, in another server of the store"
@@ -89,7 +89,7 @@ def _surprises(settings: Settings, app: Application) -> list[str]:
         found.append(
             f"--restore has no effect: the store already has a sandbox {DEFAULT}; `{paste}` replaces it by the file"
         )
-    if DEFAULT not in app.sandboxes.persistence.elsewhere:
+    if app.sandboxes.persistence.default_elsewhere is None:
         found += _surprises_of(app.sandboxes.default, settings)
     return found
 

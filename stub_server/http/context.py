@@ -241,7 +241,6 @@ class RequestContext:
         server, sandboxes = self._server, self._sandboxes
         await receive()
         self._persistence.start()
-        await sandboxes.catch_up(server.closing)
         server.courier.start(sandboxes.sandboxes())
         if sandboxes.residence is not None:
             sandboxes.residence.start()

@@ -35,7 +35,7 @@ class Persistence(Commits):
         """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
         super().__init__(store, factory)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
-        self.elsewhere: dict[str, Body] = {}  # what lists show of sandboxes that others had when this server started
+        self.default_elsewhere: Body | None = None  # what lists show of it, if another server has it at the start
         self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
@@ -53,7 +53,7 @@ class Persistence(Commits):
                 found = self._open(session, name)
                 if isinstance(found, str):
                     row = sql.sandbox(session, name)
-                    self.elsewhere[name] = orjson.loads(row[1].about) if row else {}
+                    self.default_elsewhere = orjson.loads(row[1].about) if row else None
                 elif found is not None:
                     yield self._entry(*found)
 

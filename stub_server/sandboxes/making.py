@@ -62,13 +62,10 @@ class SandboxFactory:
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
-        return self.empty(name, generation, self._permitted(scenario), seed, None)
+        return self.empty(name, generation, self.permitted(scenario), seed, None)
 
-    def stand_in(self, name: str, generation: str, scenario: str, seed: int) -> Sandbox:
-        """A freshly seeded sandbox in place of one that another server has."""
-        return self.make(name, generation, self._permitted(scenario), seed, None)
-
-    def _permitted(self, scenario: str) -> str:
+    def permitted(self, scenario: str) -> str:
+        """The scenario if a request may name it, else the server's own."""
         own = self.settings.scenario
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
         return scenario if known else own

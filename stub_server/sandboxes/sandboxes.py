@@ -5,7 +5,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from threading import Event
 from typing import TypeVar
 
 from ..data.keys import derive_keys, keep_newest, ready_pair, renewed
@@ -14,7 +13,7 @@ from ..engine.draft import Draft
 from ..engine.history import state_at
 from ..engine.resources import change_key, drop_key
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.scheduler import do_due, due_jobs
+from ..engine.scheduler import do_due
 from ..engine.step import Cause, SandboxSettings
 from ..files.package import read_file
 from ..files.state import Snapshot
@@ -54,13 +53,14 @@ class Sandboxes:
         self.generations = Generations(self.settings)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
         self._read_stored()
-        self.has_kept_default = self._is_default_stored or not self._begin_default()
-        if self.has_kept_default and not self._is_default_stored:
+        self.has_kept_default = self._is_default_stored
+        if not self.has_kept_default and not self._begin_default():
             self._read_stored()  # another server of the store has begun it meanwhile
-        kept = self.persistence.elsewhere.get(DEFAULT)
+        kept = persistence.default_elsewhere
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled in it.
-            self.default = factory.stand_in(DEFAULT, kept["generation"], kept["scenario"], kept["seed"])
+            scenario = factory.permitted(kept["scenario"])
+            self.default = factory.make(DEFAULT, kept["generation"], scenario, kept["seed"], None)
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start. Raises StoreError."""
@@ -71,7 +71,7 @@ class Sandboxes:
 
     @property
     def _is_default_stored(self) -> bool:
-        return DEFAULT in self._entries or DEFAULT in self.persistence.elsewhere
+        return DEFAULT in self._entries or self.persistence.default_elsewhere is not None
 
     def _begin_default(self) -> bool:
         """Make the default sandbox; False where another server of the store was quicker.
@@ -490,21 +490,6 @@ class Sandboxes:
     def keep_newest(self, then: Sandbox, now: Sandbox) -> None:
         """Give an earlier state of a sandbox what does not go back: its seeded keys have the secrets of today."""
         keep_newest(then, now, self.factory.secret)
-
-    async def catch_up(self, closing: Event) -> None:
-        """Do what fell due while no server ran, each job at its own instant, until this one is `closing`.
-
-        The courier makes the attempts to deliver.
-        """
-
-        def work() -> Generator[None, None, None]:
-            for sandbox in self.sandboxes():
-                for _ in due_jobs(sandbox, sandbox.clock.read()):
-                    if closing.is_set():
-                        return
-                    yield
-
-        await self.worker.in_slices(work())
 
     # -- snapshots
 
