@@ -20,7 +20,7 @@ MOST = 100
 CONFLICT = "fault_conflict"  # the schema accepts each member, and together or as they are they can mean nothing
 LONGEST_DELAY = 60_000  # ms
 OF_THE_ORIGIN = ("set-cookie", "clear-site-data", "refresh", "content-security-policy", "x-content-type-options")
-"""Headers by which an answer would act on the pages of this server, such as the console of somebody with more rights."""
+"""Headers by which an answer would act on pages of this server, such as the console of somebody with more rights."""
 BEFORE, AFTER = "before", "after"
 PRESETS: Mapping[str, Body] = MappingProxyType(
     {

@@ -87,8 +87,10 @@ class SqliteStore:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
             self._lock = locked(path)
             try:
-                if not self._file.exists():
-                    make_database(self._file, seed)
+                self._file.touch(0o600)  # what SQLite puts beside it gets the same rights
+                with closing(self.session()) as session:
+                    if not session.run("select 1 from sqlite_master"):
+                        make_tables(session, seed)
                 with closing(SqliteSession(self._file, reads_only=True)) as session:
                     self.secret, self.seed = sql.facts(session, self.name)
                     check_whole(session)
@@ -157,24 +159,12 @@ class SqliteStore:
             self._has_failed = True
 
 
-def make_database(file: Path, seed: int) -> None:
-    """Make a new database, which is there whole or not at all."""
-    fresh = file.with_name(f"{file.name}.new")
-    files = [fresh.with_name(fresh.name + rest) for rest in ("", "-wal", "-shm")]
-    try:
-        for left in files:
-            left.unlink(missing_ok=True)
-        fresh.touch(0o600)  # what SQLite puts beside it gets the same rights
-        with closing(SqliteSession(fresh)) as session:
-            session.run(f"pragma page_size={PAGE}")
-            session.run("pragma journal_mode=wal")
-            with session.transaction():
-                sql.begin(session, seed, COLUMNS)
-            session.run("pragma wal_checkpoint(truncate)")
-        fresh.rename(file)
-    finally:
-        for left in files:
-            left.unlink(missing_ok=True)
+def make_tables(session: SqliteSession, seed: int) -> None:
+    """Make the tables of a new database, which are there all or none."""
+    session.run(f"pragma page_size={PAGE}")
+    session.run("pragma journal_mode=wal")
+    with session.transaction():
+        sql.begin(session, seed, COLUMNS)
 
 
 def check_whole(session: SqliteSession) -> None:

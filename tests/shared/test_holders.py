@@ -43,7 +43,8 @@ def holding(database: str, name: str) -> Iterator[Holder]:
     with socket.create_server(("127.0.0.1", 0)) as listener, psycopg.connect(database, autocommit=True) as connection:
         holder = Holder(listener.getsockname()[1])
         ((number,),) = connection.execute(
-            "insert into processes (address, until) values (%s, now() + interval '1 hour') returning id",
+            "insert into processes (address, settings, until) "
+            "values (%s, '{}', now() + interval '1 hour') returning id",
             (f"http://127.0.0.1:{holder.port}",),
         ).fetchall()
         connection.execute("update sandboxes set holder = %s where name = %s", (number, name))

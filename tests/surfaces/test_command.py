@@ -249,7 +249,9 @@ def test_env_runs_nothing_that_another_server_says(tmp_path: Path) -> None:
     sample = {"orderId": "$(touch value)", "x;touch name;xId": "1", "$(touch name)": "2"}
     body = {"sandbox": "default", "jwt": "`touch value`", "sample": sample}
     own = {"x-request-id": "req_1"}
-    other = Starlette(routes=[Route("/s/default/_sandbox/credentials", lambda request: JSONResponse(body, headers=own))])
+    other = Starlette(
+        routes=[Route("/s/default/_sandbox/credentials", lambda request: JSONResponse(body, headers=own))]
+    )
     with serving(other, Limits()) as port:
         said = CliRunner().invoke(main, ["env", "--server", f"http://127.0.0.1:{port}"])
     assert 0 == said.exit_code, said.output
