@@ -178,10 +178,7 @@ def _subscription(inspected: Inspected, row: Row) -> str:
         disputed = store.orders.open(ident)
         if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
             return f"waits for the dispute of order {ident}, which is not one of its disputed orders"
-    now = inspected.sandbox.clock.now
-    if status == "trialing" and parse_iso(public["trial_end"]) < now and not inspected.is_paused(public["projectId"]):
-        return "is trialing after its trial"
-    if status == "past_due" and end > now:
+    if status == "past_due" and end > inspected.sandbox.clock.now:
         return "is past due before its period is over"
     if store.customers.find(public["customerId"]) is None or public["customer"]["id"] != public["customerId"]:
         return "has no customer"

@@ -2,6 +2,6 @@
 
 Imports `kernel` alone. Begin with `bundle.py`, which makes one document of files and overlays, and `document.py`, the
 typed view of it that other rooms use. `generated.py` writes enums and lists from its extension tables.
-`checks.py` and `compatibility.py` check the result, `schema.py` compiles it, and `secrets.py` removes from messages
+`checks.py` checks the result, `schema.py` compiles it, and `secrets.py` removes from messages
 what it marks as secret.
 """

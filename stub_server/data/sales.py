@@ -43,16 +43,13 @@ class Sales:
         self.buyers.gather(people)
         if scenario.owing:
             debts = self.planner.debts(people, node["everybody"])
-            self._follow(sorted(debts, key=lambda visit: visit.at))
+            self.script.follow(self._come(sorted(debts, key=lambda visit: visit.at)))
             return
         waiting = [[visit] for visit in self.planner.waiting(min(scenario.pending, max(0, orders)))]
         crowd = [*waiting, *self.planner.crowd(orders - len(waiting))]
         newcomers = min(len(crowd), max(1, round(min(people * BUYERS, len(crowd) * NEW))))
-        self._follow(self.planner.assign(crowd, newcomers, orders))
+        self.script.follow(self._come(self.planner.assign(crowd, newcomers, orders)))
         self.buyers.plan_others(people - newcomers)
-
-    def _follow(self, visits: Iterable[Visit]) -> None:
-        self.script.follow(self._come(visits))
 
     # -- one visit
 

@@ -27,10 +27,6 @@ _MASKED = re.compile(r"(?:[0-9A-Za-z][./-]?)+")
 # Longer texts are no documents, masked or not: a flood of large bodies cannot fill the cache with its keys.
 _LONGEST_CACHED = 40
 
-# The ninth digit of a CPF is the fiscal region (Receita Federal) where it was issued.
-_OF_REGIONS = "RS|DF GO MT MS TO|AC AM AP PA RO RR|CE MA PI|AL PB PE RN|BA SE|MG|ES RJ|SP|PR SC"
-_CPF_REGIONS: tuple[frozenset[str], ...] = tuple(frozenset(states.split()) for states in _OF_REGIONS.split("|"))
-
 
 def normalise(text: str) -> str:
     """The stored form: without `.`, `-`, `/` and spaces, ASCII letters in capitals, everything else as it was sent."""
@@ -107,11 +103,6 @@ def cnpj_with_check_digits(twelve: str) -> str:
     if kind(whole) != "cnpj":
         raise ValueError(f"No valid CNPJ begins with {twelve}.")
     return whole
-
-
-def cpf_region(text: str) -> frozenset[str]:
-    """The states (UF) of the fiscal region that issued this CPF."""
-    return _CPF_REGIONS[int(normalise(text)[8])]
 
 
 @lru_cache(maxsize=4096)

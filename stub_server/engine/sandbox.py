@@ -129,11 +129,6 @@ class Sandbox:
         self.generation = generation
         self.ids.identify(self.identity)
 
-    @property
-    def touched(self) -> bool:
-        """Whether anything was changed since the sandbox was seeded."""
-        return self.log.number > 0
-
     def store_of(self, merchant_id: str) -> Store:
         """A merchant's store; for a new merchant an empty one, which the merchant's first step adds."""
         store = self.stores.get(merchant_id)

@@ -213,7 +213,7 @@ def test_a_request_that_outlives_its_world_keeps_nothing(start: Start, monkeypat
     assert 503 == inside.ask("POST", f"/v2/webhooks/{webhook}/test", token=token).status
     assert old is not inside.app.sandboxes.default
     assert (2, 0, 0) == (old.log.number, len(old.log), budget_of(inside).used)
-    assert not inside.app.sandboxes.default.touched
+    assert inside.app.sandboxes.default.log.number == 0
 
 
 @pytest.mark.check

@@ -183,15 +183,3 @@ def test_inferring_from_no_document_is_an_error() -> None:
 )
 def test_a_masked_document_hides_its_first_three_and_last_two_characters(document: str, masked: str) -> None:
     assert documents.mask_document(document) == masked
-
-
-def test_the_ninth_digit_names_the_fiscal_region() -> None:
-    assert documents.cpf_region("347.126.958-46") == {"SP"}
-    assert documents.cpf_region("21844730654") == {"MG"}
-    assert documents.cpf_region("52998224725") == {"ES", "RJ"}
-
-
-def test_the_fiscal_regions_divide_the_27_states() -> None:
-    regions = [documents.cpf_region(f"{digit:09}00") for digit in range(10)]
-    assert sum(len(region) for region in regions) == 27
-    assert len(frozenset[str]().union(*regions)) == 27
