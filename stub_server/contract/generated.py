@@ -82,7 +82,7 @@ class Names:
         if ALL in named:
             return list(self.events)
         known = [name for name in named if name in self._webhooks]
-        emitted_by = ((name, item["post"]["x-emitted-by"]) for name, item in self._webhooks.items())
+        emitted_by = ((name, item["post"].get("x-emitted-by", ())) for name, item in self._webhooks.items())
         return known + [name for name, by in emitted_by if operation in by and name not in known]
 
 

@@ -227,6 +227,11 @@ def test_a_list_of_emitters_that_an_overlay_writes_stays_as_written(tmp_path: Pa
     assert ["clock"] == corrected(tmp_path, own, more).events["order.expired"]["emitted_by"]
 
 
+def test_a_list_of_emitters_that_an_overlay_removes_is_empty(tmp_path: Path) -> None:
+    gone = removed("$['x-webhooks']['order.expired'].post['x-emitted-by']")
+    assert [] == corrected(tmp_path, gone).events["order.expired"]["emitted_by"]
+
+
 # -- the choice of payloads
 
 
