@@ -149,6 +149,7 @@ def _another_plan(s: Situation, projects: list[str]) -> None:
     wanted = str(s.attempt.member("projectId")).lower()
     plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in projects]
     plans.sort(key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"])))
+    plans.sort(key=lambda row: row.public["status"] != "active")
     if plans:
         s.attempt.set_member("projectId", plans[0].public["projectId"], _FITS)
         s.attempt.set_member("planId", plans[0].id, _FITS)

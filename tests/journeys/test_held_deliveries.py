@@ -17,8 +17,8 @@ description: A merchant whose receiver is down.
 merchant: { name: Loja, city: Recife }
 months: 3
 projects: [{ slug: ingles-sem-medo, status: active, share: 1 }]
-customers: 30
-orders: 60
+customers: 90
+orders: 240
 webhooks:
   - { key: down, behaviour: flaky, days_old: 20, name: Fora, url: "%s", events: ["order.*", "customer.created"] }
 """
