@@ -18,7 +18,7 @@ from ..calls.credentials import sees_everything
 from ..contract.source import Json
 from ..http.access import Origins, check_control, is_local_host, is_local_origin
 from ..kernel.problem import Refusal
-from .examples import replacements, stand_ins, with_examples_of_parameters
+from .examples import aim, replacements, stand_ins, with_examples_of_parameters
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
@@ -94,7 +94,7 @@ class Shelf:
 class File:
     """One file: the contract as JSON or YAML.
 
-    `named` are the values of examples by kind of record.
+    `named` are the values of examples by kind of record. `is_control` is that of the control surface.
     """
 
     data: Json
@@ -102,6 +102,7 @@ class File:
     named: Mapping[str, list[str]]
     origins: Origins
     shelf: Shelf
+    is_control: bool
 
     @cached_property
     def _whole(self) -> bytes:
@@ -122,6 +123,8 @@ class File:
     async def _made(self, call: Call, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
         data = self._contract(call, stand_ins(call.sandbox, call.server.settings.url + call.prefix) if is_live else {})
+        if is_live and self.is_control:
+            aim(data, call.sandbox)
         if self.media == b"application/json":
             return orjson.dumps(data)
         text: bytes = await call.server.sandboxes.worker.in_slices(_as_yaml(data))
@@ -181,5 +184,5 @@ def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dic
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf)
+            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf, is_control=raw is control)
     return pages

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ..contract.document import Document
+from ..contract.document import Document, Lifecycle
 from ..contract.source import METHODS, Json
 from ..engine.sandbox import Sandbox
 from ..kernel.record import Body
@@ -53,6 +53,30 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
         "baseUrl": base_url,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def aim(document: dict[str, Json], sandbox: Sandbox) -> None:
+    """Have each example of a control that moves a record name one in a state from which it moves."""
+    for operation in Document(document).operations.values():
+        for lifecycle in sandbox.rules.lifecycles.values():
+            parameter = f"{lifecycle.resource[0].lower()}{lifecycle.resource[1:]}Id"
+            moves = [move for move in lifecycle.moves if operation.id in move.by]
+            own = [move for move in moves if move.control and operation.id.startswith(move.control.partition("_")[0])]
+            from_ = {move.from_ for move in own or moves}
+            ident = _in_a_state(sandbox.store, lifecycle, from_) if from_ else None
+            for each in operation.raw.get("parameters", ()):
+                if ident is not None and each.get("name") == parameter:
+                    for example in each.get("examples", {}).values():
+                        example["value"] = ident
+
+
+def _in_a_state(store: Store, lifecycle: Lifecycle, states: Collection[str]) -> str | None:
+    """The newest record of a lifecycle in one of some states."""
+    table = next(table for table in store.tables.values() if table.spec.schema == lifecycle.resource)
+    if lifecycle.field not in table.spec.indexes:
+        return None
+    keys = [key for state in states for key in table.bucket(lifecycle.field, state)[-1:]]
+    return table.rows[max(keys)].id if keys else None
 
 
 def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> dict[bytes, bytes]:

@@ -27,6 +27,7 @@ ENDLESS = {"followSandbox"}
 STATEFUL = {
     "payPixCode": [404],  # the example's code is of no order
     "resolveDispute": [409],  # the example is not disputed
+    "resumeSubscription": [409],  # the example is not to be canceled
     "verifyRequests": [409],  # such requests were not made
 }
 LINK = re.compile(r'(?:href|src)="([^"]+)"')

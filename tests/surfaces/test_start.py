@@ -485,7 +485,7 @@ def test_a_server_stops_in_order_however_often_it_is_told_to(
     assert (0, f"Stopped by {by}.") == (process.returncode, last)
     assert all(" GET " in line for line in requests), said
     assert not (tmp_path / "ready.json").exists()
-    assert {"lock", "newest", "sandboxes.sqlite"} == {file.name for file in (tmp_path / "store").iterdir()}
+    assert {"lock", "sandboxes.sqlite"} == {file.name for file in (tmp_path / "store").iterdir()}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
