@@ -31,6 +31,7 @@ def app(project: Project) -> Project:
     return project
 
 
+@pytest.mark.night
 def test_the_sample_application_compiles_without_a_cast_and_works(app: Project, live: Live, sandbox_name: str) -> None:
     assert app.compile() == []
     payloads = [document().events[name]["example"] for name in TOLD]
@@ -103,6 +104,7 @@ export const key: components["schemas"]["ApiKeyCreate"] = { name: "Loja", scopes
 """
 
 
+@pytest.mark.night
 def test_the_types_find_every_mistake_that_is_planted_and_no_other(project: Project) -> None:
     """They are no `any`: a misspelt value, a wrong type, a forgotten null and a missing field do not compile.
 
