@@ -185,8 +185,12 @@ class RequestContext:
             trace.is_control = True
         # Of the control surface, what may change something; an inbox itself stores what it receives.
         is_wanted = not is_control or (call.method not in _READING and inbox_at(call.method, call.path) is None)
-        is_suspect = self._secrets.suspects_line(trace.path, trace.query)
-        if is_suspect or call.warnings:
+        line = trace.path
+        if call.warnings:
+            trace.warnings = call.warnings
+            line = "\n".join((line, *call.warnings))
+        is_suspect = self._secrets.suspects_line(line, trace.query)
+        if is_suspect:
             self._redact_line(call)
         if call.is_kept and is_wanted:
             self._store(call, is_suspect=is_suspect)

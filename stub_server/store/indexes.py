@@ -35,13 +35,13 @@ class Derived:
     data: Any
 
     def __init__(self, extract: Extract) -> None:
-        self._extract = extract
+        self.extract = extract
         self.data = {}
 
-    def replace(self, key: int, before: Row | None, after: Row | None) -> None:
-        """Replace a record's version by the next one; None where there is none."""
-        old = None if before is None else self._extract(before.public, before.hidden)
-        new = None if after is None else self._extract(after.public, after.hidden)
+    def replace(self, key: int, before: Row, after: Row | None) -> None:
+        """Replace a record's version by the next one; None where it is deleted."""
+        old = self.extract(before.public, before.hidden)
+        new = None if after is None else self.extract(after.public, after.hidden)
         if old == new:
             return
         if old is not None:

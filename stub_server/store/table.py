@@ -176,8 +176,18 @@ class Table:
             value = None if after is None else extract(after.public, after.hidden)
             if value is not None:
                 owners[value] = ident
+        if before is None:
+            self._derive(key, row)
+            return
         for part in self._derived:
             part.replace(key, before, after)
+
+    def _derive(self, key: int, row: Row) -> None:
+        """Add a new record to what is derived from the table."""
+        for part in self._derived:
+            value = part.extract(row.public, row.hidden)
+            if value is not None:
+                part.add(key, value)
 
     def copy(self) -> Table:
         """An independent copy. Records are shared, as they never change."""
