@@ -180,7 +180,7 @@ class Commits:
                 pending.touched[number].committed = kept.newest, kept.chain
         for stored in (*pending.touched.values(), *pending.ends):
             if stored.number in lost:
-                self._lose(stored)
+                self._lose(stored, is_undone=stored.committed[0] < stored.newest)
                 pending.failure = unwritten("the sandbox no longer exists, or another server has it")
         pending.known.set()
 
@@ -189,10 +189,10 @@ class Commits:
         for stored in list(self._stored.values()):
             self._lose(stored)
 
-    def _lose(self, stored: Stored) -> None:
+    def _lose(self, stored: Stored, *, is_undone: bool = True) -> None:
         """Unload a sandbox that another process has, that was deleted, or that may be otherwise in the store."""
         sandbox = stored.entry.sandbox
-        sandbox.is_undone = True
+        sandbox.is_undone = sandbox.is_undone or is_undone
         if self._stored.get(sandbox.name) is stored:
             del self._stored[sandbox.name]
             self.on_lost(sandbox)
