@@ -327,13 +327,13 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
         for number in batch.ends:
             if not session.run("delete from sandboxes where id = ? and holder = ? returning id", number, holder):
                 lost.add(number)
-        for statement, values in batch.changes:
-            session.run(statement, *values)
         for number, newest, kept in batch.rows:
             if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
                 lost.add(number)
         if lost and batch.is_atomic:
             raise _Lost
+        for statement, values in batch.changes:
+            session.run(statement, *values)
         for number in batch.ends:
             statement, values = steps_ended(number)
             session.run(statement, *values)
@@ -369,8 +369,11 @@ def released(number: int, holder: int) -> Statement:
 
 
 def key_entered(key: str, sandbox: int) -> Statement:
-    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its parent."""
-    return "insert into credentials values (?, ?) on conflict do nothing", (key, sandbox)
+    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its parent.
+
+    The sandbox may have been deleted since the key was made.
+    """
+    return "insert into credentials select ?, id from sandboxes where id = ? on conflict do nothing", (key, sandbox)
 
 
 def state_entered(sandbox: int, named: NamedState) -> list[Statement]:

@@ -85,9 +85,11 @@ class SqliteStore:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.stat().st_mode & 0o077:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
+            if (path / LOCK).exists() and not self._file.exists():
+                raise Damage(f"its database {DATABASE!r} is not there")
+            self._file.touch(0o600)  # before the lock; what SQLite puts beside it gets the same rights
             self._lock = locked(path)
             try:
-                self._file.touch(0o600)  # what SQLite puts beside it gets the same rights
                 with closing(self.session()) as session:
                     if not session.run("select 1 from sqlite_master"):
                         make_tables(session, seed)

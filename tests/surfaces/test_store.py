@@ -396,6 +396,12 @@ def test_a_damaged_directory_is_told_in_a_line_and_nothing_of_it_is_lost(tmp_pat
         assert total == api.get("/v2/customers").json()["pagination"]["total"]
 
 
+def test_a_directory_without_its_database_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    left(tmp_path)
+    (tmp_path / DATABASE).unlink()
+    assert says(refusal(tmp_path), DATABASE)
+
+
 def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(tmp_path: Path) -> None:
     left(tmp_path / "store")
     strict = overlay(tmp_path, shortened("Customer", 12))
