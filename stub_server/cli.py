@@ -217,7 +217,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 )
 @_one_of("--log", "requests quiet json", "A line per request on standard error, none, or JSON.")
 @click.option("--ready-file", type=UserPath(dir_okay=False), metavar="FILE",
-              help="Write url, token and pid to this file once the server answers; removed at its end.")  # fmt: skip
+              help="Write url, token, pid and ids to this file once it answers; removed at its end.")  # fmt: skip
 @click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
               help="Stop after this time without a request or an open stream.")  # fmt: skip
 @click.option("--stop-on-eof", is_flag=True,

@@ -53,5 +53,7 @@ def _printed(program: str) -> bytes:
     try:
         words = shlex.split(program)
         return subprocess.run(words, capture_output=True, timeout=_PATIENCE, check=True).stdout  # noqa: S603 - the user's
+    except subprocess.CalledProcessError as error:
+        raise Unusable(f"--effects-command ended with exit code {error.returncode}.") from None
     except (subprocess.SubprocessError, OSError, ValueError, IndexError) as error:
         raise Unusable(f"--effects-command cannot be run: {error}.") from None

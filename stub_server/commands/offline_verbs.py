@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -56,6 +55,8 @@ def init(tool: str, folder: Path) -> None:
             with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
                 file.write(files[target])
             click.echo(target)
+        if len(same) == len(files):
+            click.echo("Every file is there already.")
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
 
@@ -84,8 +85,10 @@ def check(overlays: tuple[Path, ...]) -> None:
         for warning in checks.unfit_examples(document, of_requests):
             click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
         if overlays:
-            with suppress(ScenarioError):  # a fault of the data, not of the contract
+            try:
                 create_app(Settings(overlays=overlays), loaded)
+            except ScenarioError as error:  # a fault of the data, not of the contract
+                click.echo(f"Warning: the scenario default does not start: {printable(str(error))}", err=True)
     except ContractError as error:
         for fault in str(error).split("\n"):
             click.echo(f"Error: {printable(fault)}", err=True)

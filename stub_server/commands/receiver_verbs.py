@@ -89,9 +89,10 @@ def _certificate_text(report: dict[str, Any]) -> str:
     found = [rule for rule in report["rules"] if rule["result"] != "passed"]
     if found:
         text += f"\n\n{yaml_text(found)}"
-    if report["summary"]["unknown"]:
+    if report["passed"] is None:
         text += (
-            "\n\nThe receiver has not passed while a rule is unknown. Give --effects URL or --effects-command COMMAND: "
+            "\n\nThe receiver has not passed while a rule is unknown. `received` says why it is. "
+            "Give --effects URL or --effects-command COMMAND: "
             "a number that each processed delivery changes, such as a count of orders. Or have the receiver change "
             "something through the sandbox's API while it is certified."
         )

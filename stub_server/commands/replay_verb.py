@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..kernel.text import counted
 from .options import (
     EXISTING,
     EXISTING_OR_STDIN,
@@ -75,7 +76,9 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
 
 
 def _text(report: dict[str, Any]) -> str:
-    text = f"{report['same']:,} answers of {report['requests']:,} requests are the same."
+    text = f"{counted(report['same'], 'answer')} of {counted(report['requests'], 'request')} compared and the same."
+    if report["aside"]:
+        text += f" {counted(report['aside'], 'request')} skipped, by reason below."
     shown = {name: report[name] for name in ("aside_by_reason", "differing", "contract", "request") if report[name]}
     if shown:
         text += f"\n\n{yaml_text(shown)}"

@@ -94,12 +94,13 @@ def _rotate(target: Target, name: str, *, keys: bool) -> None:
     target.sandbox = name
     answer = target.control("POST", f"/sandboxes/{quote(name, safe='')}/rotate", json={"keys": keys})
     made = answer["sandbox"]
-    outcome = "deleted" if keys else "still valid (--keys deletes them)"
     text = (
         f"{made['name']} has new credentials. Earlier tokens, seeded keys, control key and pay links have ended.\n"
-        f"{_how_to_call(made)}\n  control   {made['credentials']['control_key']}\n"
-        f"{counted(answer['keys_total'], 'API key')} that users made: {outcome}"
+        f"{_how_to_call(made)}\n  control   {made['credentials']['control_key']}"
     )
+    if answer["keys_total"]:
+        outcome = "deleted" if keys else "still valid (--keys deletes them)"
+        text += f"\n{counted(answer['keys_total'], 'API key')} that users made: {outcome}"
     target.show(answer, text)
 
 

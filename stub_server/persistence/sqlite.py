@@ -82,6 +82,8 @@ class SqliteStore:
         self._commits = self._synced = 0  # how many commits there were, and how many of them are on the disk
         self._has_failed = False  # whether the last write did not reach the disk
         with naming_errors(self.name):
+            if path.exists() and not path.is_dir():
+                raise StoreError(f"--store {path}: this is a file. Name a directory.")
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.stat().st_mode & 0o077:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)

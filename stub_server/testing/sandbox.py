@@ -286,7 +286,7 @@ class Sandbox(_Deletable):
             return list(done(answer)["requests"])
         found = {name: report[name] for name in ("requests", "nearest", "unknown") if report[name]}
         wanted = f"Expected {bounds} of {request | response}; there were {report['matched']}."
-        raise AssertionError(f"{wanted}\n{dumps(found, indent=1, ensure_ascii=False)}")
+        raise AssertionError(f"{wanted}\n{dumps(found, indent=1, ensure_ascii=False)}" if found else wanted)
 
     def refusals(self, most: int = 5) -> Iterator[str]:
         """The newest requests that were refused, oldest first: why, and what changes make the nearest that succeeds."""

@@ -37,7 +37,7 @@ def verbs() -> str:
     shared = [option for option in _options(main.commands["pay"]) if option.opts[0] in _COMMON]
     return page(
         "Commands",
-        """Every command of `stub-server`, as its `--help` prints it. `stub` is the same command. Without a command,
+        """Every command of `stub-server`, as its `--help` prints it. Without a command,
         `serve` runs. [Exit codes](../ci.md#exit-codes) are the same for all commands.""",
         "## Options of commands that ask a server",
         _table(shared, main.commands["pay"]),

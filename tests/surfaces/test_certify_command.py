@@ -58,7 +58,7 @@ def test_what_could_not_be_judged_is_counted_apart_and_said_last(api: httpx2.Cli
     lines = said.output.splitlines()
     assert 3 == said.exit_code
     assert "12 passed, 0 failed, 0 not applicable, 3 unknown" in lines[0]
-    assert lines[-1].startswith("The receiver has not passed while a rule is unknown. Give --effects")
+    assert lines[-1].startswith("The receiver has not passed while a rule is unknown. `received` says")
     assert "no call" not in lines[-1]
 
 
@@ -77,7 +77,7 @@ def test_effects_make_it_known(api: httpx2.Client, to: list[str], bug: tuple[str
 def test_a_program_that_fails_ends_the_command_before_anything_is_sent(to: list[str]) -> None:
     url = "http://127.0.0.1:9/"
     for flags, says in (
-        (("--effects-command", "false", *to), "--effects-command cannot be run"),
+        (("--effects-command", "false", *to), "--effects-command ended with exit code 1"),
         (("--effects-command", "no-such-program-here", *to), "--effects-command cannot be run"),
         (("--effects-command", "echo 'a", *to), "--effects-command cannot be run"),
         (("--effects-command", "", *to), "--effects-command cannot be run"),

@@ -65,7 +65,7 @@ def test_why_requests_are_left_aside_is_told(to: list[str], api: httpx2.Client, 
     aside = [("request", request | {"id": ident} | other) for ident, other in zip(idents, spoilt, strict=True)]
     file.write_bytes(sealed([*found, ("request", request), *aside]))
     said = run("replay", str(file)).output
-    assert says(said, "1 answers of 26", "fault_rules", "rate_limit", "no_answer", "other_machines", "count: 21")
+    assert says(said, "1 answer of 26 requests", "fault_rules", "rate_limit", "no_answer", "other_machines", "count: 21")
     told = json.loads(run("replay", "--json", str(file)).output)
     reasons = ("fault_rules", "rate_limit", "no_answer", "other_machines")
     expected = {name: {"count": 1, "ids": [ident]} for name, ident in zip(reasons, idents, strict=False)}
@@ -86,7 +86,7 @@ def test_the_first_difference_is_shown_as_a_diff(
     said = run("replay", str(file))
     assert 1 == said.exit_code
     head, *rest = said.output.split("\n\n")
-    assert "0 answers of 1 requests are the same." == head
+    assert head.startswith("0 answers of 1 request compared and the same.")
     assert f"differing:\n  createCustomer:\n  - {ident}\nrequest:\n  id: {ident}\n" in rest[0]
     assert ["--- recorded", "+++ replayed", "@@ -1,3 +1,3 @@", "-status 409", "+status 201"] == rest[1].splitlines()[:5]
 
