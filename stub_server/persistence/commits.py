@@ -259,8 +259,8 @@ class Commits:
     async def _fail(self, error: Exception) -> None:
         """Unload the sandboxes that the store may have otherwise, and wait until it can be written.
 
-        They are opened again with what the store has. Until it can be written changes are refused, and time and
-        deliveries stand in all sandboxes.
+        They are opened again with what the store has. Until the store can be written, every sandbox refuses changes,
+        stops its clock and sends no delivery.
         """
         self.failure = failure = unwritten(self.store.reason(error))
         log.error("the store cannot be written, and changes are refused (%s)", line_of(error))

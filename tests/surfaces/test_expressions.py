@@ -52,7 +52,7 @@ class Expression(NamedTuple):
             ast.Attribute(ast.Name("re", ast.Load()), "compile", ast.Load()), [self.pattern, *self.flags], []
         )
         code = compile(ast.fix_missing_locations(ast.Expression(call)), self.module, "eval")
-        found: re.Pattern[Any] = eval(code, {**vars(import_module(self.module)), "re": re})  # noqa: S307
+        found: re.Pattern[Any] = eval(code, {**vars(import_module(self.module)), "re": re})  # noqa: S307 - our own source
         return found
 
 
@@ -69,7 +69,8 @@ class _Finder(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._under(node.name, node)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._under(node.name, node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self._under(ast.unparse(node.targets[0]), node)

@@ -21,7 +21,7 @@ import pytest
 from stub_server.app import create_app
 from stub_server.files.package import BadFile
 from stub_server.http.routing import Application
-from stub_server.persistence import commits
+from stub_server.persistence import commits, sql
 from stub_server.persistence.sql import FORMAT, StoreError, chained, sandbox, sum_of
 from stub_server.persistence.sqlite import DATABASE, SqliteSession
 
@@ -394,6 +394,20 @@ def test_a_damaged_directory_is_told_in_a_line_and_nothing_of_it_is_lost(tmp_pat
     changed(tmp_path / "store", f"update steps set line = cast(rtrim(line) as blob) where place = {sandbox} << 32 | 2")  # noqa: S608
     with server, server.api() as api:
         assert total == api.get("/v2/customers").json()["pagination"]["total"]
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("mine", encoding="utf-8")
+    assert "this is a file. Name a directory." in refusal(tmp_path / "store")
+    assert "mine" == (tmp_path / "store").read_text(encoding="utf-8")
+
+
+def test_a_key_of_a_sandbox_that_is_gone_is_written_nowhere(tmp_path: Path) -> None:
+    """A key may be made as its sandbox is deleted. That is no store that cannot be written."""
+    left(tmp_path)
+    with closing(SqliteSession(tmp_path / DATABASE)) as session:
+        assert set() == sql.commit(session, sql.Batch([sql.key_entered("a-key", 999)]), 0)
+        assert [] == session.run("select * from credentials where credential = 'a-key'")
 
 
 def test_a_directory_without_its_database_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:

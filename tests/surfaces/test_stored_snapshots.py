@@ -162,13 +162,13 @@ def test_a_damaged_snapshot_stops_the_start(tmp_path: Path) -> None:
         created(api.post("/v2/customers", json=customer_body()))  # chunks of its own
         snapshot(control)
     ours = "(select id from states where name = 'clean')"
-    used = f"select digest from state_chunks where state {{}} {ours}"  # noqa: S608
+    used = f"select digest from state_chunks where state {{}} {ours}"  # noqa: S608 - our own tables
     mine = f"digest in ({used.format('=')}) and digest not in ({used.format('!=')})"
     for damage in (
-        f"update chunks set body = substr(body, 1, 100) where {mine}",  # noqa: S608
-        f"delete from chunks where {mine}",  # noqa: S608
-        f"delete from state_chunks where state = {ours}",  # noqa: S608
-        f"delete from states where id = {ours}",  # noqa: S608
+        f"update chunks set body = substr(body, 1, 100) where {mine}",  # noqa: S608 - our own tables
+        f"delete from chunks where {mine}",  # noqa: S608 - our own tables
+        f"delete from state_chunks where state = {ours}",  # noqa: S608 - our own tables
+        f"delete from states where id = {ours}",  # noqa: S608 - our own tables
         "update states set name = 'other' where name = 'clean'",
     ):
         shutil.rmtree(tmp_path / "copy", ignore_errors=True)
