@@ -66,7 +66,8 @@ def init(tool: str, folder: Path) -> None:
 def check(overlays: tuple[Path, ...]) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
-    Exit code 1 for everything that stops the start. An example that does not fit its schema is a warning.
+    Exit code 1 for every fault of the contract: no server starts with it. An example that does not fit its schema is a
+    warning, and so is the scenario default if its records do not fit.
     """
     from ..app import contracts, create_app
     from ..contract import checks

@@ -231,6 +231,14 @@ def check(tmp_path: Path) -> Callable[[str], tuple[int, str]]:
     return run
 
 
+def test_a_scenario_whose_records_do_not_fit_is_a_warning(check: Callable[[str], tuple[int, str]]) -> None:
+    """A server with that scenario refuses to start; one with another may start."""
+    target = "$.components.schemas.CustomerCreate.properties.name"
+    code, said = check(f"  - {{ target: {target}, update: {{ maxLength: 3 }} }}\n")
+    assert 0 == code
+    assert "Warning: the scenario default does not start: past_due_br.yaml: customer: name:" in said
+
+
 @pytest.mark.check
 def test_the_command_counts_what_the_overlay_leaves(check: Callable[[str], tuple[int, str]]) -> None:
     code, told = check(NO_PAID + NO_ANALYTICS)
