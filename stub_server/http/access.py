@@ -53,7 +53,7 @@ _WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
 _EXPOSED = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed, X-Sandbox-Warnings, "
-    b"X-Sandbox-Simulated, RateLimit, RateLimit-Policy, ETag",
+    b"X-Sandbox-Simulated, X-Sandbox-Now, RateLimit, RateLimit-Policy, ETag",
 )
 _METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 _COMMON = (
