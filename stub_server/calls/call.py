@@ -72,6 +72,7 @@ class Call:
     token: Caller | None = None  # whom the token that chose the sandbox is for
     trace: Trace
     store: Store
+    is_chosen = False  # whether its sandbox was chosen, and it was not one that the refused request would have created
     has_begun = False  # whether it has a trace: not if it was refused before a sandbox was chosen
     prefix = ""  # the `/s/{name}` that was removed from the path, or empty
     holder: str | None = None  # the address of another server that has the sandbox

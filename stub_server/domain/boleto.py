@@ -19,11 +19,17 @@ _FACTORS = 9_000  # the due factor is the days since then; after 9999, on 21 Feb
 
 def due_at(created: int) -> int:
     """When a boleto is due (ms): at 23:59:59 in Brasília on the third banking day after its creation (ms)."""
-    day = day_of(created)
+    closes = created
     for _ in range(BANKING_DAYS):
+        closes = closes_at(closes + DAY)
+    return closes
+
+
+def closes_at(instant: int) -> int:
+    """23:59:59 in Brasília (ms) of the first banking day that is not before the day of an instant (ms)."""
+    day = day_of(instant)
+    while not is_working_day(day):
         day += 1
-        while not is_working_day(day):
-            day += 1
     return (day + 1) * DAY + BEHIND_UTC_MS - SECOND
 
 

@@ -146,15 +146,17 @@ def new_order(
     expires: int,
     refused: str | None = None,
     subscription_id: str | None = None,
+    due: int | None = None,
 ) -> tuple[Body, Body]:
     """A new order's public and hidden parts. `now` and `expires`, until when it can be paid, are in ms.
 
-    `body` is the request, with ids spelled as in the records; `refused` is the failure code of an order that fails at
+    A boleto is `due` (ms) when it expires unless told otherwise. `body` is the request, with ids spelled as in the records; `refused` is the failure code of an order that fails at
     once. A PIX order carries its BR Code also then.
     """
     ident, code, transaction_id = names
     created = iso(now)
-    transaction = new_transaction(transaction_id, method, cents(body["totalAmount"]), seller, created, expires)
+    amount = cents(body["totalAmount"])
+    transaction = new_transaction(transaction_id, method, amount, seller, created, expires, due)
     if refused is not None:
         transaction |= failure(refused)
     public = {
@@ -187,7 +189,9 @@ def new_order(
 _ESCAPED = (("%", "%25"), ("+", "%2B"), ("&", "%26"), ("#", "%23"), (" ", "%20"))
 
 
-def new_transaction(ident: str, method: str, amount: int, seller: Seller, created: str, expires: int) -> dict[str, str]:
+def new_transaction(
+    ident: str, method: str, amount: int, seller: Seller, created: str, expires: int, due: int | None = None
+) -> dict[str, str]:
     """The first state of an order's payment; every value is a string."""
     name, city, base_url = seller
     transaction = {
@@ -207,9 +211,10 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
             code = code.replace(sign, escaped)
         transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code}"
     elif method == "boleto":
-        barcode = boleto.barcode(amount, expires, int(ident.replace("-", ""), 16))
+        due = expires if due is None else due
+        barcode = boleto.barcode(amount, due, int(ident.replace("-", ""), 16))
         transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode
-        transaction["due_at"] = iso(expires)
+        transaction["due_at"] = iso(due)
     transaction["expires_at"] = iso(expires)
     transaction["created_at"] = transaction["updated_at"] = created
     return transaction
@@ -253,14 +258,14 @@ def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> B
     return {**public, "status": status, "last_transaction": payment, "updatedAt": at}
 
 
-def postponed(public: Body, ends: str, at: str) -> Body:
+def postponed(public: Body, ends: str, due: str, at: str) -> Body:
     """The order with another end of the time in which it can be paid, as it is since `at`.
 
-    A boleto is due then too; its line stays, as the payer has it already.
+    A boleto is due on another day; its line stays, as the payer has it already.
     """
     payment = {**public["last_transaction"], "expires_at": ends, "updated_at": at}
     if "due_at" in payment:
-        payment["due_at"] = ends
+        payment["due_at"] = due
     return {**public, "last_transaction": payment, "updatedAt": at}
 
 

@@ -13,6 +13,7 @@ from .lifecycle import either, path
 from .orders import closed, expires_at
 
 REFUND_WINDOW = 90 * DAY  # the Central Bank's limit for returning a PIX payment
+DISPUTE_DAYS = {"pix": 80, "credit_card": 120}  # of the MED and of the card networks; nobody takes a boleto back
 LATE = 30 * DAY  # how long after its last day banks accept a boleto
 
 
@@ -122,19 +123,24 @@ def refunded(public: Body, hidden: Body, amount: int, refund_id: str, now: int) 
 # -- disputes
 
 
-def can_be_disputed(public: Body) -> bool:
-    """Whether payments of the order's method can be taken back: nobody can take a boleto back."""
-    return bool(public["paymentMethod"] != "boleto")
+def can_be_disputed(public: Body, hidden: Body, now: int) -> bool:
+    """Whether the payment of a paid order can still be taken back."""
+    days = DISPUTE_DAYS.get(public["paymentMethod"])
+    return days is not None and now <= hidden["paid_at"] + days * DAY
 
 
 def disputed(public: Body, hidden: Body, amount: int | None, reason: str | None, now: int) -> Body:
     """The order while it is disputed. `amount` is cents, None for all that is left.
 
-    Raises Conflict: a boleto, or more than is left.
+    Raises Conflict: a boleto, more than is left, or too late.
     """
-    if not can_be_disputed(public):
+    if public["paymentMethod"] not in DISPUTE_DAYS:
         message = "A payment by boleto cannot be disputed; one by pix or credit_card can."
         raise Conflict.at("paymentMethod", message)
+    if not can_be_disputed(public, hidden, now):
+        days = DISPUTE_DAYS[public["paymentMethod"]]
+        message = f"The payment of {iso(hidden['paid_at'])} is more than {days} days ago."
+        raise Conflict.at("status", message, "dispute_window_closed")
     amount = check_amount(hidden, amount, "dispute")
     at = iso(now)
     transaction = {"status": "disputed", "disputed_amount": text(amount), "disputed_at": at}

@@ -59,13 +59,19 @@ def check_open(project: Body, field: str = "status") -> None:
         raise Conflict.at(field, message, "project_archived", advice="Use another project.")
 
 
-def check_idle(orders: int, subscriptions: int) -> None:
-    """Raises Conflict if a project with paid or pending orders or running subscriptions is to be deleted."""
+def check_idle(orders: int, subscriptions: int, late: Body | None) -> None:
+    """Raises Conflict if a project with paid or pending orders or running subscriptions is to be deleted.
+
+    Or with a `late` order, which has expired and can still be paid.
+    """
     if orders or subscriptions:
         message = (
             f"The project has {orders} paid or pending orders and {subscriptions} running subscriptions. "
             "Archive it instead."
         )
+        raise Conflict.at("projectId", message, "project_has_activity")
+    if late is not None:
+        message = f"The boleto of order {late['code']} can still be paid late. Archive the project instead."
         raise Conflict.at("projectId", message, "project_has_activity")
 
 
@@ -113,12 +119,18 @@ def plan_warnings(wanted: Body) -> tuple[str, ...]:
     return ("trial_ignored",) if ignored else ()
 
 
-def check_unused(running: int, pending: int) -> None:
-    """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted."""
+def check_unused(running: int, pending: int, late: Body | None) -> None:
+    """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted.
+
+    Or a `late` order, which has expired and can still be paid.
+    """
+    advice = "To stop selling it, set its status to inactive."
     counts = ((running, "running subscription"), (pending, "pending order"))
     if holders := [counted(number, noun) for number, noun in counts if number]:
-        advice = "To stop selling it, set its status to inactive."
         raise Conflict(f"The plan has {' and '.join(holders)}.", advice=advice, code="plan_in_use")
+    if late is not None:
+        message = f"The boleto of order {late['code']} can still be paid late."
+        raise Conflict(message, advice=advice, code="plan_in_use")
 
 
 # -- products

@@ -8,6 +8,7 @@ subscription and since when (ms) there is any.
 
 from ..kernel.clock import DAY, iso, parse_iso
 from ..kernel.record import Body
+from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 
 CHARGED = "credit_card"  # the method that is charged automatically
@@ -194,8 +195,12 @@ def renewal_at(public: Body, hidden: Body) -> int:
 
 
 def grace_end(public: Body, hidden: Body) -> int:
-    """The end of the grace, in ms: until then an unpaid subscription is past due, then it expires."""
-    return period_end(hidden) + grace_ms(public["interval"], public["interval_count"])
+    """The end of the grace, in ms: until then an unpaid subscription is past due, then it expires.
+
+    Who pays by boleto has until the end of a banking day.
+    """
+    end = period_end(hidden) + grace_ms(public["interval"], public["interval_count"])
+    return closes_at(end) if public["paymentMethod"] == "boleto" else end
 
 
 def attempts(public: Body, hidden: Body) -> tuple[int, ...]:

@@ -33,6 +33,17 @@ def is_project_open(draft: Draft, project_id: str) -> bool:
     return project is not None and project["status"] in draft.states("Project", "open")
 
 
+def payable_late(draft: Draft, index: str, ident: str) -> Body | None:
+    """A boleto of a plan or a project (`index`) that has expired and can still be paid late."""
+    table = draft.store.orders
+    for key in reversed(table.bucket(f"{index}+status", (ident, "expired"))):
+        if b'"boleto"' in table.rows[key].public:  # others are not worth parsing: there are many
+            public = table.parse(table.rows[key]).public
+            if payments.can_be_late(public, draft.now):
+                return public
+    return None
+
+
 # -- orders
 
 
@@ -71,10 +82,11 @@ def place(
     refused: str | None = None,
     no_magic: bool = False,
     copy_only: bool = False,
+    due: int | None = None,
 ) -> Record:
     """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
 
-    An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. With
+    A boleto is `due` (ms) at the end of its life unless told otherwise. An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. With
     `no_magic`, magic values have no effect. With `copy_only`, the keys of its project see what the order says of its
     customer, and not the customer.
     """
@@ -92,7 +104,7 @@ def place(
     names = (ident, code, draft.ids.uuid())
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
     public, hidden = orders.new_order(
-        names, body, customer, customer_id, method, seller, now, expires, refused, subscription_id
+        names, body, customer, customer_id, method, seller, now, expires, refused, subscription_id, due
     )
     if behaviour is not None:
         hidden["behaviour"] = behaviour

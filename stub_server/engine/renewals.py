@@ -4,7 +4,7 @@ While its project is suspended or one of its orders disputed, nothing is due; af
 that time.
 """
 
-from ..domain import orders, payments, subscriptions
+from ..domain import boleto, orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
 from ..kernel.clock import iso, parse_iso
@@ -113,11 +113,19 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Record, Body]:
     buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
     again = _was_refunded(draft, row, buyer["email"])
     declined = draft.sandbox.declining.get(row.id)
+    due = boleto.closes_at(subscriptions.period_end(row.hidden))
     order = billing.place(
-        draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only
-    )
+        draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only,
+        due=due,
+    )  # fmt: skip
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
-    record = draft.update(store.subscriptions, row, public, row.hidden | {"renewal_order": order.id})
+    hidden = row.hidden
+    placed = draft.open(store.orders, order.id)
+    assert placed is not None
+    is_early = subscriptions.renewal_at(row.public, hidden) > draft.now
+    if billing.is_payable(draft, placed) or not is_early:  # else the regular bill is still to come
+        hidden = hidden | {"renewal_order": order.id}
+    record = draft.update(store.subscriptions, row, public, hidden)
     return order, record, public
 
 
@@ -139,12 +147,15 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
     """Postpone everything that is still to come by `wait` ms, the end of the open order too."""
     public, hidden = row.public, row.hidden
     if wait:
+        ended = subscriptions.grace_end(public, hidden)
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
         draft.update(draft.store.subscriptions, row, public, hidden)
         bill = None if hidden["renewal_order"] is None else draft.open(draft.store.orders, hidden["renewal_order"])
         if bill is not None and billing.is_payable(draft, bill):
-            ends = orders.expires_at(bill.public) + wait
-            draft.update(draft.store.orders, bill, orders.postponed(bill.public, iso(ends), iso(draft.now)))
+            ends = orders.expires_at(bill.public) + subscriptions.grace_end(public, hidden) - ended
+            due = boleto.closes_at(subscriptions.period_end(hidden))
+            moved = orders.postponed(bill.public, iso(ends), iso(due), iso(draft.now))
+            draft.update(draft.store.orders, bill, moved)
             draft.at(ends, "order.expire", bill.id)
     billing.schedule(draft, row.id, public, hidden)
 

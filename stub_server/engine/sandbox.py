@@ -63,7 +63,8 @@ class Sandbox:
     `seeded_keys` are the ids of the API keys that came with the seed; their secrets depend on the sandbox's `identity`.
     `generation` is no state either: nothing that goes back in time changes it.
     `recorded_clock` is the clock's setting after the newest step, while a running clock shows a later instant. A reset
-    restores `first_settings`.
+    restores `first_settings` and `first_clock`, an instant and whether time stands there; None is as at the server's
+    start.
 
     While it `is_seeding` its past, `declining` has the failure code of each subscription whose next charge is declined,
     and it `raises_events` only once somebody listens.
@@ -108,6 +109,7 @@ class Sandbox:
     faults: Faults = field(init=False)
     settings: SandboxSettings = field(init=False)
     first_settings: SandboxSettings = field(init=False)
+    first_clock: tuple[int, bool] | None = None
 
     def __post_init__(self) -> None:
         self.settings = self.first_settings = self.rules.settings
@@ -304,6 +306,7 @@ class Sandbox:
         twin.renew(self.generation)
         twin.faults = self.faults.copy()
         twin.settings, twin.first_settings = self.settings, self.first_settings
+        twin.first_clock = self.first_clock
         return twin
 
     def speak(self) -> None:

@@ -44,6 +44,11 @@ _REPAIRED_TAGS = frozenset(("Sandbox orders", "Sandbox subscriptions"))
 _NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
 _NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
 """Codes of requests that are refused before a sandbox is chosen: the journal of `default` has them."""
+_SETTINGS = {
+    "unknown_field": "An overlay (--overlay) adds a field; --unknown-fields ignore drops those that are unknown.",
+    "invalid_document": "With --check-digits off, or check_digits of the sandbox's settings, any digits are accepted.",
+}
+"""By the code of a violation, which settings would accept the request. Its answer names none: clients cannot set them."""
 _UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
 _LONGEST_EXCERPT = 600  # characters
 _MEMBER = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
@@ -97,8 +102,10 @@ class Explainer:
         changes = None if found is None else found.changes_from(sent)
         kind = _kind(rule["kind"], trace, is_same=changes == [])
         is_about = operation is not None and kind != FAULT
+        summary = refusal.message or f"The request was refused with {code}. {rule['text']}"
+        settings = [] if _path_of(trace).startswith(CONTROL) else [detail["code"] for detail in refusal.details]
         return {
-            "summary": refusal.message or f"The request was refused with {code}. {rule['text']}",
+            "summary": " ".join([summary, *(text for name, text in _SETTINGS.items() if name in settings)]),
             "kind": kind,
             "contract": _place(situation.document, operation, refusal) if operation and is_about else None,
             "rule": None if kind == CONTRACT else {"name": code, "text": rule["text"]},

@@ -112,6 +112,7 @@ def sandbox_line(state: SandboxState) -> bytes:
         "seeded_keys": sorted(sandbox.seeded_keys),
         "settings": sandbox.settings._asdict(),
         "first_settings": sandbox.first_settings._asdict(),
+        "first_clock": sandbox.first_clock,
     }
     return line_of("sandbox", body)
 
@@ -290,6 +291,8 @@ class Reader:
         sandbox.seeded_keys = frozenset(body["seeded_keys"])
         sandbox.settings = SandboxSettings(**body["settings"])
         sandbox.first_settings = SandboxSettings(**body["first_settings"])
+        if body.get("first_clock"):
+            sandbox.first_clock = _pair(body["first_clock"])
         self._state = SandboxState(sandbox)
 
     def _add(self, table: str, record: Record) -> None:

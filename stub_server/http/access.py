@@ -37,9 +37,7 @@ METRICS = f"{CONTROL}/metrics"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 """Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
-_FOREIGN_HOST = (
-    "The Host header names another machine. Call the server by localhost or 127.0.0.1, or start it with --allow-host."
-)
+_FOREIGN_HOST = "The Host header names another machine. Call the server by localhost or 127.0.0.1."
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
 _PREFLIGHT = b"access-control-request-method"
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
@@ -53,7 +51,7 @@ _WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
 _EXPOSED = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed, X-Sandbox-Warnings, "
-    b"X-Sandbox-Simulated, RateLimit, RateLimit-Policy, ETag",
+    b"X-Sandbox-Simulated, X-Sandbox-Now, RateLimit, RateLimit-Policy, ETag",
 )
 _METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 _COMMON = (
@@ -380,7 +378,7 @@ class RateLimit:
         if is_over:
             message = (
                 f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
-                f"wait {counted(seconds, 'second')} (--rate-limit)."
+                f"wait {counted(seconds, 'second')}."
             )
             raise Limited(message, headers={**headers, "Retry-After": str(seconds)})
         return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

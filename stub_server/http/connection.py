@@ -123,7 +123,7 @@ class Connection:
         self.link.abort()
 
     def turn_away(self) -> None:
-        message = f"All {self.monitor.limits.connections} connections are in use (--max-connections)."
+        message = f"All {self.monitor.limits.connections} connections are in use."
         self.refuse(Refusal(message, status=503, code="too_many_connections", headers={"Retry-After": "1"}))
 
     def refuse(self, refusal: Refusal) -> None:

@@ -167,6 +167,8 @@ class RequestContext:
         trace.status = status
         headers.append((b"x-request-id", trace.id.encode()))
         if not call.is_preflight:
+            if call.is_chosen:
+                headers.append((b"x-sandbox-now", call.now_text.encode()))
             headers += (VARY, *call.limits)
             if origin is not None:
                 headers += answer_headers(call, origin, self._origins)

@@ -62,8 +62,10 @@ class FaultInjection:
         await call.faults(self.app, effects, scope, receive, send)
 
     def _refusal(self, operation: Operation, effect: Effect) -> Refusal:
-        then, code = effect.then, effect.then.get("code") or "simulated_fault"
-        status = then["status"] if "status" in then else self._statuses.get(code, 503)
+        then = effect.then
+        status = then["status"] if "status" in then else self._statuses.get(then["code"], 503)
+        usual = (code for known, code in _refusals(operation) if known == status)
+        code = then.get("code") or next(usual, "simulated_fault")
         real = {} if "message" in then else self._example(operation, status, code)
         message = then.get("message") or real.get("message") or f"The sandbox simulates this answer ({effect.label})."
         details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))

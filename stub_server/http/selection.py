@@ -112,6 +112,7 @@ class SandboxSelection:
 
     def _go_on(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Any:
         call.begin()
+        call.is_chosen = True
         scope["path"] = call.path
         if not call.path:
             return _to_the_pages(call)
@@ -314,7 +315,7 @@ def undo_creation(call: Call) -> None:
     if call.pending is None and (call.created is None or not sandboxes.take_back(call.created)):
         return
     trace, default = call.trace, sandboxes.default
-    call.sandbox, call.pending, call.created = default, None, None
+    call.sandbox, call.pending, call.created, call.is_chosen = default, None, None, False
     trace.after = None
     trace.id, trace.at, trace.before = default.ids.request(), default.clock.read(), default.log.number
     trace.sandbox, trace.path, call.prefix = DEFAULT, call.prefix + trace.path, ""

@@ -32,13 +32,10 @@ from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
 if TYPE_CHECKING:
     from .dispatch import Endpoint
 
-# Said for the API only: overlays do not apply to the control contract.
-_OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
 DEEPEST = 32
 # Of a body with more commas only the first violation is listed: finding all would delay other requests.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
-_UNCHECKED = " A sandbox that was started with --check-digits off accepts any."
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
@@ -112,7 +109,7 @@ class OperationRequests:
         operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
         takes = takes_of(endpoint.handler)
         self._takes, self._resolve = takes, resolve
-        self._may_reject_query, self._further = is_api, _OVERLAYS if is_api else ""
+        self._may_reject_query = is_api
         self._narrows = operation.method == "DELETE" and not is_api  # a misspelt member would delete more than is meant
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
@@ -234,8 +231,7 @@ class OperationRequests:
             errors = iter([self.validator.first_error(value)])
         else:
             errors = self.validator.iter_errors(value)
-        unchecked = _UNCHECKED if call.server.settings.loopback else ""
-        found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked)]
+        found = [d for error in errors for d in details_of(error, self._schema_at)]
         raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
 
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:

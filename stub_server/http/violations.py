@@ -65,11 +65,8 @@ SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
 """Returns the contract's schema at a place of the request, empty where it has none."""
 
 
-def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str) -> list[Detail]:
-    """A validator's error as details; an object with three unknown members gives three.
-
-    `further` is added to the message for unknown members, `unchecked` to that for wrong check digits.
-    """
+def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
+    """A validator's error as details; an object with three unknown members gives three."""
     kind = error.kind.name
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
@@ -80,21 +77,21 @@ def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str) ->
         fitting = [c for c in contexts if not any(_names(each) and list(each.instance_path) == path for each in c)]
         if fitting:
             fitting.sort(key=_distance)
-            return [entry for each in fitting[0] for entry in details_of(each, schema_at, further, unchecked)]
+            return [entry for each in fitting[0] for entry in details_of(each, schema_at)]
         types = [name for found in contexts for each in found for name in _names(each)]
         message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
         return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "additionalProperties":
         return [
             detail(field_name([*inside, name]), code, advice, place)
-            for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())), further)
+            for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())))
         ]
     if kind == "required":
         inside = [*inside, error.kind.property]
     if not path:
         return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
     if kind == "format" and error.kind.format == "document":
-        return [detail(field_name(inside), "invalid_document", document_advice(error.instance, unchecked), place)]
+        return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]
     return [detail(field_name(inside) or place, code, _message(error, schema_at(path)), place)]
 
 
@@ -118,13 +115,13 @@ def field_name(path: list[Any]) -> str:
     return text[:200]
 
 
-def document_advice(value: object, unchecked: str) -> str:
-    """Why a text is not a CPF, CNPJ or passport. `unchecked` is added where its check digits are wrong."""
+def document_advice(value: object) -> str:
+    """Why a text is not a CPF, CNPJ or passport."""
     digits = "".join(c for c in str(value) if c not in ".-/")
     if len(digits) == 11 and digits.isdigit():
-        return f"CPF check digits do not match.{unchecked}"
+        return "CPF check digits do not match."
     if len(digits) == 14 and " " not in digits:
-        return f"CNPJ check digits do not match.{unchecked}"
+        return "CNPJ check digits do not match."
     for kind, length in (("cpf", 11), ("cnpj", 14)):
         if len(digits) < length and digits.isdigit() and kind_of(digits.zfill(length)) == kind:
             return f"A {kind.upper()} has {length} digits; leading zeros may have been lost: {digits.zfill(length)}."
@@ -140,11 +137,11 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     return f" Did you mean {guess}?" if guess else ""
 
 
-def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterator[tuple[str, str]]:
+def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
     listed = f" Known are {', '.join(known)}." if 0 < len(known) <= _MOST_OPTIONS else ""
     for number, name in enumerate(found):
         hint = (did_you_mean(name, known) or listed) if number < MOST_GUESSED else ""
-        yield name, f"The contract has no such field here.{hint}{further}"
+        yield name, f"The contract has no such field here.{hint}"
 
 
 def _distance(errors: Sequence[Any]) -> tuple[bool, int]:

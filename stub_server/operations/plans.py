@@ -4,7 +4,7 @@ from ..calls import reply
 from ..calls.call import Call
 from ..calls.reply import Reply, list_reply
 from ..domain import projects as rules
-from ..engine import resources
+from ..engine import billing, resources
 from ..kernel.record import Body, Row
 
 
@@ -43,7 +43,8 @@ def delete_plan(call: Call, ident: str) -> Reply:
     row = _changeable(call, ident)
     running = store.running("planId", ident)
     payable = call.lifecycle("Order").sets["payable"]
-    rules.check_unused(running, sum(store.orders.count("planId+status", (ident, status)) for status in payable))
+    pending = sum(store.orders.count("planId+status", (ident, status)) for status in payable)
+    rules.check_unused(running, pending, billing.payable_late(call.draft, "planId", ident))
     project_id = row.public["projectId"]
     call.draft.emit_change(store.plans, row.record, "deleted", project_id)
     call.draft.drop(store.plans, row)

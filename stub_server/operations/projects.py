@@ -10,7 +10,7 @@ from ..contract.formats import range_end_ms
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
-from ..engine import resources
+from ..engine import billing, resources
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden
 from ..kernel.record import Body, Record, Row, moved_from
@@ -58,7 +58,8 @@ def delete_project(call: Call, ident: str) -> Reply:
     store = call.store
     sets = call.lifecycle("Order").sets
     orders = sum(store.orders.count("projectId+status", (ident, s)) for s in {*sets["kept"], *sets["payable"]})
-    rules.check_idle(orders, store.running("projectId", ident))
+    late = billing.payable_late(call.draft, "projectId", ident)
+    rules.check_idle(orders, store.running("projectId", ident), late)
     moved = call.lifecycle("Project").find(row.public["status"], "deleted")
     call.draft.emit_move(store.projects, row.record, moved, ident)
     for table in (store.plans, store.products):

@@ -105,7 +105,7 @@ class Residence:
         if surplus > self._most // 10 + 10:
             raise Unavailable(
                 f"All {self._most} sandboxes that may be in memory are in use.",
-                advice="Send this again in a moment, or start the server with a larger --resident.",
+                advice="Send this again in a moment.",
                 headers={"Retry-After": "1"},
             )
 

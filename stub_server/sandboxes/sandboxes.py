@@ -280,6 +280,7 @@ class Sandboxes:
         seed = self.seed if seed is None else seed
         sandbox = await self.factory.begin(name, self.generations.first(name), scenario or self.scenario, seed, now)
         _begin_with(sandbox, sandbox.settings, settings)
+        sandbox.first_clock = None if now is None else (now, True)
         return await self._admit(sandbox, None, ttl)
 
     async def fork(
@@ -297,6 +298,7 @@ class Sandboxes:
             sandbox = await self.worker.in_line(state_at(origin, step, name))
         await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
+        sandbox.first_clock = sandbox.clock.now, sandbox.clock.frozen
         derive_keys(sandbox, self.factory.secret)
         if deliver:
             sandbox.speak()
@@ -359,12 +361,18 @@ class Sandboxes:
     ) -> Sandbox:
         """Seed a sandbox again, with its present scenario and seed unless others are given.
 
-        `now` freezes the clock at that instant; without it the clock is as at the server's start. `settings` are those
-        that differ from the ones that it began with. Raises NotFound.
+        `now` freezes the clock at that instant; without it the clock is as it began. `settings` are those that differ
+        from the ones that it began with. Raises NotFound.
         """
         old = self.entry(name).sandbox
         seed = old.seed if seed is None else seed
-        sandbox = await self.factory.begin(name, old.generation, scenario or old.scenario, seed, now)
+        first_clock = old.first_clock if now is None else (now, True)
+        begins, stands = first_clock or (None, True)
+        sandbox = await self.factory.begin(name, old.generation, scenario or old.scenario, seed, begins)
+        sandbox.first_clock = first_clock
+        if not stands:
+            sandbox.recorded_clock = sandbox.clock.resumed()
+            sandbox.clock.set(sandbox.recorded_clock)
         _begin_with(sandbox, old.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 

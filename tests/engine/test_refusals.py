@@ -63,11 +63,11 @@ def _drive(shop: Estate, *verbs: str, body: Json | None = None) -> httpx2.Respon
     return shop.control.post(f"/orders/{order['id']}/{verbs[-1]}", json=body)
 
 
-def _long_after(shop: Estate) -> httpx2.Response:
+def _long_after(shop: Estate, verb: str) -> httpx2.Response:
     order = make_order(shop.api, make_plan(shop.api, billing_type="one_time"))
     assert 200 == shop.control.post(f"/orders/{order['id']}/pay").status_code
     assert 200 == shop.control.post("/clock/advance", json={"seconds": 91 * 86_400}).status_code
-    return shop.control.post(f"/orders/{order['id']}/refund")
+    return shop.control.post(f"/orders/{order['id']}/{verb}")
 
 
 def _taken(shop: Estate) -> httpx2.Response:
@@ -155,7 +155,8 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (409, "failure_code_not_applicable"): lambda shop: _drive(shop, "fail", body={"code": "card_declined"}),
     (409, "order_not_refundable"): lambda shop: _drive(shop, "refund"),
     (409, "refund_exceeds_amount"): lambda shop: _drive(shop, "pay", "refund", body={"amount": 5000}),
-    (409, "refund_window_closed"): _long_after,
+    (409, "refund_window_closed"): lambda shop: _long_after(shop, "refund"),
+    (409, "dispute_window_closed"): lambda shop: _long_after(shop, "dispute"),
     (409, "invalid_state_transition"): lambda shop: _drive(shop, "pay", "expire"),
     (409, "clock_moves_forward_only"): lambda shop: shop.control.patch("/clock", json={"to": "2026-01-01T00:00:00Z"}),
     (409, "clock_too_far"): lambda shop: shop.control.post("/clock/advance", json={"to": "8000-01-01T00:00:00Z"}),

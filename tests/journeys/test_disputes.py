@@ -5,7 +5,7 @@ from operator import itemgetter
 import pytest
 
 from ..support.make import Json, make_plan
-from .members import at, bill_of, days, member, pay_again, plan_of
+from .members import at, bill_of, buyer, days, member, order, pay_again, plan_of
 from .stage import DAY, Stage
 from .steps import done, refused
 
@@ -82,8 +82,9 @@ def test_a_dispute_that_is_won_leaves_the_order_as_it_was(stage: Stage, refunded
 
 def test_a_dispute_that_is_lost_gives_the_money_back_however_late(stage: Stage) -> None:
     ident = stage.order("paid", totalAmount=30)["id"]
-    stage.advance(91 * DAY)
+    stage.advance(80 * DAY)
     dispute(stage, ident)
+    stage.advance(11 * DAY)
     shown = resolve(stage, ident, "lost")
     payment = shown["order"]["last_transaction"]
     assert ("refunded", "refunded", "30.00", stage.now(), []) == (
@@ -98,6 +99,21 @@ def test_a_dispute_that_is_lost_gives_the_money_back_however_late(stage: Stage) 
     events = done(stage.control.get("/events", params={"resource_id": ident}))["events"]
     assert ["disputed", "paid"] == [event["data"]["previous_status"] for event in events[:2]]
     assert sound(stage)
+
+
+@pytest.mark.parametrize(("method", "window"), [("pix", 80), ("credit_card", 120)])
+def test_a_payment_can_be_disputed_for_so_many_days(stage: Stage, method: str, window: int) -> None:
+    """The last instant counts; later it is refused, and the control is offered no more."""
+    plan = make_plan(stage.api, billing_type="one_time", payment_methods=["pix", "credit_card"])
+    first, second = (order(stage, plan, buyer(), method)["id"] for _ in range(2))
+    if method == "pix":
+        for ident in (first, second):
+            stage.drive("orders", ident, "pay")
+    stage.advance(window * DAY)
+    dispute(stage, first)
+    stage.advance(0.001)
+    refused(stage.control.post(f"/orders/{second}/dispute"), 409, "dispute_window_closed")
+    assert ["refund"] == done(stage.control.get(f"/orders/{second}"))["allowed"]
 
 
 def test_a_part_can_be_disputed_and_lost(stage: Stage) -> None:

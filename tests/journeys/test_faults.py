@@ -1,6 +1,7 @@
 """Failure on demand: rules of a world, and headers of one request."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from ..support.contract import document
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
 from ..support.wire import connect, rest_of
-from .steps import done, refused
+from .steps import UNKNOWN, done, refused
 
 NOW = "2027-03-01T12:00:00.000Z"
 
@@ -124,7 +125,11 @@ def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None
 @pytest.mark.parametrize(
     ("then", "status", "code"),
     [
-        ({"status": 500}, 500, "simulated_fault"),
+        ({"status": 500}, 500, "internal_error"),
+        ({"status": 429}, 429, "rate_limited"),
+        ({"status": 422}, 422, "validation_error"),
+        ({"status": 403}, 403, "insufficient_scope"),
+        ({"status": 418}, 418, "simulated_fault"),
         ({"code": "plan_sold_out"}, 409, "plan_sold_out"),
         ({"code": "rate_limited"}, 429, "rate_limited"),
         ({"code": "of_my_own"}, 503, "of_my_own"),
@@ -132,9 +137,11 @@ def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None
     ],
 )
 def test_what_a_rule_leaves_out_is_filled_in(world: World, then: Json, status: int, code: str) -> None:
-    """A code without a status has the one of the contract, a status without a code is a simulated fault."""
+    """A code without a status has the one of the contract, a status without a code that of `Prefer`."""
     world.rule(then)
-    refused(world.api.get("/v2/customers"), status, code)
+    answer = world.api.get("/v2/customers")
+    refused(answer, status, code)
+    assert ("Retry-After" in answer.headers) is (status == 429)
 
 
 def test_a_rule_acts_before_the_credential_is_looked_at(world: World) -> None:
@@ -478,6 +485,34 @@ def test_one_request_fails_as_it_asks(
     assert (status, label) == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
     assert code in (None, answer.json()["code"])
     assert 201 == world.api.post("/v2/orders/pix", json=body).status_code
+
+
+INVALID = [op for op in document("openapi.yaml").operations.values() if 422 in op.responses]
+
+
+@pytest.mark.parametrize("operation", INVALID, ids=lambda operation: operation.id)
+def test_a_simulated_violation_is_one_of_that_operation(world: World, operation: Operation) -> None:
+    """What is refused is a parameter that the operation has, or a member of its body."""
+    contract = document("openapi.yaml")
+    path = re.sub(r"\{[^}]+\}", UNKNOWN, operation.path)
+    answer = world.api.request(operation.method, path, headers={"Prefer": "code=422"})
+    refused(answer, 422, "validation_error")
+    details = answer.json()["details"]
+    assert details
+    named = {(parameter.place, parameter.name) for parameter in operation.parameters}
+    for entry in details:
+        steps = [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", entry["field"])]
+        is_member = entry["in"] == "body" and contract.schema_at(operation.body or {}, steps)
+        assert is_member or (entry["in"], entry["field"]) in named, entry
+
+
+def test_a_simulated_violation_says_what_the_real_one_says(world: World) -> None:
+    body = order_body(world)
+    body["customer"]["document"], body["items"][0]["quantity"] = "11144477736", 0
+    real = world.api.post("/v2/orders/pix", json=body).json()
+    simulated = world.api.post("/v2/orders/pix", json=body, headers={"Prefer": "code=422"}).json()
+    assert real["details"] == simulated["details"]
+    assert "customer.document" in {entry["field"] for entry in simulated["details"]}
 
 
 @pytest.mark.parametrize(

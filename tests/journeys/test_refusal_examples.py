@@ -15,7 +15,7 @@ from ..engine.test_refusals import CONTROLS, FILE
 from ..support.contract import document
 from ..support.estate import Estate, client, webhook_body
 from ..support.live import Live
-from ..support.make import created
+from ..support.make import Json, created, order_body
 from ..support.receiver import receiving
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask
 from ..support.watched import own_shop
@@ -67,6 +67,16 @@ def of_a_full_server(shop: Estate) -> httpx2.Response:
         return shop.control.post("/sandboxes", json={"name": "one-more"})
 
 
+def told(shop: Estate, operation: str, **body: Any) -> httpx2.Response:
+    view = OPERATIONS[operation]
+    return shop.api.request(view.method, view.at_ids(shop.ids), json=body)
+
+
+def unpayable(body: Json) -> Json:
+    body["customer"]["document"], body["items"][0]["quantity"] = "11144477736", 0
+    return body
+
+
 OWN: dict[str, Callable[[Estate], httpx2.Response]] = {
     "AdminKeyRequired": lambda shop: shop.control.post("/reset", headers={"Origin": "https://elsewhere.example"}),
     "ApiKeyExpired": lambda shop: with_token(shop, shop.key(expires_at="2026-01-01T00:00:00Z")["private_key"]),
@@ -78,6 +88,27 @@ OWN: dict[str, Callable[[Estate], httpx2.Response]] = {
     ),
     "PlanInUse": lambda shop: CAUSES["plan_in_use"](shop, "deletePlan"),
     "WebhookLimit": lambda shop: CAUSES["webhook_limit"](shop, "createWebhook"),
+    "InvalidGracePeriod": lambda shop: told(shop, "regenerateWebhookSigningKey", grace_period_seconds=-1),
+    "InvalidIdempotencyKey": lambda shop: ask(
+        shop.api, OPERATIONS["retryWebhook"], shop.ids, headers={"Idempotency-Key": "cart 1"}
+    ),
+    "InvalidName": lambda shop: shop.api.post("/v2/projects", json={"name": 5}),
+    "InvalidOrder": lambda shop: shop.api.post(
+        "/v2/orders/pix", json=unpayable(order_body(shop.ids["projectId"], shop.ids["planId"]))
+    ),
+    "InvalidPage": lambda shop: shop.api.get("/v2/customers", params={"limit": 500}),
+    "InvalidPlan": lambda shop: shop.api.post(
+        "/v2/plans", json={"projectId": shop.ids["projectId"], "name": "Mensal", "amount": "49,90"}
+    ),
+    "InvalidRange": lambda shop: shop.api.get(
+        f"/v2/projects/{shop.ids['projectId']}/stats", params={"from": "yesterday"}
+    ),
+    "InvalidReason": lambda shop: told(shop, "suspendProject", reason=5),
+    "InvalidStatus": lambda shop: told(shop, "updateProjectStatus", status="closed"),
+    "InvalidTestEvent": lambda shop: told(shop, "sendTestWebhook", event_type="order.payed"),
+    "InvalidWebhook": lambda shop: shop.api.post(
+        "/v2/webhooks", json={"url": "shop.example/hooks", "events": ["order.payed"]}
+    ),
     "ProjectSuspended": of_a_suspended_project,
     "ReferenceNotFound": lambda shop: ask(shop.api, OPERATIONS["createPlan"], shop.ids | {"projectId": UNKNOWN}),
     "TooManySandboxes": of_a_full_server,

@@ -156,12 +156,36 @@ def test_a_sandbox_begins_with_settings_and_a_reset_restores_them(live: Live) ->
     live.forget("with-settings")
 
 
-def test_a_reset_keeps_scenario_and_seed_and_sets_the_clock_as_at_the_start(control: httpx2.Client) -> None:
-    start = done(control.post("/reset"))["now"]
-    other = {"scenario": "empty", "seed": 7}
-    for body, now in ((other | {"now": "2027-01-31T15:00:00.000Z"}, "2027-01-31T15:00:00.000Z"), ({}, start)):
-        reset = done(control.post("/reset", json=body))
-        assert other | {"now": now} == {name: reset[name] for name in ("scenario", "seed", "now")}
+def test_a_reset_restores_what_the_last_reset_with_a_body_chose(control: httpx2.Client) -> None:
+    start = done(control.post("/clock/advance", json={"seconds": 0}))["now"]
+    done(control.post("/clock/advance", json={"days": 40}))
+    assert start == done(control.post("/reset"))["now"]
+    chosen = {"scenario": "empty", "seed": 7, "now": "2027-01-31T15:00:00.000Z"}
+    done(control.post("/reset", json=chosen))
+    done(control.patch("/clock", json={"frozen": False, "to": "2027-05-01T00:00:00Z"}))
+    assert chosen == {name: done(control.post("/reset"))[name] for name in chosen}
+    assert done(control.get("/clock"))["frozen"]
+    assert chosen | {"seed": 8} == {name: done(control.post("/reset", json={"seed": 8}))[name] for name in chosen}
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_reset_goes_back_to_the_beginning_of_a_sandbox_and_of_a_fork(live: Live, *, frozen: bool) -> None:
+    first = {"name": "began", "scenario": "empty", "seed": 9, "now": "2027-01-31T15:00:00.000Z"}
+    names = ("scenario", "seed", "now")
+    with control_of(live, "default") as server, control_of(live, "began") as origin, control_of(live, "left") as fork:
+        created(server.post("/sandboxes", json=first))
+        done(origin.post("/clock/advance", json={"days": 3}))
+        moved = done(origin.patch("/clock", json={"frozen": frozen}))
+        assert moved["now"] == "2027-02-03T15:00:00.000Z"
+        created(server.post("/sandboxes/began/fork", json={"name": "left"}))
+        done(fork.post("/clock/advance", json={"days": 30}))
+        again = done(fork.post("/reset"))
+        assert ("empty", 9, "2027-02-03T15:00") == (again["scenario"], again["seed"], again["now"][:16])
+        assert frozen is done(fork.get("/clock"))["frozen"]
+        assert {name: first[name] for name in names} == {name: done(origin.post("/reset"))[name] for name in names}
+        assert done(origin.get("/clock"))["frozen"]
+    for name in ("began", "left"):
+        live.forget(name)
 
 
 def test_months_are_those_of_the_calendar(control: httpx2.Client) -> None:

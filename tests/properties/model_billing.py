@@ -161,6 +161,8 @@ def may_renew(found: Subscription) -> Verdict:
         conflicts.add("invalid_state_transition")
     if found.stopped:
         conflicts.add("project_not_active")
+    if found.plan.project.status == "archived":
+        conflicts.add("project_archived")
     return unless(conflicts)
 
 
@@ -177,8 +179,11 @@ def make_bill(world: World, found: Subscription) -> Order:
         periods.grace_end(found),
         renews=found,
     )
-    found.renewal = found.last = bill
-    found.billed = periods.paid_until(found)
+    found.last = bill
+    if bill.status == "pending" or periods.billed_at(found) <= world.now:
+        found.renewal, found.billed = bill, periods.paid_until(found)
+    else:
+        world.reached.add("an early attempt failed (U1)")
     if found.first.buyer.name != customer.name:
         world.reached.add("renewal addressed anew (S6)")
     return bill
@@ -264,7 +269,7 @@ def go_on(world: World, project: Project, suspended: int) -> None:
 
 def postpone(world: World, found: Subscription, since: int, wait: int) -> None:
     """What lay ahead of it after `since` comes later, its open bill's end too."""
-    billed = found.billed == periods.paid_until(found)
+    billed, grace = found.billed == periods.paid_until(found), periods.grace_end(found)
     periods.move(found, since, wait)
     if billed:
         found.billed = periods.paid_until(found)
@@ -272,4 +277,4 @@ def postpone(world: World, found: Subscription, since: int, wait: int) -> None:
     if bill is not None and bill.status == "pending":
         if bill.expires <= world.now:
             world.reached.add("payable after its end (T1)")
-        bill.expires, bill.updated = bill.expires + wait, world.now
+        bill.expires, bill.updated = bill.expires + periods.grace_end(found) - grace, world.now

@@ -75,9 +75,10 @@ def update_project(world: World, project: Project, body: dict[str, Any]) -> None
 
 def may_delete_project(world: World, project: Project) -> Verdict:
     """Money or members keep it alive."""
-    busy = any(order.status in ("paid", "disputed", "pending") for order in world.orders_of(project)) or any(
-        found.running for found in world.subscriptions if found.plan.project is project
-    )
+    busy = any(
+        order.status in ("paid", "disputed", "pending") or orders.payable_late(world, order)
+        for order in world.orders_of(project)
+    ) or any(found.running for found in world.subscriptions if found.plan.project is project)
     return unless({"project_has_activity"} if busy else ())
 
 
@@ -139,7 +140,10 @@ def update_plan(world: World, plan: Plan, body: dict[str, Any]) -> None:
 def may_delete_plan(world: World, plan: Plan) -> Verdict:
     """Orders that wait and members keep it alive."""
     conflicts = {"project_archived"} if plan.project.status == "archived" else set()
-    if any(order.plan is plan and order.status == "pending" for order in world.orders) or world.subscriptions_of(plan):
+    mine = [order for order in world.orders if order.plan is plan]
+    if any(order.status == "pending" or orders.payable_late(world, order) for order in mine):
+        conflicts.add("plan_in_use")
+    if world.subscriptions_of(plan):
         conflicts.add("plan_in_use")
     return unless(conflicts)
 

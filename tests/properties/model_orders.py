@@ -9,6 +9,7 @@ from .moments import DAY, SECOND
 
 LATE = 30 * DAY
 REFUND_WINDOW = 90 * DAY
+DISPUTE_WINDOW = {"pix": 80 * DAY, "credit_card": 120 * DAY}
 PAY_AFTER = {"succeed_immediately": SECOND, "succeed_with_delay": 180 * SECOND, "refund_after_payment": SECOND}
 REFUND_AFTER = {"refund_after_payment": 60 * SECOND}
 SHORT_LIFE = {"expire_immediately": 0, "expire_with_delay": 180 * SECOND}
@@ -137,7 +138,7 @@ def may_pay(world: World, order: Order, *, late: bool = False) -> Verdict:
     """Only what waits can be paid, and once; a boleto also late."""
     if order.status == "paid":
         return refused(409, "order_already_paid")
-    if late and order.status == "expired" and order.method == "boleto" and world.now <= order.expires + LATE:
+    if late and payable_late(world, order):
         world.reached.add("boleto paid late (T10)")
         return granted()
     return granted() if order.status == "pending" else refused(409, "order_not_payable")
@@ -199,14 +200,21 @@ def refund(world: World, order: Order, amount: int | None) -> None:
     billing.order_refunded(world, order)
 
 
-def may_dispute(order: Order, amount: int | None) -> Verdict:
-    """What is paid, but by no boleto, and not more than is left."""
+def may_dispute(world: World, order: Order, amount: int | None) -> Verdict:
+    """What is paid, but by no boleto, not too long ago, and not more than is left."""
     conflicts = set()
-    if order.status != "paid" or order.method == "boleto":
-        conflicts.add("invalid_state_transition")
-    elif amount is not None and amount > order.earned:
+    if order.status != "paid" or order.paid is None or order.method == "boleto":
+        return refused(409, "invalid_state_transition")
+    if world.now - order.paid > DISPUTE_WINDOW[order.method]:
+        conflicts.add("dispute_window_closed")
+    if amount is not None and amount > order.earned:
         conflicts.add("refund_exceeds_amount")
     return unless(conflicts)
+
+
+def payable_late(world: World, order: Order) -> bool:
+    """Whether a boleto that has expired can still be paid."""
+    return order.status == "expired" and order.method == "boleto" and world.now <= order.expires + LATE
 
 
 def dispute(world: World, order: Order, amount: int | None) -> None:

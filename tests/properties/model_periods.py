@@ -1,7 +1,8 @@
 """The model's calendar of a subscription: its periods, which of them runs, and until when the next can be paid."""
 
+from ..support.banking import banking_day_from
 from .model import Order, Subscription
-from .moments import DAY, iso, later
+from .moments import DAY, iso, later, moment
 
 CARD = "credit_card"
 
@@ -58,8 +59,11 @@ def billed_at(subscription: Subscription) -> int:
 
 
 def grace_end(subscription: Subscription) -> int:
-    """Until when the next period can be paid: seven days from its due date, or one period."""
-    return paid_until(subscription) + min(7 * DAY, length(subscription))
+    """Until when the next period can be paid: seven days from its due date, or one period; by boleto a banking day."""
+    end = paid_until(subscription) + min(7 * DAY, length(subscription))
+    if subscription.method == "boleto":
+        return round(banking_day_from(moment(end)).timestamp() * 1000)
+    return end
 
 
 def attempts(subscription: Subscription) -> dict[int, int]:

@@ -150,7 +150,10 @@ class MemberRules:
         end = periods.boundary(found, periods.running_period(found, bench.world.now) + 1)
         for _ in range(times):
             reply = bench.client.ask("POST", f"/_sandbox/subscriptions/{found.id}/renew")
-            bench.hold(reply, billing.may_renew(found))
+            verdict = billing.may_renew(found)
+            bench.hold(reply, verdict)
+            if not verdict.granted:
+                return
             billing.renew(bench.world, found)
             bench.settle()
             agree(f"renew {found.id}", periods.view(found, bench.world.now), reply.body["subscription"])

@@ -89,7 +89,7 @@ def pay(bench: Bench, order: Order, *, late: bool = False) -> None:
 
 def dispute(bench: Bench, order: Order, amount: int | None = None) -> None:
     """Dispute, granted or refused."""
-    verdict = orders.may_dispute(order, amount)
+    verdict = orders.may_dispute(bench.world, order, amount)
     reply = bench.hold(control(bench, order, "dispute", None if amount is None else {"amount": amount / 100}), verdict)
     if verdict.granted:
         orders.dispute(bench.world, order, amount)

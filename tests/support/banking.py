@@ -31,4 +31,16 @@ def boleto_due(created: datetime) -> datetime:
     while left:
         day += timedelta(days=1)
         left -= is_banking_day(day)
+    return _last_second(day)
+
+
+def banking_day_from(instant: datetime) -> datetime:
+    """The last second of the first banking day in Brasília that is not before the day of an instant."""
+    day = instant.astimezone(BRASILIA).date()
+    while not is_banking_day(day):
+        day += timedelta(days=1)
+    return _last_second(day)
+
+
+def _last_second(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, 23, 59, 59, tzinfo=BRASILIA).astimezone(UTC)

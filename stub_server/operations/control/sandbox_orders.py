@@ -112,6 +112,6 @@ def _shown(call: Call, row: Row, **more: str) -> Reply:
     allowed = call.lifecycle("Order").controls(row.public["status"])
     if row.public["status"] == "expired" and "pay" in allowed and not payments.can_be_late(row.public, call.now):
         allowed.remove("pay")
-    if "dispute" in allowed and not payments.can_be_disputed(row.public):
+    if "dispute" in allowed and not payments.can_be_disputed(row.public, hidden, call.now):
         allowed.remove("dispute")
     return reply.value({"order": row.public, **{name: hidden[name] for name in names}, **more, "allowed": allowed})

@@ -29,9 +29,7 @@ def resume_subscription(call: Call, ident: str) -> Reply:
     if not row.public["cancel_at_period_end"] or not billing.is_running(call.draft, row):
         message = "The subscription is not set to be canceled at the end of its period."
         raise Conflict.at("cancel_at_period_end", message, where="path")
-    if not billing.is_project_open(call.draft, row.public["projectId"]):
-        message = "The project is archived: its subscriptions end with their periods."
-        raise Conflict.at("projectId", message, "project_archived", where="path")
+    _check_project_open(call, row)
     renewals.resume(call.draft, row)
     return _shown(call, ident, None)
 
@@ -41,6 +39,7 @@ def renew_subscription(call: Call, ident: str) -> Reply:
     row, draft = _open(call, ident), call.draft
     if row.public["status"] not in draft.states("Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
+    _check_project_open(call, row)
     if renewals.is_suspended(draft, row.public["projectId"]):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict.at("projectId", message, "project_not_active")
@@ -66,6 +65,13 @@ def expire_subscription(call: Call, ident: str) -> Reply:
         raise refused(call.lifecycle("Subscription"), row.public["status"], "expired")
     billing.end_subscription(call.draft, row, "expired")
     return _shown(call, ident, row.hidden["renewal_order"])
+
+
+def _check_project_open(call: Call, row: Row) -> None:
+    """Raises Conflict if the project of a subscription is archived."""
+    if not billing.is_project_open(call.draft, row.public["projectId"]):
+        message = "The project is archived: its subscriptions end with their periods."
+        raise Conflict.at("projectId", message, "project_archived", where="path")
 
 
 def _open(call: Call, ident: str) -> Row:
