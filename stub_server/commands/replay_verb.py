@@ -41,7 +41,7 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
 
     It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers, refusals by the
     rate limit, the connection or credentials, requests without an answer or a body, certifications and verifications,
-    and requests about sandboxes and earlier snapshots.
+    requests that wait for receivers of webhooks, and those about sandboxes and earlier snapshots.
 
     The answers that differ are counted by operation.
 

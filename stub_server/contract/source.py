@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +29,40 @@ def error_at(place: Place, reason: str) -> ContractError:
     return ContractError(f"{json_path(place)}: {reason}")
 
 
-_TEXT = "tag:yaml.org,2002:str"
-
-
 class _Loader(yaml.CSafeLoader):
-    """YAML's JSON subset of types: a date stays text, and only true and false are booleans."""
+    """Reads the types of JSON: a date is text, and so are `yes` and `0x1f`. A key is text and appears once."""
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "int", "float")]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[str, Json]]:
+    result: dict[str, Json] = {}
+    yield result  # before its members, one of which may refer to it
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node)
+        if not isinstance(key, str):
+            raise yaml.MarkedYAMLError(
+                problem=f"the key {key!r} is not text: quote it", problem_mark=key_node.start_mark
+            )
+        if key in result:
+            raise yaml.MarkedYAMLError(problem=f"the key {key!r} appears twice", problem_mark=key_node.start_mark)
+        result[key] = loader.construct_object(value_node)
+
+
+_KINDS = {
+    "null": (r"~|null|", ["~", "n", ""]),
+    "bool": (r"true|false", ["t", "f"]),
+    "int": (r"-?(?:0|[1-9][0-9]*)", list("-0123456789")),
+    "float": (r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][+-]?[0-9]+)?", list("-0123456789")),
 }
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+"""How each kind of value that is no text is written, and with what it begins."""
+_Loader.yaml_implicit_resolvers = {}
+_Loader.yaml_constructors = {
+    tag: construct
+    for tag, construct in yaml.CSafeLoader.yaml_constructors.items()
+    if tag is None or tag.rpartition(":")[2] in (*_KINDS, "str", "seq")
+}
+for _kind, (_form, _first) in _KINDS.items():
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_form})$"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def read(path: Path) -> Json:
@@ -50,12 +73,10 @@ def read(path: Path) -> Json:
 def read_user_file(path: Path) -> Json:
     """A YAML (or JSON) file of a user as data, so that none can fill the memory or end the process.
 
-    Raises ContractError, one line with file and place, as `read` does, and for a file that is nested deeper than 100
-    levels or has more than a million values.
+    Raises ContractError, as `read` does, and for a file that is nested deeper than 100 levels or has more than a
+    million values.
     """
-    text = read_text(path, str(path))
-    check_bounds(text, str(path))
-    return parse(text, str(path))
+    return parse_bounded(read_text(path, str(path)), str(path))
 
 
 def read_text(path: Path, name: str) -> str:
@@ -78,100 +99,35 @@ def read_text(path: Path, name: str) -> str:
         raise ContractError(f"{name}:{line}: is not UTF-8") from None
 
 
-def check_bounds(text: str, name: str) -> None:
-    """Reject a text that is nested too deep or has too many values. Raises ContractError with name and line.
-
-    It reads events, which takes no recursion. A text that is not YAML is rejected by `parse`.
-    """
-    sizes: list[int] = [0]  # how many values each open collection has, aliases counted in full
-    names: list[str | None] = [None]
-    known: dict[str, int] = {}
-    problem = None
-    try:
-        for event in yaml.parse(text, yaml.CSafeLoader):
-            if isinstance(event, yaml.CollectionStartEvent):
-                sizes.append(1)
-                names.append(event.anchor)
-                if len(sizes) > DEEPEST + 1:
-                    problem = f"is nested deeper than {DEEPEST} levels"
-            elif isinstance(event, (yaml.CollectionEndEvent, yaml.AliasEvent, yaml.ScalarEvent)):
-                size, anchor = 1, getattr(event, "anchor", None)
-                if isinstance(event, yaml.CollectionEndEvent):
-                    size, anchor = sizes.pop(), names.pop()
-                elif isinstance(event, yaml.AliasEvent):
-                    if anchor not in known:
-                        problem = f"the alias *{anchor} refers to no complete value before it"
-                    size, anchor = known.get(str(anchor), 1), None
-                if anchor is not None:
-                    known[anchor] = size
-                sizes[-1] += size
-                if sizes[-1] > MOST_NODES:
-                    problem = f"has more than {MOST_NODES:,} values"
-            if problem is not None:
-                raise ContractError(f"{name}:{event.start_mark.line + 1 if event.start_mark else 1}: {problem}")
-    except yaml.YAMLError:
-        return
+def parse_bounded(text: str, name: str) -> Json:
+    """The data in a text of a user, who can neither fill the memory nor end the process. Raises ContractError."""
+    depth = 0
+    with suppress(yaml.YAMLError):  # which reading it names
+        for event in yaml.parse(text, yaml.CSafeLoader):  # takes no recursion
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise ContractError(f"{name}:{event.start_mark.line + 1}: is nested deeper than {DEEPEST} levels")
+    data = parse(text, name)
+    left, pending = MOST_NODES, [data]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, (dict, list)):
+            pending += value.values() if isinstance(value, dict) else value
+        left -= 1
+        if left < 0:
+            raise ContractError(f"{name}: has more than {MOST_NODES:,} values, those behind aliases included")
+    return data
 
 
 def parse(text: str | bytes, name: str) -> Json:
     """The data in a text that was read from a file of this name. Raises ContractError with name and line."""
     try:
-        return _data(yaml.compose(text, _Loader), name, {})
+        return yaml.load(text, _Loader)  # noqa: S506 - it makes the types of JSON alone
     except yaml.MarkedYAMLError as error:
         where = f"{name}:{error.problem_mark.line + 1}" if error.problem_mark else name
         raise ContractError(f"{where}: is not YAML that can be read here: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ContractError(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
-
-
-def _data(node: yaml.Node | None, name: str, made: dict[yaml.Node, Json]) -> Json:
-    """A composed node as data, ten times as fast as PyYAML's own constructors; `made` holds nodes already converted."""
-    if isinstance(node, yaml.ScalarNode):
-        return node.value if node.tag == _TEXT else _scalar(node, name)
-    if node is None:
-        return None
-    if node in made:
-        return made[node]
-    is_list = isinstance(node, yaml.SequenceNode)
-    if node.tag != f"tag:yaml.org,2002:{'seq' if is_list else 'map'}":  # such as a set
-        raise _not_json(node, name, f"JSON has nothing like {node.tag.rpartition(':')[2]}")
-    made[node] = [_data(child, name, made) for child in node.value] if is_list else _map(node, name, made)
-    return made[node]
-
-
-def _map(node: yaml.Node, name: str, made: dict[yaml.Node, Json]) -> Json:
-    result: dict[str, Json] = {}
-    for key_node, value_node in node.value:
-        key = _data(key_node, name, made)
-        if not isinstance(key, str):
-            raise _not_json(key_node, name, f"the key {key!r} is not text: quote it")
-        if key in result:
-            raise _not_json(key_node, name, f"the key {key!r} appears twice")
-        result[key] = _data(value_node, name, made)
-    return result
-
-
-def _scalar(node: yaml.ScalarNode, name: str) -> Json:
-    text, kind = node.value, node.tag.rpartition(":")[2]
-    if kind == "null":
-        return None
-    if kind == "bool":
-        return text == "true"
-    if kind == "int" and _INTEGER(text):
-        return int(text)
-    if kind == "float" and _FLOAT(text):
-        return float(text)
-    if kind not in ("int", "float"):
-        raise _not_json(node, name, f"JSON has nothing like {kind}")
-    raise _not_json(node, name, f"{text!r} is neither a JSON number nor quoted text")
-
-
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
-_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][+-]?[0-9]+)?").fullmatch
-
-
-def _not_json(node: yaml.Node, name: str, problem: str) -> ContractError:
-    return ContractError(f"{name}:{node.start_mark.line + 1}: {problem}")
 
 
 def line_of(path: Path, pointer: Place) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import check_bounds, parse, read_text
+from ..contract.source import parse, parse_bounded, read_text
 from ..kernel.problem import UnusableInput
 from ..kernel.record import Body
 
@@ -68,9 +68,7 @@ class Files:
 
     def parse(self, text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
         """A text of a shape, from a file of this name, which may be a user's. Raises ContractError, ScenarioError."""
-        if is_users:
-            check_bounds(text, file)
-        node = Node(parse(text, file), file)
+        node = Node((parse_bounded if is_users else parse)(text, file), file)
         found = self._schemas.component(shape, request=True).first_error(node.value)
         if found is not None:
             nearest = _nearest(found)

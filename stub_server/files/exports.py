@@ -141,25 +141,25 @@ def is_outside(step: Body) -> bool:
 
 
 def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
-    """A step of a recording that depended on a receiver, as the next one of a sandbox. Raises KeyError, ValueError.
-
-    Its results are those of the recording, but for the hidden parts and headers of webhooks.
-    """
+    """A step of a recording as the next one of a sandbox, whose own secrets stay. Raises KeyError, ValueError."""
     store, clock = sandbox.stores[body["merchant"]], sandbox.recorded_clock
-    puts = []
-    for put in body.get("puts", ()):
-        before = store.tables[put["table"]].find(put["id"])
-        if put["table"] == "webhooks" and before is not None:
-            headers, hidden = orjson.loads(before.public)["headers"], orjson.loads(before.hidden)
-            put = put | {"public": put["public"] | {"headers": headers}, "hidden": hidden}
-        puts.append(put)
+    puts = [_with_own_secrets(store.tables[put["table"]].find(put["id"]), put) for put in body.get("puts", ())]
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
-    own = {"puts": puts, "position": sandbox.ids.position, "clock": at._asdict()}
     rows = {name: table.rows for name, table in store.tables.items()}
     state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
     used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
-    step = Reader.of(state, fitting).step(body | own)
+    step = Reader.of(state, fitting).step(body | {"puts": puts, "clock": at._asdict()})
     return replace(without_replies(step), used=used)
+
+
+def _with_own_secrets(before: Record | None, put: Body) -> Body:
+    """The version of a record in a recording, with what that has no secrets for as the sandbox has it."""
+    if before is None or put["table"] not in ("webhooks", "api_keys"):
+        return put
+    public, hidden = orjson.loads(before.public), orjson.loads(before.hidden)
+    if put["table"] == "api_keys":
+        return put | {"hidden": put["hidden"] | {"digest": hidden["digest"]}}
+    return put | {"public": put["public"] | {"headers": public["headers"]}, "hidden": hidden}
 
 
 # -- the requests as a journal has them

@@ -13,8 +13,8 @@ from ..engine.journal import Trace
 from .recorded import json_of
 
 _NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
-# Times of the machine in answers of the control surface.
-_MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
+# Times of the machine in answers of the control surface, and how many deliveries its receivers keep waiting.
+_MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds", "remaining"))
 _RUNNING = frozenset(("now", "resumed"))  # the instant that a running clock shows, and how many deliveries are due then
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 

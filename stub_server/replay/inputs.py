@@ -1,6 +1,5 @@
-"""What a replay supplies from outside: the machine's time, request ids, credentials, and the receivers of webhooks."""
+"""What a replay supplies from outside: the machine's time, request ids, credentials, and what receivers caused."""
 
-import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
@@ -10,23 +9,13 @@ import orjson
 from ..calls.credentials import Tokens
 from ..contract.source import nodes
 from ..data.keys import pair_of
-from ..delivery.courier import Courier
-from ..delivery.posting import claimed_attempt
-from ..domain.deliveries import AUTOMATIC, AttemptOutcome
-from ..engine.attempts import attempt_for
-from ..engine.deliveries import is_kept_back
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import do_due_at_once
-from ..events.sender import Sender, unanswered
-from ..files.exports import step_for
+from ..files.exports import is_outside, step_for
 from ..files.fitting import Fitting
-from ..kernel.clock import EARLIEST_START, LATEST_START, iso
+from ..kernel.clock import EARLIEST_START, LATEST_START
 from ..kernel.record import Body
-from ..kernel.timers import SENDING, Timer
-from .recorded import json_of
-
-_TURNS = 200  # of the event loop before an attempt that is not in the recording is passed over
+from ..kernel.timers import SENDING
 
 
 class Timepiece:
@@ -91,140 +80,35 @@ class Diverged(Exception):
     """The next step of the recording does not fit the state of the sandbox."""
 
 
-class RecordedDeliveries(Courier):
-    """The courier of a replay: steps of attempts by number, and outcomes of those that a request made.
+class RecordedSteps:
+    """The steps since the state of a recording, by number. A replay takes those that no request of its own makes.
 
-    An attempt is made by taking the step of the recording when its turn comes. It is never started: nothing is sent
-    beside requests.
+    Such are attempts to deliver, jobs between two requests, and what is done by a request that waits for receivers.
     """
-
-    is_open = True
 
     def __init__(
         self, steps: Iterable[Body], timepiece: Timepiece, sandbox: Callable[[], Sandbox], fitting: Fitting
     ) -> None:
-        sender = Sender(local=False, answer=self._answer)
-        super().__init__(sender, sender)
+        self._steps = {step["number"]: step for step in steps}
         self._timepiece, self._sandbox, self._fitting = timepiece, sandbox, fitting
-        self._request = ""  # the id of the request that is being served
-        self._fired: set[tuple[str, str]] = set()  # attempts that its answer names, by instant and delivery
-        self._steps: dict[int, Body] = {}
-        self._answers: dict[str, Body] = {}
-        for step in steps:
-            if step["cause"]["kind"] == "delivery":
-                self._steps[step["number"]] = step
-            else:
-                self._answers[step["cause"]["id"]] = step
 
-    # -- before a request
+    def has_receivers(self, request: Trace) -> bool:
+        """Whether a receiver had a part in what a request did, as its steps or its answer say."""
+        if SENDING.encode() in (request.answer or b""):
+            return True
+        made = range(request.before + 1, request.before + 1 if request.after is None else request.after + 1)
+        return any(number in self._steps and is_outside(self._steps[number]) for number in made)
 
-    def until(self, number: int) -> None:
-        """Take the attempts that ended before a request, up to the step `number`. Raises Diverged."""
+    def take(self, until: int) -> None:
+        """Take the next steps, up to that of the number `until`. Raises Diverged."""
         sandbox = self._sandbox()
-        for due in sorted(n for n in self._steps if sandbox.log.number < n <= number):
-            if not self._take_waiting(self._steps[due]):
-                raise Diverged(f"step {due}, an attempt to deliver, does not follow step {sandbox.log.number}")
-
-    def begin(self, request: Trace) -> None:
-        """A request of the recording is served from here on; what is due is claimed or held, as it was then."""
-        self._request, self._fired = request.id, set()
-        if request.operation == "advanceClock" and request.status == 200:
-            with suppress(KeyError, TypeError):
-                fired = json_of(request)["fired"]
-                self._fired = {(job["at"], job["resource"]) for job in fired if job["job"] == SENDING}
-        sandbox = self._sandbox()
-        timers = sandbox.timers
-        while (timer := timers.claim(sandbox.clock.now)) is not None:
-            attempt = attempt_for(sandbox, timer)
-            if attempt is None:
-                timers.regroup(timer, timers.skipped)
-            elif is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
-                timers.regroup(timer, timers.on_hold)
-
-    # -- as the courier of the server
-
-    async def settle(self, sandbox: Sandbox) -> None:
-        """Take the attempts that were under way; all others are due again."""
-        for timer in [*sandbox.timers.claimed.values()]:
-            sandbox.timers.release(timer)
-        while self.in_flight(sandbox):
-            await self.ended()
-
-    async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
-        """Take the step of an attempt; pass over one that is not in the recording."""
-        if claimed_attempt(sandbox, timer) is None:
-            return False
-        for _ in range(_TURNS):
-            if self._take_next(sandbox, timer.subject):
-                return True
-            await asyncio.sleep(0)
-        sandbox.timers.regroup(timer, sandbox.timers.skipped)
-        return False
-
-    def in_flight(self, sandbox: Sandbox) -> int:
-        """How many attempts were under way: the next one, unless it was made while the clock advanced."""
-        recorded = self._next_step(sandbox)
-        if recorded is None or (sandbox.clock.frozen and recorded["at"] != sandbox.clock.now):
-            return 0
-        timers, subject = sandbox.timers.live, recorded["cause"]["id"]
-        dues = [timers[number][0] for number in recorded.get("taken", ()) if number in timers]
-        return 0 if any((iso(due), subject) in self._fired for due in dues) else 1
-
-    async def ended(self) -> None:
-        """Take the next attempt that has ended. Raises TimeoutError without one."""
-        if not self._take_waiting(self._next_step(self._sandbox())):
-            raise TimeoutError
-
-    async def _answer(self) -> AttemptOutcome:
-        """What a receiver answered to the attempt that the present request makes; nothing if it is not recorded."""
-        step = self._answers.get(self._request)
-        for put in () if step is None else step.get("puts", ()):
-            if put["table"] != "webhook_logs" or not put["hidden"]["attempts"]:
-                continue
-            attempt, public, hidden = put["hidden"]["attempts"][-1], put["public"], put["hidden"]
-            if attempt["trigger"] == AUTOMATIC or step is None:
-                continue
-            sandbox = self._sandbox()
-            while sandbox.log.number + 1 < step["number"] and self._take_waiting(self._next_step(sandbox)):
-                pass  # others ended while this one was on its way
-            self._timepiece.show(sandbox, step["at"])
-            return AttemptOutcome(
-                status=public["response_status"],
-                body=public["response_body"],
-                response_headers=hidden["response_headers"],
-                duration_ms=public["duration_ms"],
-                error=public["error"],
-                request_headers=hidden["request_headers"],
-                signature=attempt["signature"],
-                simulated=attempt.get("simulated"),
-            )
-        return await unanswered()
-
-    # -- the steps of the recording
-
-    def _next_step(self, sandbox: Sandbox) -> Body | None:
-        """The next step, if it is an attempt of the recorded sandbox."""
-        return self._steps.get(sandbox.log.number + 1) if sandbox is self._sandbox() else None
-
-    def _take_waiting(self, recorded: Body | None) -> bool:
-        """Take an attempt at its time, if it is the next step; whether it was taken."""
-        if recorded is None:
-            return False
-        sandbox = self._sandbox()
-        self._timepiece.show(sandbox, recorded["at"])
-        do_due_at_once(sandbox)
-        return self._take_next(sandbox)
-
-    def _take_next(self, sandbox: Sandbox, subject: str | None = None) -> bool:
-        """Take the next step if it is a recorded attempt, of delivery `subject` if given; whether it was taken."""
-        recorded = self._next_step(sandbox)
-        if recorded is None or subject not in (None, recorded["cause"]["id"]):
-            return False
-        try:
-            step = step_for(sandbox, recorded, self._fitting)
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise Diverged(
-                f"step {recorded['number']}, an attempt to deliver, names what is not there ({error})"
-            ) from None
-        sandbox.take(step)
-        return True
+        while (number := sandbox.log.number + 1) <= until:
+            if number not in self._steps:
+                raise Diverged(f"step {number} is not in the recording")
+            recorded = self._steps[number]
+            self._timepiece.show(sandbox, recorded["at"])
+            try:
+                step = step_for(sandbox, recorded, self._fitting)
+            except (KeyError, ValueError, TypeError, IndexError) as error:
+                raise Diverged(f"step {number} names what is not there ({error})") from None
+            sandbox.take(step)

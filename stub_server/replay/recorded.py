@@ -16,6 +16,7 @@ SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
 BODY, CONNECTION, CREDENTIALS = "body_not_kept", "connection", "credentials"
 _NOT_SENT = {
     "certifyReceiver": MACHINES,
+    "drainWebhooks": MACHINES,
     "verifyRequests": EARLIER,
     "listSandboxes": SANDBOXES,
     "getSandbox": SANDBOXES,

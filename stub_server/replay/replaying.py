@@ -13,9 +13,10 @@ from ..contract.secrets import KEY_HEADERS, REDACTED
 from ..data.scenario import known_scenarios
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
+from ..explain.rehearsal import silent
 from ..faults.fault_rules import Faults
 from ..files.admitting import admit
-from ..files.exports import adopted, is_outside, outline, traces_of
+from ..files.exports import adopted, outline, traces_of
 from ..files.fitting import Fitting, Shapes
 from ..files.lines import Reader
 from ..files.package import RECORDING, BadFile, damaged, unpack
@@ -26,8 +27,8 @@ from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..settings import Settings
 from .differences import difference
-from .inputs import Callers, Diverged, RecordedDeliveries, RequestIds, Timepiece
-from .recorded import is_sent, name_of, reasons, seen
+from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
+from .recorded import MACHINES, is_sent, name_of, reasons, seen
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
@@ -108,19 +109,19 @@ class Session:
             return factory.carried(name, generation, scenario, seed)
 
         self._reader = Reader(empty, rewrite, self._fitting)
-        outside: list[Body] = []
+        later: list[Body] = []
         for kind, body in unpack(data, None, (RECORDING,)):
-            if kind == "later" and is_outside(body):
-                outside.append(body)
-            elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
+            if kind == "later":
+                later.append(body)
+            elif kind not in ("header", "recording", "request"):  # the requests are sent again
                 self._reader.read(kind, body)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
         rate = about["behaviour"]["rate_limit"]
-        self._deliveries = RecordedDeliveries(outside, self.timepiece, self._sandbox, self._fitting)
+        self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
         settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
-        server = replace(self._app.server, courier=self._deliveries, settings=settings, waits=False)
+        server = replace(silent(self._app.server), settings=settings, waits=False)
         self._app.serve(server)
         self._callers = Callers(server.tokens, _SECRET)
         self._difference = partial(
@@ -143,12 +144,13 @@ class Session:
         first: tuple[Body | None, str] = (None, "")
         for request in self._requests:
             reason, diff = self._skipped.get(request.id), ""
+            if reason is None and self._steps.has_receivers(request):
+                reason = MACHINES
             try:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_skipped=reason is not None)
-                else:  # a later rewind may name it
-                    named = Trace(request.id, request.at, request.method, request.path, b"", self.name, request.before)
-                    self._sandbox().journal.append(named)
+                else:
+                    self._pass_over(request)
             except Diverged as error:
                 first = first if first[0] else (line(request), f"--- recorded\n+++ replayed\n{error}")
                 break
@@ -162,9 +164,15 @@ class Session:
         contract = self._contract if self._fitting.is_other else None
         return Outcome(len(self._requests), compared, skipped, *first, contract, differing)
 
+    def _pass_over(self, request: Trace) -> None:
+        """Take what a request did without sending it, and note it: a later rewind may name it. Raises Diverged."""
+        self._steps.take(request.before if request.after is None else request.after)
+        named = Trace(request.id, request.at, request.method, request.path, b"", self.name, request.before)
+        self._sandbox().journal.append(named)
+
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
-        self._deliveries.until(seen(request))
+        self._steps.take(seen(request))
         sent = await self._send(request)
         if is_skipped:
             return ""
@@ -176,7 +184,6 @@ class Session:
     async def _send(self, request: Trace) -> Trace:
         sandbox = self._sandbox()
         sandbox.ids.requests = RequestIds(request.id)
-        self._deliveries.begin(request)
         self.timepiece.show(sandbox, request.at, request.received)
         rules = sandbox.faults
         if request.operation == "createFault":

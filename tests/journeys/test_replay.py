@@ -34,7 +34,10 @@ def file(tmp_path: Path) -> Path:
 def test_a_session_of_five_hundred_requests_replays_byte_for_byte(
     api: httpx2.Client, control: httpx2.Client, receiver: Receiver, live: Live, file: Path
 ) -> None:
-    """Clock jumps, forks, rewinds, keys, refusals, retries under a key, and webhooks of a receiver that is gone."""
+    """Clock jumps, forks, rewinds, keys, refusals and retries under a key, among deliveries to a receiver.
+
+    What the receiver had a part in is taken from the recording, and not compared.
+    """
     session = Session(api, control, receiver.url, 14)
     session.run(REQUESTS)
     for name in session.forks:
@@ -43,9 +46,9 @@ def test_a_session_of_five_hundred_requests_replays_byte_for_byte(
     assert receiver.requests
     replayed = Replayed(recorded(control, file), afresh=True)
     assert (0, True) == (replayed.code, replayed.told["ok"]), replayed.told["diff"]
-    assert {"credentials", "other_sandboxes"} == {*replayed.told["aside_by_reason"]}
+    assert {"credentials", "other_machines", "other_sandboxes"} == {*replayed.told["aside_by_reason"]}
     assert REQUESTS <= replayed.told["requests"] == replayed.told["same"] + replayed.told["aside"]
-    assert replayed.told["aside"] < REQUESTS // 10
+    assert replayed.told["aside"] < REQUESTS // 5
 
 
 def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_customer: Maker, file: Path) -> None:
@@ -221,10 +224,10 @@ def test_what_rules_do_to_deliveries_happens_again(
     assert (0, 7, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
 
 
-def test_what_a_rewind_holds_back_is_resumed_again(
+def test_what_waits_for_receivers_is_left_aside(
     api: httpx2.Client, control: httpx2.Client, receiver: Receiver, make_customer: Maker, file: Path
 ) -> None:
-    """The first attempt is undone, and the delivery is due once more."""
+    """A rewind undoes the first attempt, and the delivery is due once more: the replay sends nothing."""
     created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
     make_customer()
     arrived(receiver, 1)
@@ -237,7 +240,7 @@ def test_what_a_rewind_holds_back_is_resumed_again(
     arrived(receiver, 2)
     assert drain(control)["complete"]
     replayed = Replayed(recorded(control, file))
-    assert (0, 6) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+    assert (0, 3, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
 
 
 def test_a_refusal_that_a_header_asks_for_is_compared_and_none_of_the_rate_limit(
