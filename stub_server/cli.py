@@ -12,16 +12,7 @@ from typing import Any
 import click
 
 from . import process
-from .commands import (
-    fault_verbs,
-    offline_verbs,
-    order_verbs,
-    receiver_verbs,
-    replay_verb,
-    request_verbs,
-    sandbox_verbs,
-    verify,
-)
+from .commands import control_verbs, offline_verbs, receiver_verbs, replay_verb, request_verbs, verify
 from .commands.options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .kernel.problem import UnusableInput
@@ -267,13 +258,16 @@ def serve(
 
 
 for each in (
-    serve, offline_verbs.check, offline_verbs.assumptions, sandbox_verbs.token, sandbox_verbs.env,
+    serve,
+    offline_verbs.check,
+    offline_verbs.assumptions,
+    offline_verbs.init,
+    *control_verbs.VERBS,
+    *request_verbs.VERBS,
+    receiver_verbs.listen,
     receiver_verbs.certify,
-    request_verbs.explain, fault_verbs.faults, request_verbs.requests, receiver_verbs.listen, verify.proxy,
-    sandbox_verbs.sandboxes, sandbox_verbs.fork, sandbox_verbs.snapshot, sandbox_verbs.rewind,
-    offline_verbs.init, sandbox_verbs.export, sandbox_verbs.import_, sandbox_verbs.record, replay_verb.replay,
+    replay_verb.replay,
     verify.verify,
-    order_verbs.pay, order_verbs.expire, order_verbs.fail, order_verbs.refund, order_verbs.dispute, order_verbs.clock,
-    order_verbs.reset, order_verbs.orders, order_verbs.events, order_verbs.health, order_verbs.wait,
-):  # fmt: skip
+    verify.proxy,
+):
     main.add_command(each)

@@ -117,4 +117,4 @@ def assumptions(overlays: tuple[Path, ...], as_json: bool) -> None:
 
     found = assumptions_of(Document(bundle.contracts(data_dir("openapi"), overlays)[0]))
     rows = [(entry["id"], " ".join(entry["text"].split())) for entry in found["assumptions"]]
-    show(found, table(rows, "ID ASSUMED"), as_json=as_json)
+    show(found, table("ID ASSUMED", rows), as_json=as_json)

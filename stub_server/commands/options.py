@@ -101,14 +101,17 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return "".join([sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text])
 
 
-def table(rows: Iterable[Sequence[Any]], head: str = "", empty: str = "") -> str:
-    """Rows in columns under the words of `head`; the text `empty` without rows. None is shown as `-`."""
-    lines = [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
-    if not lines and empty:
-        return empty
-    lines = [head.split(), *lines] if head else lines
+def table(head: str, rows: Iterable[Sequence[Any]]) -> str:
+    """Rows in columns under the words of `head`. None is shown as `-`."""
+    lines = [head.split(), *([printable(_cell(value)) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):  # an amount
+        return f"{value:.2f}"
+    return "-" if value is None else str(value)
 
 
 def yaml_text(value: Any) -> str:

@@ -2,29 +2,16 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from .options import (
-    SETTINGS,
-    Number,
-    asks_sandbox,
-    given,
-    json_argument,
-    output_option,
-    printable,
-    table,
-    verb,
-    with_options,
-    yaml_text,
-)  # fmt: skip
+from .asking import asking, downloading, group, listing
+from .options import Number, asks_sandbox, json_argument, verb, with_options, yaml_text
 from .running_server import Refused, Target
 
 _PAGE = 100
-_LONGEST = 60  # characters of a path in a list
 _filters = with_options(
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
     click.option("--method", metavar="METHOD", help="Only requests of this method."),
@@ -41,29 +28,7 @@ _filters = with_options(
 Body = dict[str, Any]
 
 
-@click.group(context_settings=SETTINGS, short_help="List, show, verify and delete requests.")
-def requests() -> None:
-    """List, show, export, verify and delete the requests that a sandbox received.
-
-    Exit code 1 if the sandbox refuses or an expectation fails, 2 if no sandbox answers.
-    """
-
-
-@requests.command("list", context_settings=SETTINGS, short_help="List requests, newest first.")
-@_filters
-@click.option("--limit", type=Number(1), default=20, help="Maximum number of requests.")
-@asks_sandbox
-def list_requests(target: Target, limit: int, **filters: Any) -> None:
-    """List requests, the newest first."""
-    found = target.every("requests", limit, **filters)
-    rows = [
-        (r["id"], r["at"], r["method"], r["status"], _cut(printable(r["path"])), r["operationId"], r["code"])
-        for r in found["requests"]
-    ]
-    target.show(found, table(rows, "ID AT METHOD STATUS PATH OPERATION CODE", "No matching requests."))
-
-
-@requests.command("show", context_settings=SETTINGS, short_help="Show a request and its answer.")
+@verb("show")
 @click.argument("ident", metavar="ID|last")
 @asks_sandbox
 def show_request(target: Target, ident: str) -> None:
@@ -77,16 +42,7 @@ def show_request(target: Target, ident: str) -> None:
     target.show(found, _request_text(found["request"], target.flags))
 
 
-@requests.command("har", context_settings=SETTINGS, short_help="Write requests to a HAR file.")
-@output_option("har")
-@_filters
-@asks_sandbox
-def export_har(target: Target, output: Path | None, **filters: Any) -> None:
-    """Write requests to a file as an HTTP archive (HAR 1.2), the oldest first."""
-    target.download("/requests.har", given(**filters), "application/har+json", output, "har")
-
-
-@requests.command("verify", context_settings=SETTINGS, short_help="Check the requests against an expectation.")
+@verb("verify")
 @click.argument("expected", metavar="JSON|@FILE|-")
 @asks_sandbox
 def verify_requests(target: Target, expected: str) -> None:
@@ -109,19 +65,13 @@ def verify_requests(target: Target, expected: str) -> None:
     sys.exit(0 if report["ok"] else 1)
 
 
-@requests.command("clear", context_settings=SETTINGS)
-@asks_sandbox
-def clear_requests(target: Target) -> None:
-    """Delete every request from the journal. Their changes remain."""
-    target.control("DELETE", "/requests")
-    target.show({"deleted": "all"}, "Every request is deleted.")
-
-
-@verb(short_help="Say why a request was refused, and what would succeed.")
+@verb()
 @click.argument("ident", metavar="ID|last")
 @asks_sandbox
 def explain(target: Target, ident: str) -> None:
-    """Say why a request was refused, and print the nearest request that succeeds, ready to paste.
+    """Explain a rejected request and suggest a fix.
+
+    The fix is the nearest request that succeeds, ready to paste.
 
     ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no such request, or none
     that succeeds; 2 if no sandbox answers.
@@ -170,5 +120,35 @@ def _explanation_text(request: Body) -> str:
     return f"{head} {request['code'] or ''} ({request['id']})\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{call}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+VERBS = (
+    group(
+        "requests",
+        "List, show, verify and delete the requests that a sandbox received.",
+        listing(
+            "list",
+            "requests",
+            "id at method status code operationId path",
+            "List requests, the newest first.",
+            click.option("--limit", type=Number(1), default=20, help="Maximum number of requests."),
+            _filters,
+        ),
+        show_request,
+        downloading(
+            "har",
+            "/requests.har",
+            "application/har+json",
+            "har",
+            "Write requests to a file as an HTTP archive (HAR 1.2), the oldest first.",
+            _filters,
+        ),
+        verify_requests,
+        asking(
+            "clear",
+            "DELETE /requests",
+            "Delete every request from the journal. Their changes remain.",
+            said="Every request is deleted.",
+        ),
+    ),
+    explain,
+)
+"""All of them, for the command."""

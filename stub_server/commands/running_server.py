@@ -115,7 +115,7 @@ class Target:
             except Refused as refusal:
                 if refusal.code != "sandbox_not_found":
                     raise
-                advice = "`stub-server sandboxes` lists the sandboxes, `stub-server fork NAME` creates one."
+                advice = "`stub-server sandboxes list` lists the sandboxes, `stub-server sandboxes create` creates one."
                 raise Refused(f"{refusal.message} {advice}", refusal.code) from None
         headers = {**self._headers, **options.pop("headers", {})}
         return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)

@@ -1,4 +1,4 @@
-"""`stub-server pay`, `expire`, `fail`, `refund`, `dispute`, `clock`, `reset`, `orders`, `events`, `health`, `wait`."""
+"""`stub-server pay`, `expire`, `fail`, `refund`, `dispute`, `resolve`, `clock`, `reset`, `orders`, `events`, `wait`."""
 
 import socket
 
@@ -26,11 +26,13 @@ def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: 
     failed = asked("fail", second["id"], "--code", "payer_limit_exceeded", *to)["order"]
     assert ("failed", "payer_limit_exceeded") == (failed["status"], failed["last_transaction"]["failure_code"])
     assert f"{third['code']} is expired.\n" == done("expire", third["id"], *to)
-    listed = done("orders", *to).splitlines()
+    head, *listed = done("orders", "list", *to).splitlines()
+    assert ["ID", "CODE", "STATUS", "TOTALAMOUNT", "PAYMENTMETHOD", "CUSTOMER.NAME"] == head.split()
     assert {third["id"], second["id"], first["id"]} == {line.split()[0] for line in listed[:3]}
-    assert {"refunded"} == {order["status"] for order in asked("orders", "--status", "refunded", *to)["orders"]}
+    assert f"{first['totalAmount']:.2f}" == listed[2].split()[3]
+    assert {"refunded"} == {order["status"] for order in asked("orders", "list", "--status", "refunded", *to)["orders"]}
     make_order(customer=first["customer"] | {"name": "Ana\nLuz"})
-    assert r"Ana\u000aLuz" in done("orders", *to)  # a name makes no row of its own
+    assert r"Ana\u000aLuz" in done("orders", "list", *to)  # a name makes no row of its own
     again = run("pay", first["id"], *to)
     assert 1 == again.exit_code
     assert "already" in again.output or "paid" in again.output
@@ -41,12 +43,10 @@ def test_a_payment_is_disputed_and_the_dispute_resolved(to: list[str], make_orde
     done("pay", order["id"], *to)
     payment = asked("dispute", order["id"], "--amount", "1.5", "--reason", "fraud", *to)["order"]["last_transaction"]
     assert ("1.50", "fraud") == (payment["disputed_amount"], payment["dispute_reason"])
-    both = run("dispute", order["id"], "--outcome", "won", "--reason", "fraud", *to)
-    assert 2 == both.exit_code
-    assert "--outcome" in both.output
-    assert f"{order['code']} is paid.\n" == done("dispute", order["id"], "--outcome", "won", *to)
+    assert 2 == run("resolve", order["id"], "drawn", *to).exit_code
+    assert f"{order['code']} is paid.\n" == done("resolve", order["id"], "won", *to)
     assert f"{order['code']} is disputed.\n" == done("dispute", order["id"], *to)
-    assert f"{order['code']} is refunded.\n" == done("dispute", order["id"], "--outcome", "lost", *to)
+    assert f"{order['code']} is refunded.\n" == done("resolve", order["id"], "lost", *to)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_a_payment_is_disputed_and_the_dispute_resolved(to: list[str], make_orde
     ],
 )
 def test_the_clock_is_shown_and_advanced(to: list[str], span: str, shown: str) -> None:
-    assert says(done("clock", *to), "2026-11-20T14:32:05.123Z")
+    assert says(done("clock", "show", *to), "2026-11-20T14:32:05.123Z")
     assert says(done("clock", "advance", span, *to), shown)
-    assert shown == asked("clock", *to)["now"]
+    assert shown == asked("clock", "show", *to)["now"]
 
 
 def test_a_span_that_is_none_is_refused(to: list[str]) -> None:
@@ -70,7 +70,7 @@ def test_a_span_that_is_none_is_refused(to: list[str]) -> None:
         refused = run("clock", "advance", span, *to)
         assert (2, True) == (refused.exit_code, says(refused.output, span, "30d")), refused.output
     assert 2 == run("clock", "back", "1d", *to).exit_code
-    assert 2 == run("events", "trigger", *to).exit_code
+    assert 2 == run("events", "raise", *to).exit_code
 
 
 def test_a_sandbox_is_reset(
@@ -84,18 +84,18 @@ def test_a_sandbox_is_reset(
     assert 404 == api.get(f"/v2/customers/{made['id']}").status_code
 
 
-def test_events_are_listed_and_triggered(to: list[str]) -> None:
-    triggered = done("events", "trigger", "order.paid", *to)
-    assert triggered.endswith("  order.paid\n")
-    assert triggered == done("events", *to).splitlines(keepends=True)[0]
-    wrong = run("events", "trigger", "order.payd", *to)
+def test_events_are_listed_and_raised(to: list[str]) -> None:
+    raised = done("events", "raise", "order.paid", *to)
+    assert raised.endswith("  order.paid\n")
+    assert raised == done("events", "list", *to).splitlines(keepends=True)[1]
+    wrong = run("events", "raise", "order.payd", *to)
     assert 1 == wrong.exit_code
 
 
 def test_health_is_told_and_a_missing_sandbox_is_not_made(to: list[str], live: Live, sandbox_name: str) -> None:
     assert sandbox_name == asked("health", *to)["sandbox"]
     assert done("health", *to).startswith(f"{sandbox_name} is ok: ")
-    for verb in (["health"], ["orders"], ["clock", "advance", "1d"], ["reset"]):
+    for verb in (["health"], ["orders", "list"], ["clock", "advance", "1d"], ["reset"]):
         missing = run(*verb, *to[:2], "--sandbox", "no-such")
         assert 1 == missing.exit_code
         assert "There is no sandbox no-such." in missing.output

@@ -260,11 +260,13 @@ def test_env_runs_nothing_that_another_server_says(tmp_path: Path) -> None:
     assert ("$(touch value) `touch value`", []) == (ran.stdout, list(tmp_path.iterdir()))
 
 
-@pytest.mark.parametrize("verb", [["env"], ["explain", "last"], ["events"], ["orders"], ["reset", "--seed", "1"]])
-def test_a_server_that_is_no_sandbox_is_named(verb: list[str]) -> None:
+@pytest.mark.parametrize(
+    "verb", [["env"], ["explain", "last"], ["events", "list"], ["orders", "list"], ["reset", "--seed", "1"]]
+)
+def test_a_server_that_is_no_sandbox_is_named(verb: str) -> None:
     """It answers every path with JSON, which has nothing of what was asked for."""
     every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     other = Starlette(routes=[Route("/{path:path}", lambda request: JSONResponse({}), methods=every)])
     with serving(other, Limits()) as port:
-        said = CliRunner().invoke(main, [*verb, "--server", f"http://127.0.0.1:{port}"])
+        said = CliRunner().invoke(main, [*verb.split(), "--server", f"http://127.0.0.1:{port}"])
     assert (2, True) == (said.exit_code, "is not a compatible sandbox" in said.output), said.output

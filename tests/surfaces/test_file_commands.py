@@ -38,7 +38,7 @@ def test_a_sandbox_is_written_to_a_file_and_read_from_it(
     assert 200 == control.post("/reset").status_code
     said = run("import", str(file), *to)
     assert 0 == said.exit_code, said.output
-    assert said.output.startswith(f"{to[-1]} is the sandbox of {file}: step 1, ")
+    assert said.output.startswith(f"{to[-1]} is the sandbox of the file: step 1, ")
     assert control.get("/credentials").json()["private_key"] in said.output
     assert file.read_bytes() == exported(control)
 

@@ -18,24 +18,31 @@ TAKES = {
     "assumptions": "--overlay --json",
     "certify": f"URL --signing-key --event --effects --effects-command {SANDBOX}",
     "check": "--overlay",
-    "clock": SANDBOX,
-    "dispute": f"ORDER --amount --reason --outcome {SANDBOX}",
+    "clock": "COMMAND",
+    "clock advance": f"SPAN|ISO8601 {SANDBOX}",
+    "clock show": SANDBOX,
+    "dispute": f"ORDER --amount --reason {SANDBOX}",
     "env": SANDBOX,
-    "events": SANDBOX,
+    "events": "COMMAND",
+    "events list": f"--limit {SANDBOX}",
+    "events raise": f"TYPE {SANDBOX}",
     "expire": f"ORDER {SANDBOX}",
     "explain": f"ID|last {SANDBOX}",
     "export": f"--output --history --no-secrets {SANDBOX}",
     "fail": f"ORDER --code {SANDBOX}",
     "faults": "COMMAND",
     "faults add": f"RULE {SANDBOX}",
-    "faults delete": f"ID --all {SANDBOX}",
+    "faults clear": SANDBOX,
+    "faults delete": f"ID {SANDBOX}",
     "faults list": SANDBOX,
     "fork": f"[NAME] --step --deliver --ttl {SANDBOX}",
     "health": SANDBOX,
     "import": f"FILE --deliver {SANDBOX}",
     "init": "TOOL [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
-    "orders": f"[ORDER] --status {SANDBOX}",
+    "orders": "COMMAND",
+    "orders list": f"--status --limit {SANDBOX}",
+    "orders show": f"ORDER {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
     "proxy": "URL --port --overlay --report --write-overlay --fail",
     "record": f"--output --no-secrets {SANDBOX}",
@@ -47,6 +54,7 @@ TAKES = {
     "requests list": f"--limit {FILTERS} {SANDBOX}",
     "requests show": f"ID|last {SANDBOX}",
     "requests verify": f"JSON|@FILE|- {SANDBOX}",
+    "resolve": f"ORDER {{won|lost}} {SANDBOX}",
     "reset": f"--scenario --seed --now {SANDBOX}",
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
@@ -54,12 +62,20 @@ TAKES = {
     " --restore --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
     " --max-connections --max-streams --forwarded-allow-ips --rate-limit"
     " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof --reload",
-    "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
+    "snapshots": "COMMAND",
+    "snapshots delete": f"NAME {SANDBOX}",
+    "snapshots list": SANDBOX,
+    "snapshots restore": f"NAME {SANDBOX}",
+    "snapshots save": f"NAME --description {SANDBOX}",
     "token": f"--scope --expires-in {SANDBOX}",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
     " --cacert --report --baseline --har --record-har --write-overlay --yes",
     "wait": f"--timeout --control-key {SERVER}",
-    "sandboxes": f"--delete --keys --control-key {SERVER}",
+    "sandboxes": "COMMAND",
+    "sandboxes create": f"[NAME] --scenario --seed --now --ttl --control-key {SERVER}",
+    "sandboxes delete": f"NAME --control-key {SERVER}",
+    "sandboxes list": f"[GLOB] --control-key {SERVER}",
+    "sandboxes rotate": f"NAME --keys --control-key {SERVER}",
 }
 
 
@@ -90,3 +106,16 @@ def test_the_help_of_a_command_names_what_it_takes(command: str) -> None:
 def test_no_name_of_a_tool_is_broken_over_lines() -> None:
     said = CliRunner().invoke(main, ["init", "--help"], terminal_width=80)
     assert [] == [tool for tool in TOOLS if tool not in said.stdout]
+
+
+def test_every_verb_that_asks_a_server_reads_which_one_from_the_environment() -> None:
+    """STUB_SERVER and its like are read by the verbs of a noun too, not STUB_FAULTS_ADD_SERVER."""
+    for path in filter(None, commands(main)):
+        command: click.Command = main
+        context = click.Context(main, info_name="stub-server")
+        for name in path.split():
+            assert isinstance(command, click.Group)
+            command = command.commands[name]
+            context = click.Context(command, context, info_name=name, **command.context_settings)
+        if any("--server" in option.opts for option in command.params):
+            assert "STUB" == context.auto_envvar_prefix, path

@@ -44,10 +44,10 @@ def test_requests_are_listed_newest_first(to: list[str], api: httpx2.Client) -> 
     said = requests("list", *to)
     assert 0 == said.exit_code, said.output
     head, *rows = [line.split() for line in said.output.splitlines()]
-    assert ["ID", "AT", "METHOD", "STATUS", "PATH", "OPERATION", "CODE"] == head
+    assert ["ID", "AT", "METHOD", "STATUS", "CODE", "OPERATIONID", "PATH"] == head
     assert [
-        [accepted.headers["x-request-id"], "GET", "200", "/v2/plans", "listPlans", "-"],
-        [refused.headers["x-request-id"], "GET", "404", f"/v2/orders/{UNKNOWN}", "getOrder", "not_found"],
+        [accepted.headers["x-request-id"], "GET", "200", "-", "listPlans", "/v2/plans"],
+        [refused.headers["x-request-id"], "GET", "404", "not_found", "getOrder", f"/v2/orders/{UNKNOWN}"],
     ] == [[row[0], *row[2:]] for row in rows]
     assert ["listPlans"] == [row["operationId"] for row in asked("list", "--limit", "1", *to)["requests"]]
 
@@ -78,7 +78,7 @@ def test_each_filter_chooses(to: list[str], api: httpx2.Client, control: httpx2.
         (("--method", "GET", "--limit", "2"), everything[:2]),
     ):
         assert expected == [row["operationId"] for row in asked("list", *flags, *to)["requests"]], flags
-    assert "No matching requests.\n" == requests("list", "--status", "5xx", *to).output
+    assert "There are no such requests.\n" == requests("list", "--status", "5xx", *to).output
 
 
 def test_more_than_a_page_is_listed(to: list[str], api: httpx2.Client) -> None:

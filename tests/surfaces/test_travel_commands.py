@@ -1,4 +1,4 @@
-"""`stub-server sandboxes`, `fork`, `snapshot` and `rewind`: what they print and how they exit."""
+"""`stub-server sandboxes`, `fork`, `snapshots` and `rewind`: what they print and how they exit."""
 
 import httpx2
 import pytest
@@ -20,15 +20,17 @@ def test_the_sandboxes_of_a_server_are_listed(
     to: list[str], api: httpx2.Client, live: Live, sandbox_name: str, make_customer: Maker
 ) -> None:
     make_customer()
-    head, *lines = done("sandboxes", *to[:2]).splitlines()
+    head, *lines = done("sandboxes", "list", *to[:2]).splitlines()
     assert ["NAME", "STEP", "NOW", "RECORDS", "SCENARIO", "PARENT"] == head.split()
     (line,) = [line for line in lines if line.split()[0] == sandbox_name]
     shown = api.get("/_sandbox/sandboxes/" + sandbox_name).json()["sandbox"]
     assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == line.split()
-    assert 2 == len(done("sandboxes", sandbox_name, *to[:2]).splitlines())
-    assert [sandbox_name] == [world["name"] for world in asked("sandboxes", f"{sandbox_name}*", *to[:2])["sandboxes"]]
-    assert [] == asked("sandboxes", "nobody-*", *to[:2])["sandboxes"]
-    assert "No sandbox is called nobody.\n" == done("sandboxes", "nobody", *to[:2])
+    assert 2 == len(done("sandboxes", "list", sandbox_name, *to[:2]).splitlines())
+    assert [sandbox_name] == [
+        world["name"] for world in asked("sandboxes", "list", f"{sandbox_name}*", *to[:2])["sandboxes"]
+    ]
+    assert [] == asked("sandboxes", "list", "nobody-*", *to[:2])["sandboxes"]
+    assert "There are no such sandboxes.\n" == done("sandboxes", "list", "nobody", *to[:2])
 
 
 @pytest.mark.check
@@ -40,22 +42,24 @@ def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: s
             == httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": name}, timeout=30, verify=NO_TLS).status_code
         )
     try:
-        assert names[::-1] == [world["name"] for world in asked("sandboxes", f"{sandbox_name}-*", *to[:2])["sandboxes"]]
+        assert names[::-1] == [
+            world["name"] for world in asked("sandboxes", "list", f"{sandbox_name}-*", *to[:2])["sandboxes"]
+        ]
     finally:
         for name in names:
             live.app.sandboxes.forget(name)
 
 
 def test_a_sandbox_is_deleted_by_its_name(live: Live, to: list[str], sandbox_name: str) -> None:
-    assert f"{sandbox_name} is deleted.\n" == done("sandboxes", sandbox_name, "--delete", *to[:2])
+    assert f"{sandbox_name} is deleted.\n" == done("sandboxes", "delete", sandbox_name, *to[:2])
     assert live.app.sandboxes.find(sandbox_name) is None
-    assert {"deleted": sandbox_name} == asked("sandboxes", remade(live, sandbox_name), "--delete", *to[:2])
+    assert {"deleted": sandbox_name} == asked("sandboxes", "delete", remade(live, sandbox_name), *to[:2])
     assert live.app.sandboxes.find(sandbox_name) is None
 
 
 def test_what_is_no_one_sandbox_is_not_deleted(live: Live, to: list[str], sandbox_name: str) -> None:
     for name, suggested in ((f"{sandbox_name}q", sandbox_name), (f"{sandbox_name}*", ""), ("default", "default")):
-        said = run("sandboxes", name, "--delete", *to[:2])
+        said = run("sandboxes", "delete", name, *to[:2])
         assert (1, True) == (said.exit_code, says(said.output, suggested)), said.output
     assert live.app.sandboxes.find(sandbox_name) is not None
 
@@ -64,6 +68,18 @@ def remade(live: Live, name: str) -> str:
     """The name of a sandbox that is there again."""
     assert 200 == httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials", verify=NO_TLS).status_code
     return name
+
+
+def test_a_sandbox_is_created_with_its_data_and_told_how_it_is_called(live: Live) -> None:
+    said = done("sandboxes", "create", "made-by-hand", "--scenario", "empty", "--seed", "7", "--server", live.url)
+    try:
+        assert f"made-by-hand is created.\n  address   {live.url}/s/made-by-hand\n" in said
+        shown = asked("sandboxes", "list", "made-by-hand", "--server", live.url)["sandboxes"][0]
+        assert ("empty", 7) == (shown["scenario"], shown["seed"])
+        again = run("sandboxes", "create", "made-by-hand", "--server", live.url)
+        assert (1, True) == (again.exit_code, "already" in again.output)
+    finally:
+        live.app.sandboxes.forget("made-by-hand")
 
 
 def test_a_fork_is_told_with_its_address_and_key(
@@ -90,23 +106,23 @@ def test_a_fork_is_told_with_its_address_and_key(
 def test_snapshots_are_made_listed_restored_and_deleted(
     to: list[str], control: httpx2.Client, make_customer: Maker, sandbox_name: str
 ) -> None:
-    assert says(done("snapshot", *to), "no snapshot")
+    assert says(done("snapshots", "list", *to), "no such snapshots")
     make_customer()
-    said = done("snapshot", "clean", "--description", "One customer more", *to)
+    said = done("snapshots", "save", "clean", "--description", "One customer more", *to)
     assert says(said, "clean", "step 1")
-    assert "One customer more" in done("snapshot", *to).splitlines()[1]
+    assert "One customer more" in done("snapshots", "list", *to).splitlines()[1]
     make_customer()
-    said = done("snapshot", "clean", "--restore", *to)
+    said = done("snapshots", "restore", "clean", *to)
     assert f"`stub-server rewind --to-step 2 {' '.join(to)}`" in said
-    assert "1 step is undone" in done("rewind", "--to-step", "2", *to)
-    assert 3 == asked("snapshot", "clean", *to)["snapshot"]["step"] - 1
-    assert ["clean"] == [entry["name"] for entry in asked("snapshot", *to)["snapshots"]]
-    assert 5 == asked("snapshot", "clean", "--restore", *to)["sandbox"]["step"]
-    assert {"deleted": "clean"} == asked("snapshot", "clean", "--delete", *to)
-    for option in ("--restore", "--delete"):
-        refused = run("snapshot", "clean", option, *to)
+    assert 1 == asked("rewind", "--to-step", "2", *to)["undone"]
+    assert 3 == asked("snapshots", "save", "clean", *to)["snapshot"]["step"] - 1
+    assert ["clean"] == [entry["name"] for entry in asked("snapshots", "list", *to)["snapshots"]]
+    assert 5 == asked("snapshots", "restore", "clean", *to)["sandbox"]["step"]
+    assert {"deleted": "clean"} == asked("snapshots", "delete", "clean", *to)
+    for act in ("restore", "delete"):
+        refused = run("snapshots", act, "clean", *to)
         assert (1, True) == (refused.exit_code, says(refused.stderr, "clean"))
-    assert 1 == run("snapshot", "-", *to).exit_code
+    assert 1 == run("snapshots", "save", "-", *to).exit_code
     assert 5 == control.get("/steps", params={"limit": 1}).json()["steps"][0]["step"]
 
 
@@ -118,7 +134,7 @@ def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
     answer = api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
     make_customer()
     assert 2 == asked("rewind", "--to-request", answer.headers["x-request-id"], *to)["undone"]
-    assert done("rewind", "--to-step", "0", *to).startswith("4 steps are undone: ")
+    assert 4 == asked("rewind", "--to-step", "0", *to)["undone"]
     control.post("/clock/advance", json={"days": 2})
     assert now == asked("rewind", "--to", now, *to)["sandbox"]["now"]
     refused = run("rewind", "--to-step", "100000", *to)
@@ -128,24 +144,20 @@ def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
 
 def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
     for args, said in (
-        (("rewind",), "one of --to-step, --to-request and --to"),
-        (("rewind", "--to-step", "1", "--to", "2026-01-01T00:00:00Z"), "one of --to-step, --to-request and --to"),
         (("rewind", "--to-step", "-1"), "--to-step"),
-        (("rewind", "1"), "{--to-step N | --to-request ID | --to ISO8601}"),
-        (("export", "FILE"), "[--output FILE]"),
-        (("record", "FILE"), "[--output FILE]"),
-        (("snapshot", "--restore"), "NAME of the snapshot"),
-        (("snapshot", "--description", "x"), "NAME of the snapshot"),
-        (("snapshot", "a", "--restore", "--delete"), "exclude each other"),
+        (("export", "FILE"), "unexpected extra argument"),
+        (("snapshots", "restore"), "Missing argument 'NAME'"),
         (("fork", "--ttl", "0"), "--ttl"),
-        (("sandboxes", "--sandbox", "a"), "No such option"),
-        (("sandboxes", "--delete"), "Give the NAME of the sandbox"),
+        (("sandboxes", "list", "--sandbox", "a"), "No such option"),
+        (("sandboxes", "delete"), "Missing argument 'NAME'"),
     ):
         found = run(*args, *(to[:2] if args[0] == "sandboxes" else to))
         assert (2, True) == (found.exit_code, said in found.output), (args, found.output)
 
 
-@pytest.mark.parametrize("verb", [("sandboxes",), ("fork",), ("snapshot", "a"), ("rewind", "--to-step", "0")])
-def test_where_no_server_answers_they_exit_2_and_say_where(verb: tuple[str, ...]) -> None:
-    found = run(*verb, "--server", "http://127.0.0.1:9")
+@pytest.mark.parametrize(
+    "verb", [("sandboxes", "list"), ("fork",), ("snapshots", "save", "a"), ("rewind", "--to-step", "0")]
+)
+def test_where_no_server_answers_they_exit_2_and_say_where(verb: str) -> None:
+    found = run(*verb.split(), "--server", "http://127.0.0.1:9")
     assert (2, True) == (found.exit_code, says(found.stderr, "http://127.0.0.1:9"))
