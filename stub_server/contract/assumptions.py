@@ -68,7 +68,7 @@ def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
     for member, inner in properties.items():
         items = inner.get("items", {}) if isinstance(inner, dict) else {}
         for part in (inner, items):
-            if isinstance(part, dict) and "x-basis" in part:
+            if isinstance(part, dict) and isinstance(part.get("x-basis"), dict):
                 yield from _schema(f"{name}.{member}", part, document)
 
 

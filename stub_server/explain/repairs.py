@@ -16,7 +16,6 @@ from ..domain.documents import cpf_with_check_digits
 from ..domain.lifecycle import path as way
 from ..domain.orders import items_cents
 from ..http.validation import cast_of
-from ..kernel.ids import NextIds
 from .attempt import TABLES, Situation
 from .mending import ABSENT
 from .states import Needed, needed
@@ -149,7 +148,7 @@ def another_record(s: Situation) -> None:
 
 
 def _another_plan(s: Situation, projects: list[str]) -> None:
-    """The order for another plan, if possible one of the project that the body names, else for a new one."""
+    """The order for another plan, if possible one of the project that the body names."""
     wanted = str(s.member("projectId")).lower()
     plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in projects]
     plans.sort(key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"])))
@@ -157,13 +156,6 @@ def _another_plan(s: Situation, projects: list[str]) -> None:
     if plans:
         s.set_member("projectId", plans[0].public["projectId"], _FITS)
         s.set_member("planId", plans[0].id, _FITS)
-    elif projects and "createPlan" in s.document.operations:
-        operation = s.document.operations["createPlan"]
-        shown = example_of(operation, s.document)
-        other = {"projectId": projects[0], "name": _SIMILAR["name"](shown["name"], s.copy.log.number)}
-        s.call_first("There is no plan that can be ordered.", operation, {}, shown | other)
-        s.set_member("projectId", projects[0], _FITS)
-        s.set_member("planId", NextIds(s.copy.ids).uuid(), _FITS)  # ids follow from the sandbox's position
 
 
 def first_moved(s: Situation) -> None:

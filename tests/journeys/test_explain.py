@@ -26,7 +26,7 @@ from ..support.make import Json, created, customer_body, make_order, make_projec
 from ..support.refusal import says
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .hooks import clients
-from .steps import archive, done
+from .steps import done
 from .test_every_conflict import CAUSES, NO_ROOM, Answer
 
 Provoke = Callable[[Estate], Answer]
@@ -438,17 +438,6 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> Non
     body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
     found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
     assert ("contract", None) == (found["kind"], found["nearest"])
-
-
-def test_an_order_where_no_plan_is_left_makes_one_first(shop: Estate, tmp_path: Path) -> None:
-    """Its id is known beforehand."""
-    project = make_project(shop.api)
-    archive(shop.api, shop.ids["projectId"])
-    refusal = ask(shop.api, ORDER, shop.ids | {"projectId": project["id"]})
-    assert "reference_not_found" == refusal.json()["code"]
-    found = explanation(shop.control, refusal)["nearest"]
-    assert "before" == found["changes"][0]["where"]
-    assert [201, 201] == pasted(found["curl"], tmp_path)
 
 
 @pytest.mark.parametrize("path", ["/v2/plans/{planId}", "/v2/projects/{projectId}"])
