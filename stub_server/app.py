@@ -135,7 +135,6 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise overlays.named(fault) from None
-    control_schemas = Schemas(control.raw, known)
     server = Server(
         __version__,
         settings,
@@ -145,7 +144,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         sandboxes,
         tokens,
         courier,
-        Explainer(Mender(document, schemas), control, control_schemas, Rehearsal(lambda: app)).explain,
+        Explainer(Mender(document, schemas), Rehearsal(lambda: app)).explain,
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
@@ -200,7 +199,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     endpoint = partial(Endpoint, shipped=shipped, ignore_unknown=settings.ignore_unknown)
     for base, part, compiled, package in (
         ("", document, schemas, OPERATIONS),
-        (CONTROL, control, control_schemas, f"{OPERATIONS}.control"),
+        (CONTROL, control, Schemas(control.raw, known), f"{OPERATIONS}.control"),
     ):
         of_part = partial(endpoint, document=part, schemas=compiled)
         app.add_api(thin(part), base_path=base, resolver=Handlers(part, package), endpoint=of_part)

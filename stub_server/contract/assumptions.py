@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..kernel.record import Body
-from .document import JSON, Document, Operation
+from .document import Document, Operation
 from .schema import needed
 from .source import Json
 
@@ -50,15 +50,11 @@ def assumptions_of(document: Document) -> Body:
 
 
 def _operations(document: Document) -> Iterator[Body]:
-    texts = {
-        "method": lambda operation: f"The method is {operation.method}.",
-        "path": lambda operation: f"The path is {operation.path}.",
-        "request": lambda operation: f"It takes {_request(operation, document)}.",
-        "response": lambda operation: f"It answers {_response(operation, document)}.",
-    }
     for op in document.operations.values():
-        for part in (part for part, basis in op.basis.items() if basis == "assumed"):
-            yield _entry("operation", f"{op.id}.{part}", op.id, "assumed", texts[part](op), [op.id])
+        assumed = [part for part, basis in op.basis.items() if basis == "assumed"]
+        if assumed:
+            text = f"The source document does not show of {op.method} {op.path}: {', '.join(assumed)}."
+            yield _entry("operation", op.id, op.id, "assumed", text, [op.id])
 
 
 def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
@@ -72,7 +68,7 @@ def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
     for member, inner in properties.items():
         items = inner.get("items", {}) if isinstance(inner, dict) else {}
         for part in (inner, items):
-            if isinstance(part, dict) and "x-basis" in part:
+            if isinstance(part, dict) and isinstance(part.get("x-basis"), dict):
                 yield from _schema(f"{name}.{member}", part, document)
 
 
@@ -120,29 +116,6 @@ def _decided(node: Json, required: bool, document: Document) -> str:
     text = f"{shape(node, document)}{'; optional' if optional else ''}."
     description = " ".join(str(node.get("description", "")).split())
     return f"{text[0].upper()}{text[1:]} {description}".rstrip()
-
-
-def _request(operation: Operation, document: Document) -> str:
-    """What an operation takes besides its path."""
-    parts = []
-    if operation.body is not None:
-        parts.append(f"{_plain(operation.body, document)}{'' if operation.body_required else ', or no body'}")
-    for place in ("query", "header"):
-        names = [parameter.name for parameter in operation.parameters if parameter.place == place]
-        if names:
-            parts.append(f"in the {place} {', '.join(names)}")
-    return " and ".join(parts) or "nothing beside its path"
-
-
-def _response(operation: Operation, document: Document) -> str:
-    """The responses of an operation: its success by schema, its refusals by status."""
-    refused = [str(status) for status in operation.responses if status >= 400]
-    answers = [
-        f"{status} {_plain(answer.media[JSON], document)}" if JSON in answer.media else str(status)
-        for status, answer in operation.responses.items()
-        if status < 400
-    ]
-    return ", ".join(answers) + (f"; refusals are {', '.join(refused)}" if refused else "")
 
 
 def _plain(node: Json, document: Document) -> str:

@@ -51,20 +51,12 @@ def shape_faults(raw: Json, shipped: Json) -> Iterator[ContractError]:
     from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
     from jsonschema.exceptions import best_match
 
-    def unlike(shape: Draft4Validator, value: Json, place: Place) -> Iterator[ContractError]:
-        for error in shape.iter_errors(value):
-            found = best_match([error]) or error
-            reason = f"{found.message[:400]}: {found.schema.get('description', '')}".removesuffix(": ")
-            yield error_at([*place, *found.absolute_path], reason)
-
-    tables = read(Path(__file__).with_name("extensions.yaml"))
-    basis = Draft4Validator(tables["definitions"]["basis"])
-    for at, node in nodes(raw):
-        for name in ("x-basis", "x-basis-notes"):
-            if isinstance(node, dict) and name in node:
-                yield from unlike(basis, node[name], [*at, name])
-    found = [*unlike(Draft4Validator(tables), raw, [])]
-    yield from found
+    tables = Draft4Validator(read(Path(__file__).with_name("extensions.yaml")))
+    found = [*tables.iter_errors(raw)]
+    for error in found:
+        nearest = best_match([error]) or error
+        reason = f"{nearest.message[:400]}: {nearest.schema.get('description', '')}".removesuffix(": ")
+        yield error_at(list(nearest.absolute_path), reason)
     for name, schema in shipped["components"]["schemas"].items() if not found else ():
         if "x-lifecycle" in schema and "x-lifecycle" not in raw["components"]["schemas"].get(name, {}):
             place: Place = ["components", "schemas", name, "x-lifecycle"]
@@ -245,20 +237,15 @@ def _served(new: Operation, old: Operation) -> Iterator[ContractError]:
 
 def unfit_examples(document: Document, formats: Formats) -> Iterator[ContractError]:
     """The examples of bodies and events that their schemas do not accept."""
-    schemas, shown = Schemas(document.raw, formats), list[tuple[Place, Json, Json]]()
-    for operation in document.operations.values():
-        bodies: list[tuple[Place, Json]] = [([*operation.at, "requestBody"], operation.raw.get("requestBody", {}))]
-        bodies += [([*operation.at, "responses", status], raw) for status, raw in operation.raw["responses"].items()]
-        for place, body in bodies:
-            for media, content in document.resolve(body).get("content", {}).items():
-                for key, raw in content.get("examples", {}).items():
-                    at = [*place, "content", media, "examples", key]
-                    shown.append((at, content.get("schema", {}), document.resolve(raw).get("value")))
-    for name, event in document.events.items():
-        at = ["x-webhooks", name, "post", "requestBody", "content", JSON, "example"]
-        shown.append((at, event["schema"], event["example"]))
-    for place, schema, value in shown:
-        is_request = place[0] == "paths" and place[3] == "requestBody"
-        error = schemas.compile(schema, request=is_request).first_error(value)
-        if error is not None:
-            yield error_at(place, f"the example does not fit its schema: {error.message[:300]}")
+    schemas = Schemas(document.raw, formats)
+    for at, node in nodes(document.raw):
+        if not isinstance(node, dict) or at[-2:-1] != ["content"] or "schema" not in node:
+            continue
+        shown = [([*at, "example"], node["example"])] if "example" in node else []
+        for name, raw in node.get("examples", {}).items():
+            shown.append(([*at, "examples", name], document.resolve(raw).get("value")))
+        validator = schemas.compile(node["schema"], request=at[0] == "paths" and "requestBody" in at)
+        for place, value in shown:
+            error = validator.first_error(value)
+            if error is not None:
+                yield error_at(place, f"the example does not fit its schema: {error.message[:300]}")

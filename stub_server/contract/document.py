@@ -1,5 +1,6 @@
 """Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from .source import METHODS, ContractError, Json, Place, unescaped, value_at
 JSON = "application/json"
 MERCHANT = "merchant"
 """The scope of a unique key that is no member."""
+_PARAMETER = re.compile(r"\{([^}]+)\}")
 
 
 class Parameter(NamedTuple):
@@ -229,24 +231,27 @@ class Document:
         headers = {name: self.resolve(header) for name, header in raw.get("headers", {}).items()}
         return Response(int(code), media, headers, tuple(raw.get("x-codes", ())))
 
+    @cached_property
+    def _routes(self) -> list[tuple[re.Pattern[str], list[str], dict[str, Operation]]]:
+        """Each path as a pattern, with the names of its parameters and its operations by method, literal ones first."""
+        paths: dict[str, dict[str, Operation]] = {}
+        for operation in self.operations.values():
+            paths.setdefault(operation.path, {})[operation.method] = operation
+        return [
+            (re.compile(_PARAMETER.sub("([^/]+)", path)), _PARAMETER.findall(path), paths[path])
+            for path in sorted(paths, key=lambda path: [part.startswith("{") for part in path.split("/")])
+        ]
+
     def routed(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
         """The operations of a path by method, and the values of its parameters; of an unknown path there are none.
 
         A literal segment wins over a parameter.
         """
-        given = path.split("/")
-        found: dict[str, dict[str, Operation]] = {}
-        for operation in self.operations.values():
-            parts = operation.path.split("/")
-            if len(parts) == len(given) and all(
-                bool(value) if part.startswith("{") else part == value for part, value in zip(parts, given, strict=True)
-            ):
-                found.setdefault(operation.path, {})[operation.method] = operation
-        if not found:
-            return {}, {}
-        best = min(found, key=lambda path: [part.startswith("{") for part in path.split("/")])
-        pairs = zip(best.split("/"), given, strict=True)
-        return found[best], {part[1:-1]: value for part, value in pairs if part.startswith("{")}
+        for pattern, names, operations in self._routes:
+            found = pattern.fullmatch(path)
+            if found is not None:
+                return operations, dict(zip(names, found.groups(), strict=True))
+        return {}, {}
 
     def schema(self, name: str) -> Json:
         try:

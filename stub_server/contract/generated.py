@@ -37,25 +37,25 @@ class Names:
 
     def __init__(self, document: dict[str, Json]) -> None:
         schemas, scopes = document["components"].get("schemas", {}), document.get("x-scopes", [])
-        self.events = tuple(document.get("x-webhooks", {}))
         self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
         self._webhooks = document.get("x-webhooks", {})
-        posts = {name: item["post"]["requestBody"]["content"] for name, item in self._webhooks.items()}
-        self.payloads = {name: content["application/json"]["schema"]["$ref"] for name, content in posts.items()}
+        self.events = tuple(self._webhooks)
+        self.payloads: dict[str, str] = {
+            name: item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            for name, item in self._webhooks.items()
+        }
         resources = list(dict.fromkeys(name.partition(".")[0] for name in self.events))
         owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
-        self.scope_patterns = ["*"]  # what a token may be given: every scope, every scope of a resource, or all
-        for owner in owners:
-            self.scope_patterns += [scope["name"] for scope in scopes if scope["resource"] == owner]
-            self.scope_patterns.append(f"{owner}:*")
+        names = [scope["name"] for scope in scopes]
         self._lists = {
             "event_types": list(self.events),
             "event_resources": resources,
             "event_patterns": ["*", *(f"{resource}.*" for resource in resources), *self.events],
-            "scopes": [scope["name"] for scope in scopes],
+            "scopes": names,
             "assignable_scopes": [scope["name"] for scope in scopes if scope["assignable"]],
             "scope_resources": owners,
-            "scope_patterns": self.scope_patterns,
+            # What a token may be given: all, a scope, or every scope of a resource.
+            "scope_patterns": ["*", *names, *(f"{owner}:*" for owner in owners)],
             "operations": [ident for ident, _ in emitting(document["paths"].values())],
         }
         for name, lifecycle in self.lifecycles.items():
@@ -136,17 +136,13 @@ def _moves(document: dict[str, Json]) -> list[Json]:
 
 
 def _write(document: Json, at: At, key: str, made: Json, shipped: Json) -> None:
-    """Write a member of an object, unless an overlay has written it. An enum comes right after its `x-enum-from`."""
+    """Write a member of an object, or remove it, unless an overlay has written it."""
     node = value_at(document, at)
     if shipped is not None and node.get(key) != _at(shipped, at).get(key):
         return
-    members = [(name, value) for name, value in node.items() if name != key]
-    node.clear()
-    for name, value in members:
-        node[name] = value
-        if name == SOURCE and made is not None:
-            node[key] = made
-    if made is not None:
+    if made is None:
+        node.pop(key, None)
+    else:
         node[key] = made
 
 

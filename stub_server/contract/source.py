@@ -106,7 +106,8 @@ def parse_bounded(text: str, name: str) -> Json:
         for event in yaml.parse(text, yaml.CSafeLoader):  # takes no recursion
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
-                raise ContractError(f"{name}:{event.start_mark.line + 1}: is nested deeper than {DEEPEST} levels")
+                line = event.start_mark.line + 1 if event.start_mark else "?"
+                raise ContractError(f"{name}:{line}: is nested deeper than {DEEPEST} levels")
     data = parse(text, name)
     left, pending = MOST_NODES, [data]
     while pending:

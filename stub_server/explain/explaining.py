@@ -11,7 +11,6 @@ from ..calls.call import CONTROL
 from ..calls.curl import command
 from ..calls.server import READY_FOR, Server
 from ..contract.document import Document, Operation
-from ..contract.schema import Schemas
 from ..contract.secrets import LEFT_OUT
 from ..contract.source import Json, escaped
 from ..engine.journal import Trace
@@ -20,7 +19,7 @@ from ..http.inside import Question
 from ..kernel.problem import Refusal
 from ..kernel.record import Body, object_in
 from ..store.memory import Merchant
-from .attempt import BEFORE, TABLES, Attempt, Situation, changed
+from .attempt import BEFORE, TABLES, Situation, changed
 from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
 from .repairs import example_of, nearest
@@ -39,8 +38,6 @@ _DROPPED_HEADERS = {
     "host": "It names another machine.",
 }
 """Headers that the nearest request leaves out, and why."""
-_REPAIRED_TAGS = frozenset(("Sandbox orders", "Sandbox subscriptions"))
-"""Tags of the control operations whose requests are repaired: they change one sandbox and nothing else."""
 _NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
 _NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
 """Codes of requests that are refused before a sandbox is chosen: the journal of `default` has them."""
@@ -64,16 +61,15 @@ log = logging.getLogger("stub_server")
 class Explainer:
     """One per server. It makes one explanation at a time; other requests are served in between."""
 
-    def __init__(self, mender: Mender, control: Document, controls: Schemas, rehearsal: Rehearsal) -> None:
-        """`mender` is that of the API, `control` the other contract with its schemas."""
-        self._api, self._rehearsal, self._turn = mender, rehearsal, asyncio.Lock()
+    def __init__(self, mender: Mender, rehearsal: Rehearsal) -> None:
+        self._mender, self._rehearsal, self._turn = mender, rehearsal, asyncio.Lock()
         self._rules = mender.document.schema("ErrorCode").get("x-rules", {})
-        repaired = {operation.path for operation in control.operations.values() if operation.tag in _REPAIRED_TAGS}
-        paths = {CONTROL + path: item for path, item in control.raw["paths"].items() if path in repaired}
-        self._control = Mender(Document({**control.raw, "paths": paths}), controls)  # paths as they are sent
 
     async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
-        """The explanation of a refusal in the journal; None for a request that was accepted."""
+        """The explanation of a refusal in the journal; None for a request that was accepted.
+
+        Of a request to the control surface it has the rule alone.
+        """
         if trace.status < 400:
             return None
         async with self._turn:
@@ -86,21 +82,20 @@ class Explainer:
         rule = self._rules.get(code, _UNKNOWN)
         refusal = Refusal(str(answer.get("message", "")), code=code, details=answer.get("details", ()))
         situation = self._situation(server, sandbox, trace, refusal)
-        sent, operations = Attempt(situation.attempt.question), situation.operations
+        operations = situation.operations
         method = {"HEAD": "GET"}.get(trace.method, trace.method)
         operation = operations.get(method) or next(iter(operations.values()), None)
         _fill_unknown_body(situation, trace, keeps_bodies=sandbox.journal.keeps_bodies)
         state = state_behind(situation, code) if operation else None
-        found = None
-        if _may_be_repaired(trace, rule, situation) and not sandbox.is_broken:
+        is_found = False
+        if _may_be_repaired(trace, rule) and not sandbox.is_broken:
             try:
-                found = await nearest(situation)
+                is_found = await nearest(situation)
             except Exception:  # the rest of the explanation is shown all the same
                 log.exception("defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name)
-            if found is None and state is None and operation is not None:
+            if not is_found and state is None and operation is not None:
                 state = state_behind(situation, situation.refusal.code)
-        changes = None if found is None else found.changes_from(sent)
-        kind = _kind(rule["kind"], trace, is_same=changes == [])
+        kind = _kind(rule["kind"], trace, is_same=is_found and not situation.changes)
         is_about = operation is not None and kind != FAULT
         summary = refusal.message or f"The request was refused with {code}. {rule['text']}"
         settings = [] if _path_of(trace).startswith(CONTROL) else [detail["code"] for detail in refusal.details]
@@ -110,20 +105,19 @@ class Explainer:
             "contract": _place(situation.document, operation, refusal) if operation and is_about else None,
             "rule": None if kind == CONTRACT else {"name": code, "text": rule["text"]},
             "state": state if is_about else None,
-            "nearest": None if found is None else _shown(server, sandbox, trace, found, kind, changes or []),
+            "nearest": _shown(server, sandbox, trace, situation, kind) if is_found else None,
         }
 
     def _situation(self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal) -> Situation:
         """The request as it was sent, with the ready token of the caller's merchant, in a copy of the sandbox."""
-        mender = self._control if _path_of(trace).startswith(CONTROL) else self._api
-        merchant = _merchant(sandbox, trace, mender.document)
+        merchant = _merchant(sandbox, trace, self._mender.document)
         token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
         headers = {name: value for name, value in trace.headers if name in _KEPT_HEADERS}
         headers["authorization"] = f"Bearer {token}"
         body = b"" if trace.body is None or trace.body == LEFT_OUT else trace.body
-        attempt = Attempt(Question(trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body))
+        question = Question(trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body)
         copy = self._rehearsal.copy_of(sandbox)
-        return Situation(mender, self._rehearsal, copy, merchant.id, attempt, refusal, self._rules)
+        return Situation(self._mender, self._rehearsal, copy, merchant.id, question, refusal, self._rules)
 
 
 def _path_of(trace: Trace) -> str:
@@ -133,7 +127,7 @@ def _path_of(trace: Trace) -> str:
 
 
 def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
-    """The merchant of the caller; of an unknown caller, that of the record in the path."""
+    """The merchant of the caller; of one that a fault has kept unknown, that of the record in the path."""
     if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
         return sandbox.stores[trace.caller.merchant_id].merchant
     for name, ident in document.routed(_path_of(trace))[1].items():
@@ -153,14 +147,13 @@ def _fill_unknown_body(situation: Situation, trace: Trace, *, keeps_bodies: bool
         example = example_of(operation, situation.document)
         if example is not ABSENT:
             why = "The journal has no body of this request. This is the contract's example."
-            situation.attempt.set_body(example, "body", why)
+            situation.set_body(example, why)
 
 
-def _may_be_repaired(trace: Trace, rule: Json, situation: Situation) -> bool:
-    """Whether a nearest request is looked for: its target is stored whole, and it changes one sandbox alone."""
-    if trace.path.endswith("…") or trace.query.endswith("…".encode()):
-        return False
-    if _path_of(trace).startswith(CONTROL) and not situation.operations:
+def _may_be_repaired(trace: Trace, rule: Json) -> bool:
+    """Whether a nearest request is looked for: one to the API, whose target is stored whole."""
+    is_cut = trace.path.endswith("…") or trace.query.endswith("…".encode())
+    if is_cut or _path_of(trace).startswith(CONTROL):
         return False
     return bool(rule.get("has_nearest", True) or trace.simulated)
 
@@ -179,20 +172,18 @@ def _kind(usual: str, trace: Trace, *, is_same: bool) -> str:
     return AUTH if trace.status == 401 else usual
 
 
-def _shown(
-    server: Server, sandbox: Sandbox, trace: Trace, found: Attempt, kind: str, changes: list[Body]
-) -> Body | None:
+def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: str) -> Body | None:
     """The changes and the commands of the nearest request; None where a shell cannot take one of them."""
     base = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
     has_key = server.admin_key is not None
     commands = []
-    for call in (*(call for call, _ in found.before), found.question):
+    for call in (*s.before, s.question):
         text = command(call.method, call.path, call.query, call.headers, call.body, base, has_admin_key=has_key)
         if text is None:
             return None
         commands.append(text)
-    listed = sorted([*_first_changes(trace, kind, base), *changes], key=lambda change: change["where"] != BEFORE)
-    return {"changes": listed, "curl": " &&\n".join(commands)}
+    changes = [*_first_changes(trace, kind, base), *s.changes.values()]
+    return {"changes": sorted(changes, key=lambda change: change["where"] != BEFORE), "curl": " &&\n".join(commands)}
 
 
 def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:

@@ -62,31 +62,33 @@ class Mender:
                 return candidate
         return ABSENT
 
-    def mend(self, schema: Json, body: Any, entry: Detail, now: str, example: Any) -> Any:
-        """The body with another value at the place of a violation, or with none. It may change the body itself."""
-        if entry["field"] == "body":
-            return deepcopy(example)
-        *above, last = steps(entry["field"])
+    def mend(self, schema: Json, body: Any, entry: Detail, now: str, example: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Replace or remove the value at the place of a violation; yields fields with their values before and after."""
+        place = steps(entry["field"])
+        *above, last = place
         holder = _at(body, above)
         is_open = isinstance(holder, dict | list)
         if not is_open:
-            return body
-        wanted = self.document.schema_at(schema, [*above, last])
+            return
         value = _at(holder, [last])
-        if entry["code"] == "invalid_document":
-            wanted = {**wanted, "format": "document"}
-        better = self.value(wanted, value, now, _at(example, [*above, last]))
         if entry["code"] == "unknown_field":
             members = self.document.schema_at(schema, above).get("properties", {})
             similar = nearest(str(last), [name for name in members if name not in holder])
-            better = ABSENT
+            del holder[last]
+            yield entry["field"], value, ABSENT
             if similar is not None:
                 holder[similar] = value
+                yield entry["field"].removesuffix(str(last)) + similar, ABSENT, value
+            return
+        wanted = self.document.schema_at(schema, place)
+        if entry["code"] == "invalid_document":
+            wanted = {**wanted, "format": "document"}
+        better = self.value(wanted, value, now, _at(example, place))
         if better is not ABSENT:
             holder[last] = deepcopy(better)
         elif value is not ABSENT:
             del holder[last]
-        return body
+        yield entry["field"], value, better
 
 
 def steps(field: str) -> list[str | int]:

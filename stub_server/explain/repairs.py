@@ -1,6 +1,6 @@
-"""The nearest request that succeeds: what refuses an attempt names the repair that makes the next one.
+"""The nearest request that succeeds: what refuses it names the repair that makes the next attempt.
 
-A repair changes the attempt of a situation in place; one that changes nothing has no advice. The method and the record
+A repair changes the request of a situation; one that changes nothing has no advice. The method and the record
 in the path stay as they were sent, and no repair switches off what the request did not.
 """
 
@@ -16,8 +16,7 @@ from ..domain.documents import cpf_with_check_digits
 from ..domain.lifecycle import path as way
 from ..domain.orders import items_cents
 from ..http.validation import cast_of
-from ..kernel.ids import NextIds
-from .attempt import TABLES, Attempt, Situation
+from .attempt import TABLES, Situation
 from .mending import ABSENT
 from .states import Needed, needed
 
@@ -26,22 +25,23 @@ LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
 _FITS = "This record exists and fits."
 
 
-async def nearest(s: Situation) -> Attempt | None:
-    """The attempt as it succeeds in the copy of the sandbox, repaired as often as it takes; None if that fails."""
+async def nearest(s: Situation) -> bool:
+    """Repair the request until it succeeds in the copy of the sandbox; whether that was possible."""
     for _ in range(MOST):
-        refusal = await s.rehearsal.ask(s.copy, s.attempt.question)
+        refusal = await s.rehearsal.ask(s.copy, s.question)
         if refusal is None:
-            return s.attempt
+            return True
         s.refusal = refusal
-        unchanged = copy.deepcopy(s.attempt)
+        given, made_before = s.question, len(s.before)
         if refusal.code in REPAIRS:
             REPAIRS[refusal.code](s)
-        if s.attempt == unchanged:
-            return None
-        for call, _ in s.attempt.before[len(unchanged.before) :]:
+        new_calls = s.before[made_before:]
+        if s.question == given and not new_calls:
+            return False
+        for call in new_calls:
             if await s.rehearsal.ask(s.copy, call) is not None:
-                return None
-    return None
+                return False
+    return False
 
 
 # -- what the contract rejects: route, media type, JSON, parameters and body
@@ -49,56 +49,59 @@ async def nearest(s: Situation) -> Attempt | None:
 
 def another_route(s: Situation) -> None:
     """404: the most similar path. No other is tried: after "active" for "activate" would come "archive"."""
-    asked = s.attempt.question
-    method, path = s.rehearsal.routing.nearest(asked.method, asked.path) or ("", "")
-    if method == asked.method and "{" not in path and not path.startswith(CONTROL):
-        s.attempt.change("path", "The API has no such path.", path=path)
+    given = s.question.path
+    method, path = s.rehearsal.routing.nearest(s.question.method, given) or ("", "")
+    if method == s.question.method and "{" not in path and not path.startswith(CONTROL):
+        s.change("path", given, path, "The API has no such path.", path=path)
         s.operations, s.values = s.document.routed(path)
 
 
 def as_json(s: Situation) -> None:
     """400 and 415: the body declared as JSON; one that is none is replaced by the contract's example."""
-    attempt = s.attempt
-    if not attempt.question.body:
-        attempt.drop_header("content-type", "There is no body.")
+    if not s.question.body:
+        s.set_header("content-type", None, "There is no body.")
         return
-    attempt.set_header("content-type", JSON, "Bodies are JSON, in UTF-8.")
+    s.set_header("content-type", JSON, "Bodies are JSON, in UTF-8.")
     example = _harmless_example(s)
-    if attempt.body is ABSENT and example is not ABSENT:
-        attempt.set_body(example, "body", "The body cannot be read as JSON. This is the contract's example.")
+    if s.body is ABSENT and example is not ABSENT:
+        s.set_body(example, "The body cannot be read as JSON. This is the contract's example.")
 
 
 def mended(s: Situation) -> None:
     """422: query, headers and body as the contract has them, all violations at once."""
-    raw = s.attempt.question.body
+    raw = s.question.body
     if len(raw) > LARGEST or raw.count(b",") > WIDEST:
         return
-    body, example = s.attempt.body, _harmless_example(s)
+    body, example, schema = s.body, _harmless_example(s), s.operation.body
     by_place = {(entry["in"], entry["field"]): entry for entry in s.refusal.details}  # one value may break two rules
     for entry in sorted(by_place.values(), key=lambda entry: entry["code"] != "unknown_field"):
-        place = entry["in"] if entry["field"] == "body" else f"{entry['in']}.{entry['field']}"
-        s.attempt.why.setdefault(place, entry["message"])
         if entry["in"] == "query":
-            _mend_parameter(s, entry["field"])
+            _mend_parameter(s, entry["field"], entry["message"])
         elif entry["in"] == "header":
-            s.attempt.drop_header(entry["field"].lower(), entry["message"])
-        elif s.operation.body is not None:
-            body = s.mender.mend(s.operation.body, body, entry, s.later, example)
+            s.set_header(entry["field"].lower(), None, entry["message"])
+        elif entry["field"] == "body":
+            body = copy.deepcopy(example)
+            s.change("body", s.body, body, entry["message"])
+        elif schema is not None:
+            for field, given, made in s.mender.mend(schema, body, entry, s.later, example):
+                s.change(f"body.{field}", given, made, entry["message"])
     if body is not ABSENT:
-        s.attempt.set_body(body, "body", "The contract does not accept it.")
+        s.send_json(body)
 
 
-def _mend_parameter(s: Situation, name: str) -> None:
+def _mend_parameter(s: Situation, name: str, why: str) -> None:
     """Replace a parameter by a value that the contract accepts, or leave it out."""
-    sent = dict(parse_qsl(s.attempt.question.query, keep_blank_values=True, errors="replace"))
-    text = sent.pop(name, "")
+    sent = dict(parse_qsl(s.question.query, keep_blank_values=True, errors="replace"))
+    given: Any = sent.pop(name, ABSENT)
     for parameter in s.operation.parameters:
         if parameter.place == "query" and parameter.name == name:
             schema = s.mender.resolve(parameter.schema)
+            text = "" if given is ABSENT else given
             value = s.mender.value(schema, (cast_of(schema) or str)(text), s.later)
             if value is not ABSENT:
                 sent[name] = str(value).lower() if isinstance(value, bool) else str(value)
-    s.attempt.question = s.attempt.question._replace(query=urlencode(sent, safe=":,", quote_via=quote))
+    query = urlencode(sent, safe=":,", quote_via=quote)
+    s.change(f"query.{name}", given, sent.get(name, ABSENT), why, query=query)
 
 
 def example_of(operation: Operation, document: Document) -> Any:
@@ -108,7 +111,7 @@ def example_of(operation: Operation, document: Document) -> Any:
 
 def _harmless_example(s: Situation) -> Any:
     """The contract's example, where it would switch something off with what keeps it on."""
-    example, sent = example_of(s.operation, s.document), s.attempt.body
+    example, sent = example_of(s.operation, s.document), s.body
     if not isinstance(example, dict):
         return example
     named = example | (sent if isinstance(sent, dict) else {})
@@ -123,9 +126,9 @@ def without_it(s: Situation) -> None:
     """The request without the members of its body, or the header, that the refusal names."""
     for entry in s.refusal.details:
         if entry["in"] == "header":
-            s.attempt.drop_header(entry["field"].lower(), entry["message"])
+            s.set_header(entry["field"].lower(), None, entry["message"])
         else:
-            s.attempt.drop_member(entry["field"], entry["message"])
+            s.drop_member(entry["field"], entry["message"])
 
 
 def another_record(s: Situation) -> None:
@@ -137,29 +140,22 @@ def another_record(s: Situation) -> None:
     projects = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
     projects.sort(key=lambda row: row.public["status"] != "active")
     if bracket:
-        s.attempt.set_member(name, [] if name == "planIds" else [row.id for row in projects[:1]], _FITS)
-    elif s.attempt.member("planId") is not None:
+        s.set_member(name, [] if name == "planIds" else [row.id for row in projects[:1]], _FITS)
+    elif s.member("planId") is not None:
         _another_plan(s, [row.id for row in projects])
-    elif s.attempt.member("projectId") is not None and projects:
-        s.attempt.set_member("projectId", projects[0].id, _FITS)
+    elif s.member("projectId") is not None and projects:
+        s.set_member("projectId", projects[0].id, _FITS)
 
 
 def _another_plan(s: Situation, projects: list[str]) -> None:
-    """The order for another plan, if possible one of the project that the body names, else for a new one."""
-    wanted = str(s.attempt.member("projectId")).lower()
+    """The order for another plan, if possible one of the project that the body names."""
+    wanted = str(s.member("projectId")).lower()
     plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in projects]
     plans.sort(key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"])))
     plans.sort(key=lambda row: row.public["status"] != "active")
     if plans:
-        s.attempt.set_member("projectId", plans[0].public["projectId"], _FITS)
-        s.attempt.set_member("planId", plans[0].id, _FITS)
-    elif projects and "createPlan" in s.document.operations:
-        operation = s.document.operations["createPlan"]
-        shown = example_of(operation, s.document)
-        other = {"projectId": projects[0], "name": _SIMILAR["name"](shown["name"], s.copy.log.number)}
-        s.call_first("There is no plan that can be ordered.", operation, {}, shown | other)
-        s.attempt.set_member("projectId", projects[0], _FITS)
-        s.attempt.set_member("planId", NextIds(s.copy.ids).uuid(), _FITS)  # ids follow from the sandbox's position
+        s.set_member("projectId", plans[0].public["projectId"], _FITS)
+        s.set_member("planId", plans[0].id, _FITS)
 
 
 def first_moved(s: Situation) -> None:
@@ -169,8 +165,8 @@ def first_moved(s: Situation) -> None:
         return
     if s.refusal.code != "invalid_state_transition":
         another_record(s)
-    elif found is not None and s.attempt.member("status") is not None:
-        s.attempt.set_member("status", found.is_now, "The status stays as it is.")
+    elif found is not None and s.member("status") is not None:
+        s.set_member("status", found.is_now, "The status stays as it is.")
 
 
 def _move_first(s: Situation, found: Needed, lifecycle: Lifecycle) -> bool:
@@ -196,7 +192,7 @@ def _action(s: Situation, lifecycle: Lifecycle, from_: str, to: str) -> Operatio
 
 def changed_plan(s: Situation) -> None:
     """The order by another payment method, or after a change of its plan."""
-    found, method = needed(s, s.refusal.code), s.attempt.member("paymentMethod") or "pix"
+    found, method = needed(s, s.refusal.code), s.member("paymentMethod") or "pix"
     if found is None:
         return
     changes: dict[str, Any] = {"status": "active"}
@@ -204,7 +200,7 @@ def changed_plan(s: Situation) -> None:
         changes = {"max_subscribers": None}
     if s.refusal.code == "payment_method_not_allowed":
         if s.operation.id == "createOrder":
-            s.attempt.set_member("paymentMethod", found.is_now[0], "The plan accepts this method.")
+            s.set_member("paymentMethod", found.is_now[0], "The plan accepts this method.")
             return
         changes = {"payment_methods": [*found.is_now, method]}
     operation = s.document.operations.get("updatePlan")
@@ -213,12 +209,12 @@ def changed_plan(s: Situation) -> None:
 
 
 def total_of_items(s: Situation) -> None:
-    total = items_cents(s.attempt.member("items")) / 100
-    s.attempt.set_member("totalAmount", total, "The items add up to this.")
+    total = items_cents(s.member("items")) / 100
+    s.set_member("totalAmount", total, "The items add up to this.")
 
 
 def later_expiry(s: Situation) -> None:
-    s.attempt.set_member("expires_at", s.later, "The key has expired. An active key needs a later expiry.")
+    s.set_member("expires_at", s.later, "The key has expired. An active key needs a later expiry.")
 
 
 def free_value(s: Situation) -> None:
@@ -226,9 +222,9 @@ def free_value(s: Situation) -> None:
     for entry in s.refusal.details:
         name = entry["field"]
         if name in _SIMILAR:
-            like = s.attempt.member(name) or (s.target and s.target.public[name])
+            like = s.member(name) or (s.target and s.target.public[name])
             made = _SIMILAR[name](str(like), s.copy.log.number + 1)  # which grows with each record that is made
-            s.attempt.set_member(name, made, "Another record has this value.")
+            s.set_member(name, made, "Another record has this value.")
 
 
 def _other_document(like: str, number: int) -> str:
@@ -262,11 +258,6 @@ REPAIRS: Mapping[str, Callable[[Situation], None]] = {
     "idempotency_key_reused": without_it,
     "document_type_conflict": without_it,
     "plan_in_use": without_it,
-    "order_already_paid": without_it,
-    "order_not_payable": without_it,
-    "refund_exceeds_amount": without_it,
-    "failure_code_not_applicable": without_it,
-    "order_not_refundable": first_moved,
     **dict.fromkeys(("duplicate_document", "duplicate_name", "duplicate_sku", "duplicate_url"), free_value),
 }
-"""By error code. Of the control surface only requests about orders and subscriptions are repaired."""
+"""By error code."""

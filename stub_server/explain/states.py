@@ -28,7 +28,7 @@ class Needed(NamedTuple):
 def state_behind(s: Situation, code: str) -> Body | None:
     """The state behind a refusal, with the moves that leave it; None where no record's state is behind it."""
     if code == "method_not_allowed":
-        asked, operations = s.attempt.question, s.operations
+        asked, operations = s.question, s.operations
         moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
         return _shown("Operation", asked.path, "method", asked.method, sorted(operations), moves)
     if code in ("not_found", "merchant_not_found"):
@@ -62,7 +62,7 @@ def _record_of(s: Situation, resource: str) -> Row | None:
     if resource not in ("Project", "Plan"):
         return s.target
     name = f"{resource.lower()}Id"
-    ident = s.values.get(name) or s.attempt.member(name)
+    ident = s.values.get(name) or s.member(name)
     if resource == "Project" and s.target is not None:
         ident = s.target.public.get(name, ident)
     table = s.table(name)
@@ -76,7 +76,7 @@ def _before_the_move(s: Situation) -> Needed | None:
     if lifecycle is None or s.target is None:
         return None
     own = [move for move in lifecycle.moves if s.operation.id in move.by]
-    wanted = s.attempt.member("status")
+    wanted = s.member("status")
     if not isinstance(wanted, str):
         wanted = next((move.to for move in own), None)
     values = dict.fromkeys(move.from_ for move in own if move.to == wanted and move.from_ != "new")

@@ -26,7 +26,7 @@ from ..support.make import Json, created, customer_body, make_order, make_projec
 from ..support.refusal import says
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .hooks import clients
-from .steps import archive, done
+from .steps import done
 from .test_every_conflict import CAUSES, NO_ROOM, Answer
 
 Provoke = Callable[[Estate], Answer]
@@ -89,11 +89,6 @@ def pending(shop: Estate) -> str:
     return str(make_order(shop.api, plan)["id"])
 
 
-def paying_twice(shop: Estate) -> Answer:
-    pending(shop)
-    return shop.control.post(f"/orders/{shop.ids['orderId']}/pay")
-
-
 PROVOKED: dict[str, Provoke] = {
     "missing_credentials": lambda shop: with_token(shop, None),
     "invalid_token": lambda shop: with_token(shop, "eyJhbGciOiJIUzI1NiJ9.e30."),
@@ -135,19 +130,10 @@ PROVOKED: dict[str, Provoke] = {
         shop.ids,
         headers={"Idempotency-Key": "k", "X-Sandbox-Simulate": "idempotency_in_progress"},
     ),
-    "order_already_paid": paying_twice,
-    "order_not_payable": lambda shop: shop.control.post(f"/orders/{pending(shop)}/pay", json={"amount": 0.5}),
-    "order_not_refundable": lambda shop: shop.control.post(f"/orders/{pending(shop)}/refund"),
-    "refund_exceeds_amount": lambda shop: shop.control.post(
-        f"/orders/{shop.ids['orderId']}/refund", json={"amount": 99_999}
-    ),
-    "failure_code_not_applicable": lambda shop: shop.control.post(
-        f"/orders/{pending(shop)}/fail", json={"code": "card_declined"}
-    ),
     "simulated_fault": failing,
     **{code: simulated(code) for code in ("rate_limited", "request_timeout", "too_many_connections")},
 }
-ELSEWHERE_TESTED = {"sandbox_not_found", "refund_window_closed", "dispute_window_closed"}
+ELSEWHERE_TESTED = {"sandbox_not_found"}
 RULES = document().schema("ErrorCode")["x-rules"]
 LISTED = [code for code, rule in RULES.items() if rule.get("has_nearest", True)]
 
@@ -183,35 +169,12 @@ def test_an_empty_body_has_a_nearest_request(shop: Estate, operation: str) -> No
     assert explanation(shop.control, refusal)["nearest"] is not None
 
 
-@pytest.mark.parametrize("verb", ["refund", "dispute"])
-def test_what_comes_too_late_needs_an_order_that_was_paid_lately(
-    api: httpx2.Client, control: httpx2.Client, verb: str
-) -> None:
-    old = make_order(api)["id"]
-    done(control.post(f"/orders/{old}/pay"))
-    done(control.post("/clock/advance", json={"days": 91}))
-    done(control.post(f"/orders/{make_order(api)['id']}/pay"))
-    refusal = control.post(f"/orders/{old}/{verb}")
-    assert f"{verb}_window_closed" == refusal.json()["code"]
-    needs_another(explanation(control, refusal))
-
-
-@pytest.mark.parametrize("action", ["expire", "renew"])
-def test_a_subscription_that_cannot_be_moved_is_explained(shop: Estate, action: str) -> None:
-    path = f"/subscriptions/{shop.ids['subscriptionId']}"
-    done(shop.control.post(f"{path}/cancel"))
-    found = explanation(shop.control, shop.control.post(f"{path}/{action}"))
-    assert ("rule", "invalid_state_transition") == (found["kind"], found["rule"]["name"])
-    assert ("Subscription", "canceled") == (found["state"]["resource"], found["state"]["is"])
-    assert found["nearest"] is None
-
-
-def test_a_disputed_order_is_refunded_once_the_dispute_is_won(shop: Estate, tmp_path: Path) -> None:
-    path = f"/orders/{shop.ids['orderId']}"
-    done(shop.control.post(f"{path}/dispute"))
-    refusal = shop.control.post(f"{path}/refund")
-    nearest_succeeds(refusal, explanation(shop.control, refusal), tmp_path)
-    assert "refunded" == done(shop.control.get(path))["order"]["status"]
+def test_a_refusal_of_a_control_is_explained_by_its_rule_alone(shop: Estate) -> None:
+    path = f"/orders/{pending(shop)}/refund"
+    found = explanation(shop.control, shop.control.post(path))
+    assert ("rule", "order_not_refundable", None) == (found["kind"], found["rule"]["name"], found["nearest"])
+    found = explanation(shop.control, shop.control.post(path, json={"amount": "many"}))
+    assert ("contract", None, None) == (found["kind"], found["contract"], found["nearest"])
 
 
 @pytest.mark.parametrize(("path", "header"), [("/v2/plans", {"X-Sandbox": "?"}), ("/s/-/v2/plans", {})])
@@ -475,17 +438,6 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> Non
     body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
     found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
     assert ("contract", None) == (found["kind"], found["nearest"])
-
-
-def test_an_order_where_no_plan_is_left_makes_one_first(shop: Estate, tmp_path: Path) -> None:
-    """Its id is known beforehand."""
-    project = make_project(shop.api)
-    archive(shop.api, shop.ids["projectId"])
-    refusal = ask(shop.api, ORDER, shop.ids | {"projectId": project["id"]})
-    assert "reference_not_found" == refusal.json()["code"]
-    found = explanation(shop.control, refusal)["nearest"]
-    assert "before" == found["changes"][0]["where"]
-    assert [201, 201] == pasted(found["curl"], tmp_path)
 
 
 @pytest.mark.parametrize("path", ["/v2/plans/{planId}", "/v2/projects/{projectId}"])

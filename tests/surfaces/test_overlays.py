@@ -168,8 +168,8 @@ def test_an_operation_of_an_overlay_is_assumed_unless_it_says_more(overlaid: Doo
     assert root.ask("GET", "/").status == 200
     report = root.ask("GET", "/_sandbox/assumptions").json()
     assert report["documented_operations"] == 4
-    found = {entry["id"] for entry in report["assumptions"] if entry["subject"] == "listCoupons"}
-    assert found == {f"listCoupons.{part}" for part in ("method", "path", "request", "response")}
+    (found,) = (entry["text"] for entry in report["assumptions"] if entry["subject"] == "listCoupons")
+    assert found.endswith(": method, path, request, response.")
 
 
 @pytest.mark.parametrize("overlaid", [[FIELD, ENUM]], indirect=True, ids=["two"])
@@ -191,8 +191,8 @@ BROKEN = {
     "no file": (None, r"overlay\.yaml: no such file"),
     "no YAML": ("overlay: [", r"overlay\.yaml:2: "),
     "a tab": ("overlay: 1.0.0\n\tactions: []", r"overlay\.yaml:2: "),
-    "a key twice": ("overlay: 1.0.0\noverlay: 1.0.0\n", r"overlay\.yaml:2: the key 'overlay' appears twice"),
-    "a key that is no text": ("overlay: 1.0.0\n1: x\n", r"overlay\.yaml:2: the key 1 is not text"),
+    "a key twice": ("overlay: 1.0.0\noverlay: 1.0.0\n", r"overlay\.yaml:2: .*the key 'overlay' appears twice"),
+    "a key that is no text": ("overlay: 1.0.0\n1: x\n", r"overlay\.yaml:2: .*the key 1 is not text"),
     "no overlay": ("openapi: 3.0.3\n", r"overlay\.yaml: not an OpenAPI Overlay"),
     "a list": ("- 1\n", r"overlay\.yaml: not an OpenAPI Overlay"),
     "another version": ("overlay: 2.0.0\nactions: [{}]\n", r"overlay\.yaml: not an OpenAPI Overlay"),

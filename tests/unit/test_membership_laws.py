@@ -14,7 +14,7 @@ from ..support.worlds import drafted, world
 
 pytestmark = pytest.mark.check
 
-PERIOD = "In an active project, the period of every active subscription includes now"
+PERIOD = "In an active project, no period, trial or grace period of a subscription is over"
 BILL = "No ended subscription has an order that can be paid"
 PENDING = "No order is pending after its expiry"
 ONE = "No customer has two running subscriptions of the same plan"
