@@ -150,7 +150,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
     )
     if store is not None:
-        sandboxes.residence = Residence(sandboxes, settings.resident, server.is_used)
+        sandboxes.residence = Residence(sandboxes)
     server.listeners.append(server.requests)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
@@ -196,7 +196,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
 
     app = Application(Dispatch(), layers)
     app.serve(server)
-    endpoint = partial(Endpoint, shipped=shipped, ignore_unknown=settings.ignore_unknown)
+    endpoint = partial(Endpoint, shipped=shipped, ignore_unknown=settings.unknown_fields == "ignore")
     for base, part, compiled, package in (
         ("", document, schemas, OPERATIONS),
         (CONTROL, control, Schemas(control.raw, known), f"{OPERATIONS}.control"),
@@ -233,7 +233,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
             settings.autopay,
             settings.check_digits,
             settings.webhook_schedule,
-            "reject" if settings.reject_unknown_query else "warn",
+            settings.unknown_query,
         ),
     )
 

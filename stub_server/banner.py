@@ -9,12 +9,12 @@ from .calls.call import CONTROL
 from .calls.server import Server
 from .commands.options import LOCAL, command
 from .domain.api_keys import PRIVATE
-from .engine.sandbox import DEFAULT, Sandbox
+from .engine.sandbox import DEFAULT
 from .engine.step import SandboxSettings
 from .http.routing import Application
 from .kernel.clock import iso
 from .kernel.text import is_local
-from .settings import Settings
+from .settings import Settings, flags
 
 
 def show(app: Application, settings: Settings) -> None:
@@ -77,43 +77,30 @@ def _data(app: Application) -> str:
 
 
 def _surprises(settings: Settings, app: Application) -> list[str]:
-    """Flags without effect on a store, or on a stored or restored sandbox."""
-    found, kept_seed = [], app.server.settings.seed
-    if settings.seed not in (kept_seed, Settings().seed):
-        found.append(
-            f"--seed {settings.seed} has no effect: the store began with seed {kept_seed}, from which its keys follow"
-        )
-    if app.sandboxes.has_kept_default and settings.restore is not None:
+    """Flags that a stored or restored sandbox does not follow."""
+    found, sandboxes, sandbox = [], app.sandboxes, app.sandboxes.default
+    seed, usual = app.server.settings.seed, Settings()
+    given = _beginning(settings.seed, settings.scenario, settings.now, sandbox.rules.settings)
+    held = _beginning(seed, sandbox.scenario, sandbox.clock.now, sandbox.settings)
+    default = _beginning(usual.seed, usual.scenario, usual.now, SandboxSettings())
+    if sandboxes.persistence.default_elsewhere is not None:  # the other server's flags are compared
+        held = given | {"--seed": held["--seed"]}
+    for flag, value in given.items():
+        if value not in (held[flag], default[flag]):
+            found.append(f"{flag} {value} has no effect on the sandbox {DEFAULT}, which has {flag} {held[flag]}")
+    if sandboxes.has_kept_default and settings.restore is not None:
         server = "" if settings.url == LOCAL else f" --server {settings.url}"
         paste = f"{command()} import {quote(str(settings.restore))}{server}"
         found.append(
-            f"--restore has no effect: the store already has a sandbox {DEFAULT}; `{paste}` replaces it by the file"
+            f"--restore has no effect: there is a sandbox {DEFAULT} already; `{paste}` replaces it by the file"
         )
-    if app.sandboxes.persistence.default_elsewhere is None:
-        found += _surprises_of(app.sandboxes.default, settings)
     return found
 
 
-def _surprises_of(sandbox: Sandbox, settings: Settings) -> list[str]:
-    """Flags that a stored or restored sandbox does not follow."""
-    found = []
-    if settings.now is not None and sandbox.clock.now != settings.now:
-        found.append(f"--now has no effect: the sandbox {sandbox.name} has its own clock. Reset it to apply --now")
-    if settings.scenario not in (sandbox.scenario, Settings().scenario):
-        found.append(
-            f"--scenario {settings.scenario} is that of new sandboxes: the sandbox {sandbox.name} was created with "
-            f"{sandbox.scenario}"
-        )
-    given = sandbox.rules.settings
-    for name, value in sandbox.settings._asdict().items():
-        wanted = getattr(given, name)
-        if wanted not in (value, getattr(SandboxSettings(), name)):
-            flag = f"--{name.replace('_', '-')}"
-            found.append(
-                f"{flag} is that of new sandboxes: in the sandbox {sandbox.name} {name} is {value}, until its settings "
-                "are changed"
-            )
-    return found
+def _beginning(seed: int, scenario: str, now: int | None, settings: SandboxSettings) -> dict[str, str]:
+    """What a sandbox begins with, as flags."""
+    clock = None if now is None else iso(now)
+    return flags({"seed": seed, "scenario": scenario, "now": clock, **settings._asdict()})
 
 
 def _differing(app: Application) -> list[str]:
@@ -138,7 +125,7 @@ def warnings(settings: Settings) -> list[str]:
     if settings.loopback:
         return []
     found, where = [], settings.url if settings.base_url else settings.host
-    if settings.lenient_auth:
+    if settings.auth == "lenient":
         found.append(
             f"--auth lenient on {where}: everybody who can call this address can read and change every record, "
             "with any token"

@@ -161,7 +161,8 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     "warn reject",
     "Unknown query parameters: warn names them in X-Sandbox-Warnings, reject answers 422.",
 )
-@_one_of("--check-digits", "on off", "off accepts CPF and CNPJ with wrong check digits.")
+@click.option("--check-digits", type=bool, default=True, show_default="on", metavar="on|off",
+              help="off accepts CPF and CNPJ with wrong check digits.")  # fmt: skip
 @click.option(
     "--autopay",
     type=Number(0),
@@ -175,8 +176,6 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 @click.option("--store", type=_store, default="memory", metavar="memory|DIR|postgresql://…",
               help="Keep sandboxes across restarts: in a directory, or in a database that servers share.")  # fmt: skip
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
-@click.option("--resident", type=click.IntRange(1, 100_000), default=1_000, metavar="N",
-              help="With --store: maximum number of sandboxes in memory. Others open when asked for.")  # fmt: skip
 @click.option("--restore", type=EXISTING,
               help="Exported file to load as the default sandbox, unless --store has one.")  # fmt: skip
 @click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
@@ -215,10 +214,6 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="Stop when standard input ends, as it does with the program that holds its other end.")  # fmt: skip
 @click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
 def serve(
-    auth: str,
-    unknown_fields: str,
-    unknown_query: str,
-    check_digits: str,
     host: str | None,
     jwt_secret: str | None,
     stop_on_eof: bool,
@@ -238,10 +233,6 @@ def serve(
         serving.stop_on_eof()
     settings = Settings(
         **plain,
-        lenient_auth=auth == "lenient",
-        ignore_unknown=unknown_fields == "ignore",
-        reject_unknown_query=unknown_query == "reject",
-        check_digits=check_digits == "on",
         host=LOOPBACK if host is None else host,
         also_ipv6=host is None,
         secret=jwt_secret.encode() if jwt_secret else None,
@@ -260,7 +251,6 @@ def serve(
 for each in (
     serve,
     offline_verbs.check,
-    offline_verbs.assumptions,
     offline_verbs.init,
     *control_verbs.VERBS,
     *request_verbs.VERBS,

@@ -31,7 +31,6 @@ class RequestLog:
         """
         self._url = url
         self._json, self._stream = form == "json", stream or sys.stderr
-        self._coloured = not self._json and self._stream.isatty()
         self._waiting: deque[Entry] = deque()
         self._dropped = 0
         self._stop, self._stopped_by = threading.Event(), ""

@@ -39,7 +39,6 @@ BACKLOG = 2048
 FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
 STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
-TRIES = 16  # to find a port that is free for every address
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
@@ -158,61 +157,44 @@ def allow_files() -> None:
 @contextmanager
 def listen(settings: Settings) -> Iterator[list[socket.socket]]:
     """Sockets that listen on every address of the host, all with one port. Raises UnusableInput."""
-    try:
-        listeners = _listeners(settings)
-    except UnicodeError:
-        raise UnusableInput("--host is no name that a machine can have.") from None
-    except OSError as error:
-        is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
-        hint = "--port 0 picks a free one." if is_of_port else "Give --host a name or address of this machine."
-        where = f"{settings.host}:{settings.port}"
-        raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}. {hint}") from None
-    try:
+    with ExitStack() as opened:
+        try:
+            listeners = [opened.enter_context(listener) for listener in _listeners(settings)]
+        except UnicodeError:
+            raise UnusableInput("--host is no name that a machine can have.") from None
+        except OSError as error:
+            is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+            hint = "--port 0 picks a free one." if is_of_port else "Give --host a name or address of this machine."
+            where = f"{settings.host}:{settings.port}"
+            raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}. {hint}") from None
         yield listeners
-    finally:
-        for listener in listeners:
-            listener.close()
 
 
-def _listeners(settings: Settings) -> list[socket.socket]:
-    """A socket for each address; where no port is free for all of them, one for the first. Raises OSError."""
+def _listeners(settings: Settings) -> Iterator[socket.socket]:
+    """A socket for each address, without those of a family that this machine does not have. Raises OSError.
+
+    Where the machine chose the port, an address at which it is not free is left out.
+    """
     found = socket.getaddrinfo(settings.host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    addresses = list(dict.fromkeys(address for *_, address in found))
+    addresses: list[tuple[Any, ...]] = list(dict.fromkeys(address for *_, address in found))
     if addresses[0][0] == "::":  # a second socket, as to one alone the callers of IPv4 have addresses of IPv6
         addresses.append(("0.0.0.0", 0))  # noqa: S104 - asked for
     if settings.also_ipv6:
         addresses.append(("::1", 0))
-    if settings.port:
-        return _bound(addresses, settings.port)
-    for _ in range(TRIES):
+    bound, missing = 0, None
+    for host, _, *scope in addresses:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            return _bound(addresses, 0)
+            listener = socket.create_server((host, bound or settings.port, *scope), family=family, backlog=BACKLOG)
         except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-    return _bound(addresses[:1], 0)
-
-
-def _bound(addresses: Sequence[tuple[Any, ...]], port: int) -> list[socket.socket]:
-    """Listening sockets of one port, without those of a family that this machine does not have. Raises OSError."""
-    listeners: list[socket.socket] = []
-    missing = OSError()
-    with ExitStack() as opened:
-        for host, _, *scope in addresses:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            try:
-                listener = socket.create_server((host, port, *scope), family=family, backlog=BACKLOG)
-            except OSError as error:
-                missing = OSError(error.errno, f"{os.strerror(error.errno or 0)} at {host}")
-                if error.errno in NO_SUCH_FAMILY:
-                    continue
-                raise missing from None
-            listeners.append(opened.enter_context(listener))
-            port = listener.getsockname()[1]
-        if not listeners:
-            raise missing
-        opened.pop_all()
-    return listeners
+            missing = OSError(error.errno, f"{os.strerror(error.errno or 0)} at {host}")
+            if error.errno in NO_SUCH_FAMILY or (bound and not settings.port):
+                continue
+            raise missing from None
+        bound = listener.getsockname()[1]
+        yield listener
+    if not bound and missing is not None:
+        raise missing
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:

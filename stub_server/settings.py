@@ -1,5 +1,6 @@
 """The server's settings, each with a flag and an environment variable `STUB_<FLAG>`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -13,9 +14,19 @@ from .kernel.text import host_name, is_local
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOOPBACK = "127.0.0.1"
 _SHAPING = (
-    "host", "seed", "scenario", "now", "lenient_auth", "ignore_unknown", "reject_unknown_query", "check_digits",
+    "host", "seed", "scenario", "now", "auth", "unknown_fields", "unknown_query", "check_digits",
     "autopay", "webhook_schedule", "history", "rate_limit", "allow_hosts",
 )  # fmt: skip
+_SHARED = (
+    "scenario", "auth", "unknown_fields", "unknown_query", "check_digits", "autopay", "webhook_schedule",
+    "allow_private_webhooks", "history", "base_url",
+)  # fmt: skip
+
+
+def flags(values: Mapping[str, Any]) -> dict[str, str]:
+    """Values by the flags that set them, as they are written."""
+    written = {"None": "", "True": "on", "False": "off"}
+    return {f"--{name.replace('_', '-')}": written.get(str(value), str(value)) for name, value in values.items()}
 
 
 @dataclass(frozen=True)
@@ -24,9 +35,8 @@ class Settings:
 
     With `also_ipv6` the server listens on `::1` beside its `host`.
     `rate_limit` is (requests of a caller, seconds), `forwarded_allow_ips` has the proxies that are believed. `store` is
-    a directory or the address of a PostgreSQL database, and `resident` the maximum of its sandboxes in memory. The
-    default sandbox begins with the file `restore`. `ready_file` exists while the server answers, which stops after
-    `stop_after_idle` seconds of no request.
+    a directory or the address of a PostgreSQL database. The default sandbox begins with the file `restore`.
+    `ready_file` exists while the server answers, which stops after `stop_after_idle` seconds of no request.
     """
 
     host: str = LOOPBACK
@@ -37,9 +47,9 @@ class Settings:
     scenario: str = "default"
     now: int | None = None
     overlays: tuple[Path, ...] = ()
-    lenient_auth: bool = False
-    ignore_unknown: bool = False
-    reject_unknown_query: bool = False
+    auth: str = "strict"
+    unknown_fields: str = "reject"
+    unknown_query: str = "warn"
     check_digits: bool = True
     autopay: int | None = None
     webhook_schedule: str = "standard"
@@ -48,7 +58,6 @@ class Settings:
     history: int = 10_000
     journal: int = 2_000
     store: Path | str | None = field(default=None, repr=False)  # an address has a password
-    resident: int = 1_000
     sync: str = "interval"
     restore: Path | None = None
     log: str = "requests"
@@ -126,23 +135,13 @@ class Settings:
 
         The seed is not among them: it is the store's.
         """
+        secrets = {"--admin-key": self.admin_key, "--jwt-secret": self.secret, "being public": self.is_public}
         return {
-            "--scenario": self.scenario,
+            **flags({name: getattr(self, name) for name in _SHARED}),
             "--now": "" if self.now is None else iso(self.now),
             "--overlay": " ".join(path.name for path in self.overlays),
-            "--auth": "lenient" if self.lenient_auth else "strict",
-            "--unknown-fields": "ignore" if self.ignore_unknown else "reject",
-            "--unknown-query": "reject" if self.reject_unknown_query else "warn",
-            "--check-digits": "on" if self.check_digits else "off",
-            "--autopay": "" if self.autopay is None else str(self.autopay),
-            "--webhook-schedule": self.webhook_schedule,
-            "--allow-private-webhooks": "on" if self.allow_private_webhooks else "",
-            "--history": str(self.history),
             "--rate-limit": "" if self.rate_limit is None else "{}/{}s".format(*self.rate_limit),
-            "--base-url": self.base_url or "",
-            "--admin-key": "set" if self.admin_key else "",
-            "--jwt-secret": "set" if self.secret else "",
-            "being public": "set" if self.is_public else "",
+            **{name: "set" if value else "" for name, value in secrets.items()},
         }
 
     def signing_secret(self, random_bytes: bytes) -> bytes:

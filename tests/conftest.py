@@ -175,7 +175,7 @@ def small(shared: Shared) -> Live:
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Serve]:
-    """Servers with other settings, `serve(ignore_unknown=True)`; equal settings give the same server in a module."""
+    """Servers with other settings, `serve(seed=7)`; equal settings give the same server in a module."""
     with ExitStack() as stack:
         known: dict[Settings, Live] = {}
 

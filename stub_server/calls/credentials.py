@@ -167,7 +167,7 @@ def sees_everything(call: Call) -> bool:
 
 
 def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
-    if header[:9].lower() == b"bearer ey" and not call.server.settings.lenient_auth:
+    if header[:9].lower() == b"bearer ey" and call.server.settings.auth == "strict":
         return _token_caller(call, header)
     kind, _, token = header.decode("latin-1").strip().partition(" ")
     token = token.strip()
@@ -179,7 +179,7 @@ def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
     try:
         return _token_caller(call, b"Bearer " + token.encode("latin-1"))
     except Unauthenticated:
-        if call.server.settings.lenient_auth:
+        if call.server.settings.auth == "lenient":
             return _seeded_merchant(call.sandbox)
         raise
 
@@ -203,7 +203,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
     key = _key_in(sandbox, token)
     if key is not None:
         call.trace.caller = key  # also of a key that is refused
-    if is_public and scheme != "publicBearer" and not call.server.settings.lenient_auth:
+    if is_public and scheme != "publicBearer" and call.server.settings.auth == "strict":
         raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
     if key is not None and scheme == "jwt" and not is_public:
         raise Forbidden(
@@ -212,7 +212,7 @@ def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
             code="jwt_required",
             details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
         )
-    if key is None and call.server.settings.lenient_auth:
+    if key is None and call.server.settings.auth == "lenient":
         return _seeded_merchant(sandbox)
     if key is None:
         other = call.server.sandboxes.seeded_owner(*_unique(token))

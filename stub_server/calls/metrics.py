@@ -67,10 +67,7 @@ def _present(server: "Server") -> Iterator[Any]:
         latencies.add_metric([name], list(zip(_ENDS, map(float, accumulate(in_all)), strict=True)), micros / _MICRO)
     yield answers
     yield latencies
-    resident = len(sandboxes.sandboxes())
-    known = resident if sandboxes.residence is None else sandboxes.residence.known
-    yield Gauge("stub_sandboxes_known", "Existing sandboxes.", known)
-    yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", resident)
+    yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", len(sandboxes.sandboxes()))
     steps = sandboxes.default.log.budget.steps
     yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
     sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])

@@ -17,7 +17,6 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..kernel.guesses import Guesses
 from ..kernel.problem import Limited
-from ..sandboxes.entry import Entry
 from ..sandboxes.sandboxes import Sandboxes
 from ..settings import Settings
 from .credentials import Tokens
@@ -101,12 +100,6 @@ class Server:
     guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
     followers: set[Any] = field(default_factory=set)  # the readers of streams
     downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
-
-    def is_used(self, entry: Entry) -> bool:
-        """Whether a sandbox must stay in memory: a reader follows it, or it sends deliveries."""
-        sandbox = entry.sandbox
-        is_followed = any(place.incarnation == entry.incarnation for place in self.followers)
-        return is_followed or sandbox.is_advancing or bool(sandbox.in_progress or self.courier.in_flight(sandbox))
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""

@@ -295,6 +295,7 @@ VERBS = (
         "health", "GET /health", "Show whether a sandbox is up, its version, data and time.",
         said="{sandbox} is {status}: {version}, {scenario}, {now}.",
     ),
+    asking("assumptions", "GET /assumptions", "List what the source document does not say, and how it was decided."),
     wait,
 )  # fmt: skip
 """All of them, for the command."""

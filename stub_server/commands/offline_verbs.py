@@ -1,4 +1,4 @@
-"""The verbs that need no server: `init`, `check` and `assumptions`; exit codes 0 fine, 1 faults, 2 usage."""
+"""The verbs that need no server: `init` and `check`; exit codes 0 fine, 1 faults, 2 usage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from .options import Unusable, UserPath, json_option, of_overlays, printable, show, table, verb
+from .options import Unusable, UserPath, of_overlays, printable, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
     "compose": ["compose"],
@@ -45,17 +45,16 @@ def init(tool: str, folder: Path) -> None:
         if file.is_file() and "__pycache__" not in file.parts
     }
     try:
-        existing = [target for target in files if os.path.lexists(target)]
-        same = [target for target in existing if not target.is_symlink() and target.read_bytes() == files[target]]
-        if existing != same:
-            names = ", ".join(str(target) for target in existing if target not in same)
-            raise Unusable(f"{names} exists already. Remove it, or name another folder and copy from there.")
-        for target in (target for target in files if target not in same):
+        new = [target for target in files if not os.path.lexists(target)]
+        other = [str(t) for t in files if t not in new and (t.is_symlink() or t.read_bytes() != files[t])]
+        if other:
+            raise Unusable(f"{', '.join(other)} exists already. Remove it, or name another folder and copy from there.")
+        for target in new:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
                 file.write(files[target])
             click.echo(target)
-        if len(same) == len(files):
+        if not new:
             click.echo("Every file is there already.")
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
@@ -103,18 +102,3 @@ def check(overlays: tuple[Path, ...]) -> None:
         "control operations": len(control.operations),
     }
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
-
-
-@verb(short_help="List what the source document does not say.")
-@of_overlays
-@json_option
-def assumptions(overlays: tuple[Path, ...], as_json: bool) -> None:
-    """Print what the source document does not show and how it was decided: operations, fields and contradictions."""
-    from ..app import data_dir
-    from ..contract import bundle
-    from ..contract.assumptions import assumptions_of
-    from ..contract.document import Document
-
-    found = assumptions_of(Document(bundle.contracts(data_dir("openapi"), overlays)[0]))
-    rows = [(entry["id"], " ".join(entry["text"].split())) for entry in found["assumptions"]]
-    show(found, table("ID ASSUMED", rows), as_json=as_json)

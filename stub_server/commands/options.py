@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 LOCAL = "http://127.0.0.1:4600"
-_NAMES = ("stub-server", "stub")
+_NAME = "stub-server"
 SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -176,18 +176,12 @@ def write_private(file: Path, data: bytes) -> None:
 
 
 def command() -> str:
-    """How a shell calls this command: by its name if the shell finds it, else as it was called."""
+    """How a shell calls this command: by its name if the shell finds it, else as a module."""
     import shlex
     import shutil
     import sys
 
-    called = Path(sys.argv[0])
-    if called.name == "__main__.py":
-        return f"{shlex.quote(sys.executable)} -m {called.parent.name}"
-    if called.name not in _NAMES or not called.exists():  # another program runs the server
-        return _NAMES[0]
-    found = shutil.which(called.name)
-    return called.name if found is not None and called.samefile(found) else shlex.quote(str(called))
+    return _NAME if shutil.which(_NAME) else f"{shlex.quote(sys.executable)} -m stub_server"
 
 
 # -- options

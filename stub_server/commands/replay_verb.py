@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..kernel.text import counted
 from .options import (
     EXISTING,
     EXISTING_OR_STDIN,
@@ -76,10 +75,5 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
 
 
 def _text(report: dict[str, Any]) -> str:
-    text = f"{counted(report['same'], 'answer')} of {counted(report['requests'], 'request')} compared and the same."
-    if report["aside"]:
-        text += f" {counted(report['aside'], 'request')} skipped, by reason below."
-    shown = {name: report[name] for name in ("aside_by_reason", "differing", "contract", "request") if report[name]}
-    if shown:
-        text += f"\n\n{yaml_text(shown)}"
-    return text if report["diff"] is None else f"{text}\n\n{report['diff']}"
+    shown = yaml_text({name: value for name, value in report.items() if name != "diff" and value not in (None, {})})
+    return shown if report["diff"] is None else f"{shown}\n\n{report['diff']}"

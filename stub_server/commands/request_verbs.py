@@ -112,12 +112,11 @@ def _explanation_text(request: Body) -> str:
     found = request["explanation"]
     if found is None:
         return f"{head}: it was accepted."
+    nearest = found["nearest"] or {"changes": [], "curl": "No request was found that succeeds."}
     reasons = {name: found[name] for name in ("contract", "rule", "state") if found[name] is not None}
-    nearest = found["nearest"]
-    if nearest is not None:
-        reasons["changes"] = nearest["changes"]
-    call = "No request was found that succeeds." if nearest is None else nearest["curl"]
-    return f"{head} {request['code'] or ''} ({request['id']})\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{call}"
+    reasons["changes"] = nearest["changes"]
+    title = f"{head} {request['code'] or ''} ({request['id']})"
+    return f"{title}\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{nearest['curl']}"
 
 
 VERBS = (

@@ -118,7 +118,7 @@ def create_console(document: Document, control: Document, root: Path, settings: 
             headers=list({each.name: each for answer in reversed(answers) for each in answer.headers}.values())[::-1],
             moves=sheet.moves(lifecycles),
             leading=leading,
-            drops=settings.ignore_unknown and not is_control,
+            drops=settings.unknown_fields == "ignore" and not is_control,
             attempt=attempt,
             is_tried=is_tried,
         )

@@ -69,7 +69,7 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
     Raises Conflict where neither the journal nor the log has the request, or that step is no longer stored.
     """
     trace = sandbox.journal.find(request)
-    if trace is not None and not trace.is_of_another:
+    if trace is not None:
         check_kept(sandbox.log, trace.before, field)
         return trace.before
     for step in sandbox.log:

@@ -62,7 +62,6 @@ class Trace:
     status: int = 0
     validate_at: int = 0
     warnings: Sequence[str] = ()
-    is_of_another: bool = False  # its steps are those of a state that an import has replaced
 
     def __init__(
         self, ident: str, at: int, method: str, path: str, query: bytes, sandbox: str, before: int = 0

@@ -6,12 +6,11 @@ from operator import gt
 from typing import NamedTuple
 
 from ..engine.sandbox import SILENT, Sandbox
-from ..events.log import Event, EventLog
-from ..kernel.record import Body, Record
+from ..kernel.record import Body
 from .fitting import SHOWN, faults_of
 from .lines import Reader
 from .package import BadFile, damaged
-from .state import SandboxState, Snapshot, build, measured
+from .state import Snapshot, build, measured
 
 
 class Admitted(NamedTuple):
@@ -26,13 +25,11 @@ def admit(own: Reader, snapshots: Iterable[tuple[Body, Reader]], secret: bytes, 
 
     What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
     """
-    records, events, found = dict[Record, Record](), dict[str, Event](), list[Snapshot]()
-    _share(own.state, records, events)
+    found = list[Snapshot]()
     sandbox = _built(own, secret, "", trusted=trusted)
     for head, reader in snapshots:
         where = f"snapshot {head['name']}: "
         _check_origin(sandbox, reader.state.sandbox, where)
-        _share(reader.state, records, events)
         was = _built(reader, secret, where, trusted=trusted)
         was.held_before = SILENT
         found.append(measured(head["name"], head["description"], head["now"], head["created_at"], was))
@@ -51,17 +48,6 @@ def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandb
     if sandbox is None or reasons:
         raise BadFile("unfit", *(where + reason for reason in reasons))
     return sandbox
-
-
-def _share(state: SandboxState, records: dict[Record, Record], events: dict[str, Event]) -> None:
-    """Replace versions of a state by equal ones of an earlier state of the sandbox: restoring compares by identity."""
-    for owned in state.owned.values():
-        for rows in owned.rows.values():
-            for key, record in rows.items():
-                rows[key] = records.setdefault(record, record)
-    log = state.sandbox.events
-    shared = ((event, events.setdefault(event.id, event)) for event in log)
-    state.sandbox.events = EventLog.of([old if old == event else event for event, old in shared], log.raised)
 
 
 def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:

@@ -225,10 +225,20 @@ def _reply(key: ReplyKey, saved: Saved) -> Body:
 class Reader:
     """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
 
-    def __init__(self, empty: Empty, rewrite: Rewrite | None = None, fitting: Fitting | None = None) -> None:
-        """Every version of a record passes through `rewrite`, then `fitting`."""
+    def __init__(
+        self,
+        empty: Empty,
+        rewrite: Rewrite | None = None,
+        fitting: Fitting | None = None,
+        shared: Body | None = None,
+    ) -> None:
+        """Every version of a record passes through `rewrite`, then `fitting`.
+
+        Readers of several states of one sandbox have one `shared`, so that these share equal versions and events.
+        """
         self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
-        self._owned: Owned | None = None
+        self._shared: dict[Any, Any] = {} if shared is None else shared
+        self._owned: Owned  # of the merchant whose line was read last
         self._state: SandboxState | None = None
         self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
 
@@ -296,8 +306,6 @@ class Reader:
         self._state = SandboxState(sandbox)
 
     def _add(self, table: str, record: Record) -> None:
-        if self._owned is None:
-            raise damaged("a record without a merchant")
         self._owned.rows.setdefault(table, {})[record.key] = record
         self._shown.append(record.public)
 
@@ -307,7 +315,10 @@ class Reader:
         table = body["table"]
         if self._rewrite is not None:
             record = self._rewrite(self.state.sandbox, table, record)
-        return record if self.fitting is None else self.fitting.record(table, record)
+        if self.fitting is not None:
+            record = self.fitting.record(table, record)
+        known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
+        return known
 
     def _event(self, row: Sequence[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:
         """An event of its members in order. A part that is a number is one of those given."""
@@ -317,7 +328,9 @@ class Reader:
         rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
         if names and not rest:
             raise damaged(f"event {members[0]} refers to a missing part")
-        return Event._make((*members, public, rest, extras))
+        event = Event._make((*members, public, rest, extras))
+        known = self._shared.setdefault(event.id, event)
+        return known if known == event else event
 
     def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"])

@@ -82,32 +82,26 @@ class Stored:
 
 
 @dataclass(slots=True)
-class Pending:
+class Pending(Batch):
     """What is committed together: steps, or a change, which is made wholly or not at all (`is_atomic`).
 
-    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far; `ends` are those that go.
+    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far; `gone` are those that end.
     `known` is set when the outcome is known; `failure` says why it is not done. It is not done either where a name
     `is_duplicate`.
     """
 
-    changes: list[Statement] = field(default_factory=list)
     touched: dict[int, Stored] = field(default_factory=dict)
-    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
-    is_atomic: bool = False
-    ends: Sequence[Stored] = ()
+    gone: Sequence[Stored] = ()
     is_duplicate: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
     begun: float = field(default_factory=monotonic)
 
-    def batch(self) -> Batch:
-        """What is sent to the store."""
-        rows = []
-        for stored in self.touched.values():
+    def add_rows(self) -> None:
+        """Add the rows of the sandboxes that were touched, as they are now."""
+        for number, stored in self.touched.items():
             after = stored.committed if self.is_atomic else (stored.newest, stored.chain)
-            rows.append((stored.number, stored.committed[0], stored.row(*after)))
-        ends = [stored.number for stored in self.ends]
-        return Batch(self.changes, rows, self.steps, is_atomic=self.is_atomic, ends=ends)
+            self.rows.append((number, stored.committed[0], stored.row(*after)))
 
 
 class Commits:
@@ -167,18 +161,18 @@ class Commits:
         self.committing, self._flying = None, []
 
     async def _commit_one(self, pending: Pending) -> None:
-        batch = pending.batch()
+        pending.add_rows()
         lost: Collection[int] = ()
         try:
-            lost = await self.store.commit(batch)
+            lost = await self.store.commit(pending)
         except self.store.errors as error:
             if not (pending.is_atomic and self.store.is_duplicate(error)):
                 raise
             pending.is_duplicate = True
-        for number, _, kept in batch.rows:
+        for number, _, kept in pending.rows:
             if number not in lost:
                 pending.touched[number].committed = kept.newest, kept.chain
-        for stored in (*pending.touched.values(), *pending.ends):
+        for stored in (*pending.touched.values(), *pending.gone):
             if stored.number in lost:
                 self._lose(stored, is_undone=stored.committed[0] < stored.newest)
                 pending.failure = unwritten("the sandbox no longer exists, or another server has it")
@@ -200,8 +194,10 @@ class Commits:
     def _change_soon(
         self, changes: Iterable[Statement] = (), stored: Stored | None = None, ends: Sequence[Stored] = ()
     ) -> Pending:
-        touched = {} if stored is None else {stored.number: stored}
-        change = Pending([*changes], touched, is_atomic=True, ends=ends)
+        numbers = [each.number for each in ends]
+        change = Pending([*changes], is_atomic=True, ends=numbers, gone=ends)
+        if stored is not None:
+            change.touched[stored.number] = stored
         self._changes.append(change)
         self._commit_soon()
         return change
@@ -269,7 +265,7 @@ class Commits:
         failed = [pending for pending in every if not pending.known.is_set()]
         for pending in failed:
             if pending.steps or self.is_shared:  # a broken connection leaves open whether a change was made
-                for stored in (*pending.touched.values(), *pending.ends):
+                for stored in (*pending.touched.values(), *pending.gone):
                     self._lose(stored)
             pending.failure = failure
         for stored in self._stored.values():

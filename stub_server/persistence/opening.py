@@ -24,12 +24,12 @@ def opened(
     factory: SandboxFactory, session: Session, number: int, kept: Kept, holder: int
 ) -> tuple[Stored, Sequence[Snapshot]]:
     """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-    about, snapshots, size = orjson.loads(kept.about), list[tuple[Body, Reader]](), 0
+    about, snapshots, shared, size = orjson.loads(kept.about), list[tuple[Body, Reader]](), Body(), 0
     try:
         for named in sql.states(session, number):
             head = orjson.loads(named.about)
             is_of_one = named.name or head["contract"] == about["contract"]
-            reader = _reader(factory, about["generation"], head["contract"] if is_of_one else "")
+            reader = _reader(factory, about["generation"], head["contract"] if is_of_one else "", shared)
             _read(reader, sql.lines(session, named.state))
             if named.name:
                 snapshots.append((head | {"name": named.name}, reader))
@@ -61,14 +61,14 @@ def opened(
     return Stored(entry, number, contract, base.state.size, *newest, newest, size), found.snapshots
 
 
-def _reader(factory: SandboxFactory, generation: str, contract: str) -> Reader:
+def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Body) -> Reader:
     """A reader of lines of this contract: those of another than the served one are converted to it and validated."""
     fitting = None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
 
     def empty(name: str, scenario: str, seed: int) -> Sandbox:
         return factory.carried(name, generation, scenario, seed)
 
-    return Reader(empty, adopted(factory.secret, anew=False), fitting)
+    return Reader(empty, adopted(factory.secret, anew=False), fitting, shared)
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

@@ -178,18 +178,6 @@ class Persistence(Commits):
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
             raise store_unavailable(message, "Send this again in a few seconds.")
 
-    def is_settled(self, sandbox: Sandbox) -> bool:
-        """Whether everything of a sandbox is stored."""
-        stored = self._stored.get(sandbox.name)
-        every = (*self._flying, self._pending, *self._changes)
-        return stored is not None and all(stored.number not in pending.touched for pending in every)
-
-    async def release(self, name: str) -> None:
-        """Give up a sandbox that is wholly stored and unused: any server may open it. Raises Unavailable."""
-        stored = self._stored.pop(name, None)
-        if stored is not None:
-            await self._changed([sql.released(stored.number, self.store.holder)])
-
     async def query(self, work: Callable[[Session], T]) -> T:
         """Read the store, beside the requests, once deleted sandboxes have left it. Raises Unavailable."""
         if self.is_shared:  # a commit whose connection broke may still come

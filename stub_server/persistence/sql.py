@@ -130,7 +130,7 @@ class Batch:
     Where a sandbox is lost, nothing of it is stored, and where the batch `is_atomic`, nothing at all.
     """
 
-    changes: Sequence[Statement] = ()
+    changes: list[Statement] = field(default_factory=list)
     rows: list[tuple[int, int, Kept]] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     is_atomic: bool = False
@@ -211,12 +211,6 @@ def facts(session: Session, name: str) -> tuple[bytes, int]:
 
 
 # -- reading
-
-
-def count(session: Session) -> int:
-    """How many sandboxes there are."""
-    ((number,),) = session.run("select count(*) from sandboxes")
-    return int(number)
 
 
 def listed(session: Session) -> list[Kept]:
@@ -361,11 +355,6 @@ def expired(name: str) -> list[Statement]:
     which, values = "select id from sandboxes where name = ? and expires_at <= ?", (name, wall_ms())
     steps = f"delete from steps where place >= ({which}) << {STEPS} and place < (({which}) + 1) << {STEPS}"  # noqa: S608 - no values
     return [(steps, values * 2), (f"delete from sandboxes where id in ({which})", values)]  # noqa: S608 - no values
-
-
-def released(number: int, holder: int) -> Statement:
-    """No process has a sandbox: the next one that is asked for it opens it at once."""
-    return "update sandboxes set holder = 0 where id = ? and holder = ?", (number, holder)
 
 
 def key_entered(key: str, sandbox: int) -> Statement:

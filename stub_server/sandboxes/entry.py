@@ -23,10 +23,10 @@ def folded(name: str) -> str:
     return name.lower() if name.isascii() else name
 
 
-def too_many(most: int, who: str) -> Conflict:
-    """409 where there are as many sandboxes as a server or a store keeps."""
+def too_many(most: int) -> Conflict:
+    """409 where there are as many sandboxes as a server keeps."""
     message = (
-        f"There are {most} sandboxes, the maximum of a {who}. DELETE /_sandbox/sandboxes/NAME deletes one; those "
+        f"There are {most} sandboxes, the maximum of a server. DELETE /_sandbox/sandboxes/NAME deletes one; those "
         "that are created with ttl_seconds expire."
     )
     return Conflict.at("name", message, "too_many_sandboxes")

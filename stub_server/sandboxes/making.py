@@ -76,9 +76,14 @@ class SandboxFactory:
         Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
         """
 
+        shared = Body()
+
+        def empty(_: str, scenario: str, seed: int) -> Sandbox:
+            return self.carried(name, generation, scenario, seed)
+
         def reader_of_state() -> Reader:
             fitting = Fitting(self.rules, self.shapes, header["contract"]["digest"])
-            return Reader(lambda _, scenario, seed: self.carried(name, generation, scenario, seed), rewrite, fitting)
+            return Reader(empty, rewrite, fitting, shared)
 
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(file, self.shapes.check)
@@ -108,7 +113,6 @@ class SandboxFactory:
             sandbox.clock.set(sandbox.recorded_clock)
         found = admit(own, snapshots.values(), self.secret)
         for trace in traces_of(requests, sandbox.log, name, keeps_bodies=sandbox.journal.keeps_bodies):
-            trace.is_of_another = trace.before > sandbox.log.number  # of a file without the steps since
             sandbox.journal.append(trace)
         sandbox.held_before = SILENT
         return found

@@ -1,42 +1,36 @@
-"""Which sandboxes of a store are in memory: opened on request, unloaded when others need the room."""
+"""Opens sandboxes of a store that are not in memory: on request, and when a delivery of theirs is due."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..engine.sandbox import DEFAULT, Sandbox
+from ..engine.sandbox import Sandbox
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal, Unavailable, store_unavailable
+from ..kernel.problem import Refusal, store_unavailable
 from ..persistence import sql
 from ..persistence.sql import StoreError
-from .entry import Entry, folded, too_many
+from .entry import folded
 
 if TYPE_CHECKING:
     from .sandboxes import Sandboxes
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
-MOST_STORED = 100_000  # sandboxes of a store
 MOST = 10_000  # sandboxes of which that is remembered
-IDLE = 100  # ms for which a sandbox must be unused before it is unloaded
 SCAN = 1.0  # seconds between two searches for deliveries that are due in sandboxes that no server has in memory
 log = logging.getLogger("stub_server")
 
 
 class Residence:
-    """One per server with a store that has more sandboxes than are in memory, or more servers than this one."""
+    """One per server with a store. Other servers may have its sandboxes, and a failed commit unloads them."""
 
-    def __init__(self, sandboxes: Sandboxes, most: int, is_used: Callable[[Entry], bool]) -> None:
-        """At most `most` are in memory. One that `is_used`, since it has readers or sends, is not unloaded."""
-        self._sandboxes, self._most, self._is_used = sandboxes, most, is_used
-        self._persistence = sandboxes.persistence
+    def __init__(self, sandboxes: Sandboxes) -> None:
+        self._sandboxes, self._persistence = sandboxes, sandboxes.persistence
         self._persistence.on_lost = sandboxes.unload
         self._elsewhere: dict[str, tuple[str, float]] = {}
-        self.known = len(sandboxes.sandboxes())  # sandboxes of the store, as of the last look
         self._opening = asyncio.Lock()
         self._scanning: asyncio.Task[None] | None = None
 
@@ -73,41 +67,12 @@ class Residence:
                 self._elsewhere[name] = opened, monotonic() + REMEMBERED
                 return opened
             if opened is not None:
-                await self._make_room()
                 sandboxes.put(opened)
             return sandboxes.choose(name)
 
     def forget(self, name: str) -> None:
         """Forget which server has a sandbox."""
         self._elsewhere.pop(folded(name), None)
-
-    async def make_room(self) -> None:
-        """Unload the sandboxes idle longest, so that one more has room in memory. Raises Unavailable."""
-        if await self._persistence.query(sql.count) >= MOST_STORED:
-            raise too_many(MOST_STORED, "store")
-        async with self._opening:  # one that is unloaded must not be opened before it is released
-            await self._make_room()
-
-    async def _make_room(self) -> None:
-        sandboxes, before = self._sandboxes, wall_ms() - IDLE
-        entries = sandboxes.entries()
-        surplus = len(entries) + 1 - self._most
-        if surplus <= 0:
-            return
-        idle = [entry for entry in entries if entry.last_used_at < before and entry.sandbox.name != DEFAULT]
-        for entry in sorted(idle, key=lambda entry: entry.turn):
-            if self._persistence.is_settled(entry.sandbox) and not self._is_used(entry):
-                sandboxes.unload(entry.sandbox)
-                await self._persistence.release(entry.sandbox.name)
-                surplus -= 1
-                if not surplus:
-                    return
-        if surplus > self._most // 10 + 10:
-            raise Unavailable(
-                f"All {self._most} sandboxes that may be in memory are in use.",
-                advice="Send this again in a moment.",
-                headers={"Retry-After": "1"},
-            )
 
     def start(self) -> None:
         """Start to search for deliveries that are due in sandboxes that no server has in memory."""
@@ -122,7 +87,6 @@ class Residence:
         while True:
             await asyncio.sleep(SCAN)
             try:
-                self.known = await self._persistence.query(sql.count)
                 due = partial(sql.due, store=self._persistence.store, now=wall_ms())
                 for name in await self._persistence.query(due):
                     if self._sandboxes.find(name) is None:

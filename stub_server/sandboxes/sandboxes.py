@@ -23,7 +23,7 @@ from ..kernel.record import Body, Record
 from ..kernel.text import glob, nearest
 from ..persistence import sql
 from ..persistence.persistence import Persistence
-from ..persistence.sql import Kept, KeptState
+from ..persistence.sql import Kept
 from ..store.memory import Store
 from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
 from .generations import Generations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Sandboxes:
-    """All sandboxes by name, at most `MOST` without a store."""
+    """All sandboxes by name, of which a server makes at most `MOST`."""
 
     def __init__(self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
         """`on_due` is called with a sandbox that is new or gone, and when something falls due in one.
@@ -51,7 +51,7 @@ class Sandboxes:
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
         self.generations = Generations(self.settings)
-        self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
+        self.residence: Residence | None = None  # set with a store, which may have sandboxes that are not in memory
         self._read_stored()
         self.has_kept_default = self._is_default_stored
         if not self.has_kept_default and not self._begin_default():
@@ -113,23 +113,28 @@ class Sandboxes:
         named = f"pay/{sandbox.identity}/{order}".encode()
         return "sk_pay_" + hmac.digest(self.factory.secret, named, "sha256").hex()[:32]
 
+    def _found(self, name: str) -> Entry | None:
+        """What is known of a sandbox, if it is there and has not expired."""
+        entry = self._entries.get(name) or self._entries.get(folded(name))
+        return None if entry is None or self._has_expired(entry) else entry
+
     def find(self, name: str) -> Sandbox | None:
         """A sandbox that exists already."""
-        entry = self._entries.get(name) or self._entries.get(folded(name))
-        return None if entry is None or self._has_expired(entry) else entry.sandbox
+        entry = self._found(name)
+        return None if entry is None else entry.sandbox
 
     def choose(self, name: str) -> Sandbox | None:
         """A sandbox that exists already, which somebody uses now."""
-        entry = self._entries.get(name) or self._entries.get(folded(name))
-        if entry is None or self._has_expired(entry):
+        entry = self._found(name)
+        if entry is None:
             return None
         entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
         return entry.sandbox
 
     def entry(self, name: str) -> Entry:
         """What is known of a sandbox that exists. Raises NotFound."""
-        entry = self._entries.get(folded(name))
-        if entry is None or self._has_expired(entry):
+        entry = self._found(name)
+        if entry is None:
             message = f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one."
             raise NotFound(message, code="sandbox_not_found")
         return entry
@@ -252,16 +257,13 @@ class Sandboxes:
 
     async def register(self, pending: Sandbox) -> Sandbox:
         """A pending sandbox, or the one of its name that another request has created meanwhile. Raises NotFound."""
-        sandbox = self.choose(pending.name)
-        if sandbox is not None:
-            return sandbox
         try:
-            written = await self.persistence.write(pending)
-            async with self.persistence.changing:
-                entry = self._entry(pending, None, on_first_use=True)
-                return self.choose(pending.name) or (await self._enter(entry, written)).sandbox
+            return (await self._admit(pending, None, None, on_first_use=True)).sandbox
         except Conflict as error:
-            raise _none(pending.name, error) from None
+            sandbox = self.choose(pending.name)
+            if sandbox is None:
+                raise _none(pending.name, error) from None
+            return sandbox
 
     async def create(
         self,
@@ -310,19 +312,16 @@ class Sandboxes:
             raise gone()  # another server has it
         return self.entry(name)
 
-    async def ensure_room(self) -> None:
-        """Make room for one more sandbox. Raises Conflict, Unavailable.
+    def ensure_room(self) -> None:
+        """Make room for one more sandbox: at the limit the one idle longest of those created on first use is deleted.
 
-        Without a store, at the limit, that deletes the one idle longest of those created on first use.
+        Raises Conflict.
         """
-        if self.residence is not None:
-            await self.residence.make_room()
-            return
         entries = self.entries()  # deletes those that have expired
         if len(entries) >= MOST:
             unnamed = [entry for entry in entries if entry.created_on_first_use]
             if not unnamed:
-                raise too_many(MOST, "server")
+                raise too_many(MOST)
             self.forget(min(unnamed, key=lambda entry: entry.turn).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
@@ -332,7 +331,7 @@ class Sandboxes:
             if name is not None:
                 raise duplicate_name(free)
             free = made_up(prefix, next(self._named))
-        await self.ensure_room()
+        self.ensure_room()
         return free
 
     async def _exists(self, name: str) -> bool:
@@ -341,13 +340,21 @@ class Sandboxes:
             return True
         return self.residence is not None and await self.persistence.query(partial(sql.has, name=name))
 
-    async def _admit(self, sandbox: Sandbox, parent: str | None, ttl: int | None) -> Entry:
+    async def _admit(
+        self, sandbox: Sandbox, parent: str | None, ttl: int | None, *, on_first_use: bool = False
+    ) -> Entry:
         """Register a sandbox for which there was a name and room, if there still is. Raises Conflict."""
         written = await self.persistence.write(sandbox)
         async with self.persistence.changing:
             if self.find(sandbox.name) is not None:
                 raise duplicate_name(sandbox.name)
-            return await self._enter(self._entry(sandbox, parent, ttl=ttl), written)
+            self.ensure_room()
+            entry = self._entry(sandbox, parent, ttl=ttl, on_first_use=on_first_use)
+            if not await self.persistence.put(entry, written):
+                # Another server was faster.
+                raise gone() if on_first_use else duplicate_name(sandbox.name)
+            self.put(entry)
+            return entry
 
     # -- one in place of another
 
@@ -386,8 +393,8 @@ class Sandboxes:
     ) -> tuple[Entry, Body]:
         """Replace a sandbox by that of a file. With `deliver` its new events are delivered.
 
-        The journal is that of the file, or the present one if the file has no requests. `abroad` says that a page of
-        another machine sent the file. Returns the entry, and what was replaced.
+        The journal is that of the file too. `abroad` says that a page of another machine sent the file. Returns the
+        entry, and what was replaced.
 
         Raises NotFound, and BadFile for a file that cannot be used.
         """
@@ -396,10 +403,9 @@ class Sandboxes:
         sandbox, snapshots = await self.worker.beside(lambda: self.factory.read(name, generation, file, abroad=abroad))
         if deliver:
             sandbox.speak()
-        old, keeps = self.entry(name).sandbox, not len(sandbox.journal)
+        old = self.entry(name).sandbox
         replaced = {"step": old.log.number, "records": records_of(old), "now": iso(old.clock.now)}
-        replaced |= {"requests": sum(not trace.is_control for trace in old.journal), "keeps_requests": keeps}
-        return await self._replace(name, sandbox, snapshots, keeps_journal=keeps), replaced
+        return await self._replace(name, sandbox, snapshots), replaced
 
     async def put_in_place(self, sandbox: Sandbox) -> None:
         """Replace the sandbox of its name, which is created where there is none, and its generation."""
@@ -408,9 +414,7 @@ class Sandboxes:
         self.entry(sandbox.name).sandbox.renew(sandbox.generation)
         await self._replace(sandbox.name, sandbox)
 
-    async def _replace(
-        self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
-    ) -> Entry:
+    async def _replace(self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
         """Replace the sandbox of a name, with the snapshots of the new one. Raises NotFound, BadFile."""
         written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
         async with self.persistence.changing:
@@ -423,10 +427,6 @@ class Sandboxes:
             self._name_events(entry)
             if not await self.persistence.put(entry, written, brought):
                 raise gone()
-            if keeps_journal:
-                sandbox.journal, before.sandbox.journal = before.sandbox.journal, sandbox.journal
-                for trace in sandbox.journal:
-                    trace.is_of_another = True
             self.put(entry)
             entry.snapshots.keep(*brought)
             return entry
@@ -508,14 +508,6 @@ class Sandboxes:
             entry.snapshots.get(snapshot)
             await self.persistence.delete_snapshot(entry, snapshot)
             entry.snapshots.drop(snapshot)
-
-    async def _enter(self, entry: Entry, written: Sequence[KeptState]) -> Entry:
-        await self.ensure_room()
-        if not await self.persistence.put(entry, written):
-            # Another server was faster.
-            raise gone() if entry.created_on_first_use else duplicate_name(entry.sandbox.name)
-        self.put(entry)
-        return entry
 
     def _entry(
         self, sandbox: Sandbox, parent: str | None, *, ttl: int | None = None, on_first_use: bool = False

@@ -1,8 +1,7 @@
 """Floor 12: sandboxes for tests of applications. Begin with `Sandbox`; `docs/pytest.md` shows all of it.
 
-pytest loads `plugin` by itself; it has the fixtures. Anything else uses `running`, which starts a server, or `asgi`,
-which needs neither port nor process. Names are imported when they are first used: pytest imports this package in every
-run of a machine that has it.
+pytest loads `plugin` by itself; it has the fixtures. Anything else uses `running`, which starts a server. Names are
+imported when they are first used: pytest imports this package in every run of a machine that has it.
 """
 
 from importlib import import_module
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .awaitable import AsyncInbox as AsyncInbox
     from .awaitable import AsyncSandbox as AsyncSandbox
-    from .inprocess import asgi as asgi
     from .sandbox import Credentials as Credentials
     from .sandbox import Fault as Fault
     from .sandbox import Inbox as Inbox
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "awaitable": ("AsyncInbox", "AsyncSandbox"),
-    "inprocess": ("asgi",),
     "sandbox": ("Credentials", "Fault", "Inbox", "Refused", "Sandbox"),
     "server": ("Server", "connected", "running"),
 }

@@ -41,14 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def sandbox_settings() -> dict[str, Any]:
-    """Settings of the server, such as `{"seed": 7}`: override this fixture, or set `sandbox_args` in the ini file."""
-    return {}
+def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
+    """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that is there.
 
-
-@pytest.fixture(scope="session")
-def sandbox_server(pytestconfig: pytest.Config, sandbox_settings: dict[str, Any]) -> Iterator[Server]:
-    """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that is there."""
+    `sandbox_args` in the ini file has its flags.
+    """
     from .sandbox import Refused
     from .server import connected, running
 
@@ -56,7 +53,7 @@ def sandbox_server(pytestconfig: pytest.Config, sandbox_settings: dict[str, Any]
     if url is not None:
         server = connected(url, pytestconfig.getoption("--sandbox-admin-key"))
     else:
-        server = running(*pytestconfig.getini("sandbox_args"), **sandbox_settings)
+        server = running(*pytestconfig.getini("sandbox_args"))
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)

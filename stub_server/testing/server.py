@@ -6,10 +6,9 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
-from typing import Any
 
 import httpx2
 
@@ -76,15 +75,15 @@ class Server:
 
 
 @contextmanager
-def running(*flags: str, admin_key: str | None = None, **settings: object) -> Iterator[Server]:
+def running(*flags: str, admin_key: str | None = None) -> Iterator[Server]:
     """Start a server on a free port until the block ends.
 
-    `settings` are the flags of `stub-server serve`: `running(seed=7, scenario="empty")` is
-    `stub-server serve --seed 7 --scenario empty`. Raises RuntimeError with what the server said if it does not start.
+    `flags` are those of `stub-server serve`, such as `running("--seed", "7")`. Raises RuntimeError with what the server
+    said if it does not start.
     """
     # Without -P a types.py or email.py of the directory that tests run in would be imported.
     command = [sys.executable, "-P", "-m", "stub_server", "serve", "--port", "0", "--log", "quiet", "--stop-on-eof"]
-    command += [*arguments({"admin_key": admin_key} | settings), *flags]
+    command += flags if admin_key is None else (*flags, "--admin-key", admin_key)
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as said,
         subprocess.Popen(  # noqa: S603 - our own
@@ -124,15 +123,3 @@ def connected(url: str, admin_key: str | None = None) -> Iterator[Server]:
             advice = "Give the address of a server that runs, and its admin key (--sandbox-admin-key) if it has one."
             raise Refused(f"{url} cannot be used: {error}\n{advice}") from None
         yield server
-
-
-def arguments(settings: Mapping[str, object]) -> Iterator[str]:
-    """Settings as flags: `check_digits="off"` -> `--check-digits off`; a list is a flag for each, True a bare one."""
-    for name, value in settings.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield flag
-        elif value is not None and value is not False:
-            each: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
-            for one in each:
-                yield from (flag, instant(one) if isinstance(one, date) else str(one))

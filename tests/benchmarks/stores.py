@@ -1,4 +1,4 @@
-"""`make bench ARGS=--stores`: what the stores cost, what several servers do, and a server with 10,000 sandboxes."""
+"""`make bench ARGS=--stores`: what the stores cost, and what several servers do."""
 
 import shutil
 import statistics
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from random import Random
 
 import orjson
 from rich.console import Console
@@ -21,21 +20,18 @@ from stub_server.settings import Settings
 
 from ..engine.inside import Inside
 from ..support import postgres
-from ..support.make import created
 from ..support.processes import Process
-from .footprint import resident
 from .load import Result, fire
 from .start import started
 from .world import Shot, shots, token
 
 ROUNDS, SECONDS = 7, 2.0
 STEPS = 100_000
-SANDBOXES, RESIDENT, OPENED = 10_000, 200, 300
 LEASE = 10.0  # seconds
 KINDS = ("memory", "SQLite", "SQLite, --sync always", "PostgreSQL")
-# What the sandbox holds itself to: shares of POST in memory, of GET in memory, ms to open one.
+# What the sandbox holds itself to: shares of POST in memory, of GET in memory.
 SHARES = {"SQLite": 0.75, "PostgreSQL": 0.45}
-QUIET, OPEN = 0.95, 50.0
+QUIET = 0.95
 
 
 def measure(console: Console, cores: tuple[int, int]) -> list[str]:
@@ -73,17 +69,6 @@ def measure(console: Console, cores: tuple[int, int]) -> list[str]:
         with database.database() as url:
             one, two = _together(url)
         row("GET with one server, and with two on two cores that the load uses too", f"{one:,.0f}, {two:,.0f} a second")
-        for kind, store in (("SQLite", str(Path(folder) / "many")), ("PostgreSQL", "")):
-            with ExitStack() as stack:
-                memory, times = _many(store or stack.enter_context(database.database()))
-            middle, high = statistics.median(times), sorted(times)[-len(times) // 20]
-            row(f"memory with {SANDBOXES:,} sandboxes, {RESIDENT} of them in memory, {kind}", f"{memory / 1e6:.0f} MB")
-            row(
-                f"to open one of them: median, 95 %, {kind}",
-                f"{middle:.0f}, {high:.0f} ms",
-                f"{OPEN:g}",
-                kept=middle < OPEN,
-            )
     console.print(table)
     return missed
 
@@ -146,19 +131,6 @@ def _together(url: str) -> tuple[float, float]:
             return fire(shot, port, own, 3 * SECONDS, which)
 
         return ask(0).per_second, sum(each.per_second for each in pool.map(ask, (0, 1)))
-
-
-def _many(store: str) -> tuple[int, list[float]]:
-    """The memory of a server with many sandboxes, and for how many ms those that are not in it are opened."""
-    with Process("--store", store, "--resident", str(RESIDENT)) as server, server.control() as control:
-        for number in range(SANDBOXES):
-            created(control.post(f"{server.url}/_sandbox/sandboxes", json={"name": f"n{number}"}))
-        times = []
-        for number in Random(1).sample(range(SANDBOXES - RESIDENT), OPENED):
-            begun = time.perf_counter()
-            control.get(f"{server.url}/s/n{number}/_sandbox/clock").raise_for_status()
-            times.append((time.perf_counter() - begun) * 1000)
-        return resident(server.pid), times
 
 
 @contextmanager

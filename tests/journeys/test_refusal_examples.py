@@ -8,7 +8,7 @@ from unittest.mock import patch
 import httpx2
 import pytest
 
-from stub_server.sandboxes import residence, sandboxes
+from stub_server.sandboxes import sandboxes
 
 from ..conftest import Serve
 from ..engine.test_refusals import CONTROLS, FILE
@@ -63,7 +63,7 @@ def while_the_first_runs(shop: Estate) -> httpx2.Response:
 
 def of_a_full_server(shop: Estate) -> httpx2.Response:
     most = len(shop.live.app.sandboxes.sandboxes())
-    with patch.object(sandboxes, "MOST", most), patch.object(residence, "MOST_STORED", most):
+    with patch.object(sandboxes, "MOST", most):
         return shop.control.post("/sandboxes", json={"name": "one-more"})
 
 

@@ -1,11 +1,10 @@
 """The same for tests that await, under asyncio and trio."""
 
-import httpx2
 import pytest
 
-from stub_server.testing import AsyncSandbox, asgi
+from stub_server.testing import AsyncSandbox
 
-pytestmark = [pytest.mark.check, pytest.mark.anyio]
+pytestmark = [pytest.mark.check, pytest.mark.anyio, pytest.mark.sandbox(now="2026-11-20T12:00:00Z")]
 
 
 @pytest.fixture
@@ -24,12 +23,3 @@ async def test_methods_are_awaited(async_sandbox: AsyncSandbox) -> None:
         assert 503 == (await async_sandbox.api.get("/v2/plans")).status_code
     assert "pending" == (await async_sandbox.api.get(f"/v2/orders/{order['id']}")).json()["status"]
     await async_sandbox.verify("createPixOrder", status=201)
-
-
-async def test_a_server_needs_no_port() -> None:
-    async with asgi(scenario="empty", now="2027-01-01") as app:
-        transport = httpx2.ASGITransport(app)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:4600") as client:
-            token = (await client.get("/_sandbox/credentials")).json()["jwt"]
-            listed = await client.get("/v2/customers", headers={"Authorization": f"Bearer {token}"})
-            assert ([], 200) == (listed.json()["customers"], listed.status_code)

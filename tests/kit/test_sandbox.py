@@ -10,7 +10,7 @@ from stub_server.testing import Refused, Sandbox, connected, running
 
 from ..support.live import NO_TLS
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.sandbox(now="2026-11-20T12:00:00Z")]
 
 
 def test_a_paid_order_opens_a_subscription(sandbox: Sandbox) -> None:
@@ -123,7 +123,7 @@ def test_nothing_of_one_test_is_seen_by_another(sandbox: Sandbox, number: int) -
 
 
 def test_a_server_with_a_key_is_opened_by_it() -> None:
-    with running("--log", "quiet", admin_key="secret", scenario="empty") as server:
+    with running("--scenario", "empty", admin_key="secret") as server:
         with connected(server.url, "secret") as again, again.sandbox(now=date(2027, 1, 1)) as sandbox:
             assert "2027-01-01T00:00:00.000Z" == sandbox.control.get("/clock").json()["now"]
         with pytest.raises(Refused, match="--sandbox-admin-key"), connected(server.url):

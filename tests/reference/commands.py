@@ -19,7 +19,6 @@ _READ_MORE = {
     "--journal": "../journal.md",
     "--store": "../stores.md",
     "--sync": "../stores.md#durability",
-    "--resident": "../stores.md#more-sandboxes-than-memory",
     "--restore": "../files.md",
     "--cors-origin": "../api.md#call-it-from-a-browser-cors",
     "--rate-limit": "../api.md#meet-a-rate-limit",

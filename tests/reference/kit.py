@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from stub_server.testing import Fault, Inbox, Sandbox, Server, asgi, connected, plugin, running
+from stub_server.testing import Fault, Inbox, Sandbox, Server, connected, plugin, running
 
 from .writing import code, line, page, table
 
@@ -27,7 +27,7 @@ def fixtures() -> str:
         "## Without pytest",
         table(
             ("Function", "What"),
-            ((_signature(each.__name__, each), _text(each)) for each in (running, connected, asgi)),
+            ((_signature(each.__name__, each), _text(each)) for each in (running, connected)),
         ),
     )
 

@@ -1,8 +1,7 @@
-"""Files of sandboxes as tests make them: taken apart, changed, and sealed again."""
+"""Files of sandboxes as tests make them: taken apart, changed, and packed again."""
 
 import gzip
 from collections.abc import Callable, Iterable
-from hashlib import sha256
 from typing import Any
 
 import httpx2
@@ -31,21 +30,17 @@ def imported(control: httpx2.Client, file: bytes, **query: object) -> dict[str, 
 
 
 def lines(file: bytes) -> list[Line]:
-    """The lines of a file without its end."""
-    found = [next(iter(orjson.loads(line).items())) for line in gzip.decompress(file).splitlines()]
-    assert found[-1][0] == "end"
-    return found[:-1]
+    """The lines of a file."""
+    return [next(iter(orjson.loads(line).items())) for line in gzip.decompress(file).splitlines()]
 
 
 def sealed(lines: Iterable[Line]) -> bytes:
-    """A file of these lines, with an end that is right."""
-    text = b"".join(orjson.dumps({kind: body}) + b"\n" for kind, body in lines)
-    end = {"end": {"lines": text.count(b"\n"), "sha256": sha256(text).hexdigest()}}
-    return gzip.compress(text + orjson.dumps(end) + b"\n", 1, mtime=0)
+    """A file of these lines."""
+    return gzip.compress(b"".join(orjson.dumps({kind: body}) + b"\n" for kind, body in lines), 1, mtime=0)
 
 
 def changed(file: bytes, kind: str, change: Callable[[Any], object], table: str | None = None) -> bytes:
-    """The file with its first line of a kind, of a table if told, changed and everything sealed again."""
+    """The file with its first line of a kind, of a table if told, changed and everything packed again."""
     found = lines(file)
     body = next(body for told, body in found if told == kind and table in (None, body.get("table")))
     change(body)

@@ -85,9 +85,7 @@ def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(call
     there = Path(sys.executable).parent
     command = COMMAND if called == "module" else [str(there / "stub-server")]
     told = banner_of(*command, path=str(there) if called == "name" else os.defpath)
-    shown = {"module": f"{shlex.quote(sys.executable)} -m stub_server", "path": command[0], "name": "stub-server"}[
-        called
-    ]
+    shown = "stub-server" if called == "name" else f"{shlex.quote(sys.executable)} -m stub_server"
     url = re.search(r"address +(\S+)", told)
     assert url is not None, told
     assert f"  token       {shown} token, or " in told
@@ -260,9 +258,7 @@ def test_env_runs_nothing_that_another_server_says(tmp_path: Path) -> None:
     assert ("$(touch value) `touch value`", []) == (ran.stdout, list(tmp_path.iterdir()))
 
 
-@pytest.mark.parametrize(
-    "verb", [["env"], ["explain", "last"], ["events", "list"], ["orders", "list"], ["reset", "--seed", "1"]]
-)
+@pytest.mark.parametrize("verb", ["env", "explain last", "events list", "orders list", "reset --seed 1"])
 def test_a_server_that_is_no_sandbox_is_named(verb: str) -> None:
     """It answers every path with JSON, which has nothing of what was asked for."""
     every = ["GET", "POST", "PUT", "PATCH", "DELETE"]

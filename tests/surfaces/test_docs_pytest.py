@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has the pages' files and nothing else."""
     files = dict(_FILE.findall("\n".join(page.read_text(encoding="utf-8") for page in PAGES)))
     tests = ("async", "checkout", "empty", "in_process", "membership", "shop", "unittest")
-    assert ["conftest.py", "pytest.ini", "shop.py", *(f"test_{name}.py" for name in tests)] == sorted(files)
+    assert ["pytest.ini", "shop.py", *(f"test_{name}.py" for name in tests)] == sorted(files)
     made = tmp_path_factory.mktemp("project")
     for name, text in files.items():
         (made / name).write_text(text, encoding="utf-8")

@@ -15,7 +15,7 @@ SANDBOX = f"{SERVER} --sandbox --control-key"
 FILTERS = "--operation --method --path --status --code --caller --since --until --contains --control"
 TAKES = {
     "": "COMMAND --version",
-    "assumptions": "--overlay --json",
+    "assumptions": SANDBOX,
     "certify": f"URL --signing-key --event --effects --effects-command {SANDBOX}",
     "check": "--overlay",
     "clock": "COMMAND",
@@ -58,7 +58,7 @@ TAKES = {
     "reset": f"--scenario --seed --now {SANDBOX}",
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
-    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident"
+    " --check-digits --autopay --webhook-schedule --history --journal --store --sync"
     " --restore --cors-origin --allow-host --allow-private-webhooks --webhook-cacert"
     " --max-connections --max-streams --forwarded-allow-ips --rate-limit"
     " --admin-key --jwt-secret --log --ready-file --stop-after-idle --stop-on-eof --reload",

@@ -99,13 +99,13 @@ def test_a_request_without_a_host_is_answered(door: Door) -> None:
 )
 def test_the_user_names_further_hosts(serve: Serve, host: str, expected: int) -> None:
     """`--allow-host`, for a proxy or a name in a hosts file."""
-    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), lenient_auth=True)
+    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), auth="lenient")
     assert status(Door(live.port, "", "x"), host) == expected
 
 
 def test_an_allowed_host_names_no_new_sandbox_and_has_no_control_surface(serve: Serve) -> None:
     """What a proxy lets through may come from anywhere: the control surface asks for --admin-key there, as ever."""
-    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), lenient_auth=True)
+    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), auth="lenient")
     refused(Door(live.port, "/s/by-name", "x").ask("GET", "/v2/customers", host="dev.box"), 404, "sandbox_not_found")
     refused(Door(live.port, "", "x").ask("GET", "/_sandbox/clock", host="dev.box"), 403, "admin_key_required")
 
@@ -117,7 +117,7 @@ PUBLIC = ({"host": "0.0.0.0"}, {"base_url": "https://sandbox.team.example:8443/p
 @pytest.mark.parametrize("host", ["evil.example", "sandbox.team.example:8443", "[2001:db8::1]"])
 def test_a_server_for_others_is_called_by_any_name(serve: Serve, host: str, settings: dict[str, str]) -> None:
     """There the credential decides: it does not follow from the seed."""
-    live = serve(**settings, lenient_auth=True)
+    live = serve(**settings, auth="lenient")
     assert status(Door(live.port, "", "x"), host) == 200
 
 

@@ -294,7 +294,7 @@ def test_an_operation_of_an_overlay_is_listed_and_opens(overlaid: Live) -> None:
 
 def test_a_page_says_what_becomes_of_unknown_fields(live: Live, serve: Serve) -> None:
     """Of the API; the controls refuse them in any case."""
-    lax = serve(ignore_unknown=True)
+    lax = serve(unknown_fields="ignore")
     told = [words(page(url, ident)) for url in (live.url, lax.url) for ident in ("createCustomer", "advanceClock")]
     assert [True, True, False, True] == ["is refused with 422, unknown_field" in text for text in told]
     assert [False, False, True, False] == ["are dropped" in text for text in told]

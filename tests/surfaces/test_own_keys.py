@@ -184,6 +184,6 @@ def test_a_key_that_two_worlds_name_is_the_first_ones_and_forgotten_with_it() ->
 
 @pytest.mark.check
 def test_lenient_takes_a_key_of_another_world_as_the_seeded_merchant(serve: Serve) -> None:
-    server = serve(lenient_auth=True)
+    server = serve(auth="lenient")
     door = Door(server.port, "/s/surfaces", credentials(server, "default")["private_key"])
     assert door.ask("GET", "/v2/customers?limit=1").status == 200

@@ -137,8 +137,8 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(serve: Serve, p
     ("settings", "opens", "closed"),
     [
         ({}, False, True),
-        ({"lenient_auth": True}, True, True),
-        ({"lenient_auth": True, "admin_key": "k"}, True, False),
+        ({"auth": "lenient"}, True, True),
+        ({"auth": "lenient", "admin_key": "k"}, True, False),
         ({"admin_key": "k"}, False, False),
     ],
 )
@@ -161,4 +161,4 @@ def test_the_start_says_that_webhooks_reach_private_networks(serve: Serve, publi
 
 @pytest.mark.check
 def test_a_loopback_bind_warns_of_nothing(serve: Serve) -> None:
-    assert "warning" not in told_at_start(serve(lenient_auth=True, allow_private_webhooks=True))
+    assert "warning" not in told_at_start(serve(auth="lenient", allow_private_webhooks=True))

@@ -1,4 +1,4 @@
-"""How many sandboxes a server has in memory. (One with a store lets those go that nobody uses: `--resident`.)"""
+"""How many sandboxes a server makes."""
 
 import httpx2
 import pytest

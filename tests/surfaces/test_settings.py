@@ -19,34 +19,34 @@ from .conftest import door_to
     "token", ["abc", "anything at all", "eyJ.x.y", "sk_sandbox_unknown", "pk_sandbox_unknown", "\xff"]
 )
 def test_lenient_takes_any_bearer_as_the_seeded_merchant(serve: Serve, token: str) -> None:
-    door = Door(serve(lenient_auth=True).port, "/s/surfaces", token)
+    door = Door(serve(auth="lenient").port, "/s/surfaces", token)
     assert door.ask("GET", "/v2/customers?limit=1").status == 200
     assert door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).status == 201
 
 
 def test_lenient_still_asks_for_a_credential(serve: Serve) -> None:
     """A client that forgets the header would fail in production."""
-    door = Door(serve(lenient_auth=True).port, "/s/surfaces", "x")
+    door = Door(serve(auth="lenient").port, "/s/surfaces", "x")
     refused(door.ask("GET", "/v2/customers", token=None), 401, "missing_credentials")
     basic = door.ask("GET", "/v2/customers", token=None, headers=[("Authorization", "Basic YTpi")])
     refused(basic, 401, "missing_credentials")
 
 
 def test_lenient_holds_a_good_credential_to_what_it_may(serve: Serve) -> None:
-    server = serve(lenient_auth=True)
+    server = serve(auth="lenient")
     token = forge.signed(server.settings, scope="orders:read")
     refused(Door(server.port, "/s/surfaces", token).ask("GET", "/v2/customers"), 403, "insufficient_scope")
 
 
 def test_lenient_and_strict_see_the_same_merchant(serve: Serve) -> None:
-    door = door_to(serve(lenient_auth=True))
+    door = door_to(serve(auth="lenient"))
     made = door.send("POST", "/v2/customers", customer_body()).json()["customer"]
     assert door.ask("GET", f"/v2/customers/{made['id']}", token="anything").json()["customer"] == made
 
 
 def test_unknown_fields_can_be_ignored(serve: Serve) -> None:
     """They are dropped at every depth, and what is known is checked as ever."""
-    door = door_to(serve(ignore_unknown=True))
+    door = door_to(serve(unknown_fields="ignore"))
     address = {"city": "Recife", "planet": "Terra"}
     body = customer_body(extra={"deep": [1]}, address=address, id="mine", createdAt="never")
     answer = door.send("POST", "/v2/customers", body)
@@ -61,7 +61,7 @@ def test_unknown_fields_can_be_ignored(serve: Serve) -> None:
 
 
 def test_maps_keep_every_name_when_unknown_fields_are_ignored(serve: Serve) -> None:
-    door = door_to(serve(ignore_unknown=True))
+    door = door_to(serve(unknown_fields="ignore"))
     phone = {"country_code": "55", "area_code": "11", "number": "987654321"}
     body = customer_body(metadata={"anything": "x"}, phones={"work_phone": phone | {"extension": "7"}})
     made = door.send("POST", "/v2/customers", body).json()["customer"]
@@ -77,7 +77,7 @@ def test_the_served_contract_still_names_every_field(serve: Serve) -> None:
             '"v1,"',
             httpx2.get(f"{server.url}/openapi.json", verify=NO_TLS).text.replace(server.url, "http://here"),
         )
-        for server in (serve(), serve(ignore_unknown=True))
+        for server in (serve(), serve(unknown_fields="ignore"))
     )
     assert strict == ignoring
 
@@ -122,7 +122,7 @@ def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
 @pytest.mark.check
 def test_unknown_query_parameters_can_be_refused(serve: Serve) -> None:
     """All of them at once, with what the operation takes; what is known is read as ever."""
-    door = door_to(serve(reject_unknown_query=True))
+    door = door_to(serve(unknown_query="reject"))
     assert door.ask("GET", "/v2/customers?limit=1&name=a").status == 200
     body = refused(door.ask("GET", "/v2/customers?limit=1&colour=red&size=2&colour=blue"), 422, "validation_error")
     assert fields(body) == {"colour": "unknown_parameter", "size": "unknown_parameter"}
