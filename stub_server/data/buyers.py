@@ -10,9 +10,9 @@ from ..kernel.ids import uuid_text
 from ..kernel.record import Body
 from .people import ALPHANUMERIC_SINCE_MS
 from .provider import stream
-from .purchases import pick
 from .rhythm import Rhythm
 from .script import Script
+from .tables import pick
 
 RENUMBERED = 0.15  # of the first customers, and ever fewer of the later ones: they have a new mobile number
 PASSED_OVER = 1.2  # so many persons are drawn for each who comes: companies with letters in a CNPJ come since July 2026
@@ -55,7 +55,7 @@ class Buyers:
         ident, number = uuid_text(self._moves.random.getrandbits(128)), self._moves.mobile_number()
         is_renumbered = self._moves.random.random() < RENUMBERED * (1 - self._come / self._expected)
         self._come += 1
-        words = pick(rng, metadata).split()
+        words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
         defaults = self.script.sandbox.rules.defaults["Customer"]
         resources.add(draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident})

@@ -17,9 +17,10 @@ from ..engine.draft import Draft
 from ..engine.step import Step
 from ..kernel.clock import HOUR, MINUTE, parse_iso
 from ..kernel.record import Body, Record
-from .purchases import CANCEL, LAPSE, LATE, PAID, PAYING, Fate, pick
+from .purchases import CANCEL, LAPSE, LATE, PAID, PAYING, Fate
 from .rhythm import bank_morning, moment, refund_hour
 from .script import Script
+from .tables import pick
 
 REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even opened
 
@@ -79,7 +80,7 @@ class Lives:
         order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
         refused = None
         if purchase.fate.outcome == "failed":
-            refused = pick(self.rng, "refusals") if method == CHARGED else REFUSED
+            refused = pick(self.rng, "habits", "refusals") if method == CHARGED else REFUSED
         return billing.buy(draft, body, purchase.buyer, customer_id, method, purchase.ident, refused)
 
     def _pay(self, ident: str) -> Step | None:
@@ -107,7 +108,7 @@ class Lives:
     def _refund(self, draft: Draft, ident: str, part: bool) -> None:
         row = draft.open(self.store.orders, ident)
         if row is not None and row.public["status"] in draft.states("Order", "refundable"):
-            amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "parts")) // 100) if part else None
+            amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100) if part else None
             billing.refund(draft, row, amount)
 
     # -- the membership
@@ -136,7 +137,7 @@ class Lives:
         if bill == PAID:
             return
         yield end - MINUTE
-        self.script.sandbox.declining[ident] = pick(self.rng, "refusals_of_members")
+        self.script.sandbox.declining[ident] = pick(self.rng, "habits", "refusals_of_members")
         if bill == LATE:
             yield end + ATTEMPTS[0] - MINUTE
             self.script.sandbox.declining.pop(ident)

@@ -14,7 +14,7 @@ from ..store.table import Table
 from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
-from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
+from .step import Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
 
 TEST = "webhook.test"
 
@@ -80,13 +80,13 @@ class Draft:
         """Add a new record; with `row` the next version of that one."""
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
+        if not self.sandbox.is_seeding:  # what was seeded is validated once, as it is at the end
+            table.check(public)
         record = table.prepare(ident, public, hidden, before, self.now)
         self._claim_keys(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
-        if before is None:  # else it was completed when it was opened
-            hidden = table.completed(hidden)
-        self._versions[ident] = table.name, before, Row(record, public, hidden)
+        self._versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
         return record
 
     def _claim_keys(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
@@ -177,8 +177,8 @@ class Draft:
     @property
     def is_empty(self) -> bool:
         """Whether nothing would change."""
-        parts = (self._versions, self._drops, self._events, self._later, self._fired, self.clock, self.settings)
-        return not (any(parts) or self._opens_store)
+        changes = self._versions or self._drops or self._events or self._later or self._fired
+        return not (changes or self.clock or self.settings or self._opens_store)
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
         """Record the step and return it; None where nothing changes. `saved` is the reply to save for its key."""
@@ -186,7 +186,7 @@ class Draft:
         log = sandbox.log
         if self._base != log.number:
             raise RuntimeError(f"the draft of {self.cause.operation} is void: another step was recorded meanwhile")
-        if saved is None and not versions and self.is_empty:
+        if saved is None and self.is_empty:
             return None
         for table, made in self._rings.items():  # rings drop records for the new ones
             for record in table.outgoing(made):
@@ -199,11 +199,6 @@ class Draft:
         forgotten_events = events.outgoing(self._events) if self._events else ()
         puts = [(name, new.record, None if old is None else old.record) for name, old, new in versions.values()]
         fired = (*self._fired, *timers.skipped.values())
-        size = OVERHEAD + OVERHEAD_EACH * (len(self._events) + len(self._later) + len(fired))
-        size += sum([record.size for _, record, _ in puts]) + sum([old.size for _, _, old in puts if old is not None])
-        size += sum([drop.record.size for drop in self._drops]) + sum([event.size for event in forgotten_events])
-        if saved is not None:
-            size += len(saved[1].body) + sum([len(old.body) for _, old in forgotten])
         step = Step(
             number=log.number + 1,
             at=self.now,
@@ -215,7 +210,6 @@ class Draft:
             position_before=sandbox.ids.position,
             events_before=events.raised,
             timers_before=timers.last,
-            size=size,
             opens_store=merchant.id not in sandbox.stores,
             puts=tuple(puts),
             drops=tuple(self._drops),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from ..domain.deliveries import SCHEDULES
@@ -125,13 +125,12 @@ class Restored(NamedTuple):
     replies: Ends
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """Everything that one cause changed.
 
     It holds results, not inputs: folding it runs no rule. `clock` and `position` are those after the step. Members
     named `…_before` or `forgotten_…` are what the step replaced, which undoing it puts back; `events_before` and
-    `timers_before` count all events and timers so far. `size` is about how many bytes the step keeps alive.
+    `timers_before` count all events and timers so far.
     `settings` are None where the step does not change them.
 
     A step that restores an earlier state has `restored`, and no records, events, usage or replies of its own.
@@ -147,7 +146,6 @@ class Step:
     position_before: Position
     events_before: int
     timers_before: int
-    size: int
     opens_store: bool = False
     puts: tuple[Put, ...] = ()
     drops: tuple[Drop, ...] = ()
@@ -168,6 +166,22 @@ class Step:
         if self.restored is not None:
             return self.restored.parts
         return (Part(self.merchant, self.opens_store, False, self.puts, self.drops, self.used),)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it keeps alive."""
+        events, replies = [*self.forgotten_events], [*self.forgotten_replies]
+        if self.saved is not None:
+            replies.append(self.saved)
+        if self.restored is not None:
+            events += chain(*self.restored.events)
+            replies += chain(*self.restored.replies)
+        size = OVERHEAD + OVERHEAD_EACH * (len(self.events) + len(self.timers_set) + len(self.timers_fired))
+        for part in self.parts:
+            for _, record, before in part.puts:
+                size += record.size + (0 if before is None else before.size)
+            size += sum([drop.record.size for drop in part.drops])
+        return size + sum([event.size for event in events]) + sum([len(saved.body) for _, saved in replies])
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""

@@ -7,7 +7,6 @@ sandbox gets API keys that are derived from the server's secret. A file may be w
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import IO
 
@@ -78,7 +77,7 @@ def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *,
 
 
 def without_replies(step: Step) -> Step:
-    return replace(step, saved=None, forgotten_replies=())
+    return step._replace(saved=None, forgotten_replies=())
 
 
 # -- recordings
@@ -159,7 +158,7 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
     used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
     step = Reader.of(state, fitting).step(body | own)
-    return replace(without_replies(step), used=used)
+    return without_replies(step)._replace(used=used)
 
 
 # -- the requests as a journal has them
@@ -250,7 +249,7 @@ def blanked(table: str, record: Record) -> Record:
 
 
 def changed(record: Record, public: Body, hidden: Body) -> Record:
-    return replace(record, public=_with(record.public, public), hidden=_with(record.hidden, hidden))
+    return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
 
 
 def _with(part: bytes, changes: Body) -> bytes:

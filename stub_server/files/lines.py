@@ -141,7 +141,6 @@ def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind
         "clock": step.clock._asdict(),
         "position": step.position,
         **{name: value for name, value in changes.items() if value},
-        "size": step.size,
     }
     return line_of(kind, body)
 
@@ -356,7 +355,6 @@ class Reader:
             clock_before=sandbox.recorded_clock,
             position=_pair(body["position"]),
             position_before=sandbox.ids.position,
-            size=body["size"],
             restored=self._restored(body["restored"]) if "restored" in body else None,
             settings=SandboxSettings(**body["settings"]) if "settings" in body else None,
             settings_before=sandbox.settings if "settings" in body else None,
