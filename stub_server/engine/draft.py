@@ -14,7 +14,7 @@ from ..store.table import Table
 from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
-from .step import Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
+from .step import Cause, Change, ReplyKey, SandboxSettings, Saved, Step, Used
 
 TEST = "webhook.test"
 
@@ -38,7 +38,6 @@ class Draft:
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
         self._claimed: dict[tuple[str, str, Hashable], str] = {}  # by unique value the record that has it in the draft
-        self._drops: list[Drop] = []
         self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
         self._later: list[Timer] = []
@@ -59,9 +58,13 @@ class Draft:
     def open(self, table: Table, ident: str) -> Row | None:
         """A record as the draft leaves it, parsed."""
         version = self._versions.get(ident)
-        if version is not None:
-            return version[2]
-        return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.open(ident)
+        return table.open(ident) if version is None else version[2]
+
+    def get(self, table: Table, ident: str) -> Row:
+        """The same of one that is there."""
+        row = self.open(table, ident)
+        assert row is not None
+        return row
 
     def code_for(self, table: Table) -> str:
         """A code that no record of a table has."""
@@ -102,7 +105,7 @@ class Draft:
         version = self._versions.pop(row.id, None)
         stored = row if version is None else version[1]
         if stored is not None:
-            self._drops.append(Drop(table.name, stored.record))
+            self._versions[row.id] = table.name, stored, None
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Set a timer: a job for a record at an instant (ms)."""
@@ -177,7 +180,7 @@ class Draft:
     @property
     def is_empty(self) -> bool:
         """Whether nothing would change."""
-        changes = self._versions or self._drops or self._events or self._later or self._fired
+        changes = self._versions or self._events or self._later or self._fired
         return not (changes or self.clock or self.settings or self._opens_store)
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
@@ -190,14 +193,13 @@ class Draft:
             return None
         for table, made in self._rings.items():  # rings drop records for the new ones
             for record in table.outgoing(made):
-                versions.pop(record.id, None)
-                self._drops.append(Drop(table.name, record))
+                self.drop(table, table.parse(record))
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
-        puts = [(name, new.record, None if old is None else old.record) for name, old, new in versions.values()]
+        changes = [Change(name, old and old.record, new and new.record) for name, old, new in versions.values()]
         fired = (*self._fired, *timers.skipped.values())
         step = Step(
             number=log.number + 1,
@@ -211,13 +213,12 @@ class Draft:
             events_before=events.raised,
             timers_before=timers.last,
             opens_store=merchant.id not in sandbox.stores,
-            puts=tuple(puts),
-            drops=tuple(self._drops),
+            changes=tuple(changes),
             events=tuple(self._events),
             forgotten_events=forgotten_events,
             timers_set=tuple(self._later),
             timers_fired=fired,
-            used=self._used() if store.unrecorded or self._drops else (),
+            used=self._used(),
             saved=saved,
             forgotten_replies=forgotten,
             settings=self.settings,
@@ -228,7 +229,7 @@ class Draft:
 
     def _used(self) -> tuple[Used, ...]:
         store = self.store
-        gone = {drop.record.id for drop in self._drops if drop.table == "api_keys"}
+        gone = [ident for ident, (table, _, after) in self._versions.items() if after is None and table == "api_keys"]
         used = [Used(k, None if k in gone else store.usage.get(k), b) for k, b in store.unrecorded.items()]
         used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
         return tuple(used)

@@ -18,7 +18,7 @@ from ..kernel.slices import at_once
 from .bounded import Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
-from .step import Cause, Drop, Part, Put, Restored, Step, Used
+from .step import Cause, Change, Part, Restored, Step, Used
 
 ROUNDS = 3  # of comparing with pauses, in which steps may be recorded; one more has none
 COMPARED = 512  # records between two pauses, where each is only compared
@@ -157,8 +157,7 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
     for ident in dict.fromkeys((*now.stores, *then.stores)):
         here, there = now.stores.get(ident), then.stores.get(ident)
         store = here or then.stores[ident]
-        puts: list[Put] = []
-        drops: list[Drop] = []
+        changes: list[Change] = []
         for name in store.tables:
             mine, theirs = ({} if side is None else side.tables[name].rows for side in (here, there))
             if mine is theirs:
@@ -168,17 +167,13 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
             changed += [key for key in theirs if key not in mine]
             yield
             for count, key in enumerate(changed, 1):
-                before, after = mine.get(key), theirs.get(key)
-                if after is not None:
-                    puts.append((name, after, before))
-                elif before is not None:
-                    drops.append(Drop(name, before))
+                changes.append(Change(name, mine.get(key), theirs.get(key)))
                 if not count % COMPARED:
                     yield
         was, is_ = ({} if side is None else side.usage for side in (here, there))
         used = [Used(key, is_.get(key), was.get(key)) for key in {**was, **is_} if was.get(key) != is_.get(key)]
-        if here is None or there is None or puts or drops or used:
-            parts.append(Part(store.merchant, here is None, there is None, tuple(puts), tuple(drops), tuple(used)))
+        if here is None or there is None or changes or used:
+            parts.append(Part(store.merchant, here is None, there is None, tuple(changes), tuple(used)))
     return tuple(parts), now.log.number
 
 

@@ -244,8 +244,7 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         # Most have been paid long before they would expire: those are not even parsed.
         if draft.store.orders.is_in(subject, "status", draft.states("Order", states)):
-            row = draft.open(draft.store.orders, subject)
-            assert row is not None
+            row = draft.get(draft.store.orders, subject)
             action(draft, row)
 
     return job

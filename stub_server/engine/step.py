@@ -51,15 +51,18 @@ class Cause(NamedTuple):
     operation: str
 
 
-Put: TypeAlias = tuple[str, Record, Record | None]
-"""A version that was written: its table, the record, and the record that it replaced; None for a new one."""
-
-
-class Drop(NamedTuple):
-    """A record that was deleted."""
+class Change(NamedTuple):
+    """A record that was written or deleted: the version before, None for a new one, and the one after it, if any."""
 
     table: str
-    record: Record
+    before: Record | None
+    after: Record | None
+
+    @property
+    def id(self) -> str:
+        record = self.after or self.before
+        assert record is not None
+        return record.id
 
 
 class Used(NamedTuple):
@@ -90,8 +93,7 @@ class Part(NamedTuple):
     merchant: Merchant
     opens: bool
     closes: bool
-    puts: tuple[Put, ...]
-    drops: tuple[Drop, ...]
+    changes: tuple[Change, ...]
     used: tuple[Used, ...]
 
     @property
@@ -101,11 +103,7 @@ class Part(NamedTuple):
             self.merchant,
             self.closes,
             self.opens,
-            (
-                *[(table, before, record) for table, record, before in self.puts if before is not None],
-                *[(drop.table, drop.record, None) for drop in self.drops],
-            ),
-            tuple([Drop(table, record) for table, record, before in self.puts if before is None]),
+            tuple([Change(table, after, before) for table, before, after in self.changes]),
             tuple([Used(key_id, before, after) for key_id, after, before in self.used]),
         )
 
@@ -147,8 +145,7 @@ class Step(NamedTuple):
     events_before: int
     timers_before: int
     opens_store: bool = False
-    puts: tuple[Put, ...] = ()
-    drops: tuple[Drop, ...] = ()
+    changes: tuple[Change, ...] = ()
     events: tuple[Event, ...] = ()
     forgotten_events: tuple[Event, ...] = ()
     timers_set: tuple[Timer, ...] = ()
@@ -165,7 +162,7 @@ class Step(NamedTuple):
         """What it changed in each merchant's store."""
         if self.restored is not None:
             return self.restored.parts
-        return (Part(self.merchant, self.opens_store, False, self.puts, self.drops, self.used),)
+        return (Part(self.merchant, self.opens_store, False, self.changes, self.used),)
 
     @property
     def size(self) -> int:
@@ -178,9 +175,8 @@ class Step(NamedTuple):
             replies += chain(*self.restored.replies)
         size = OVERHEAD + OVERHEAD_EACH * (len(self.events) + len(self.timers_set) + len(self.timers_fired))
         for part in self.parts:
-            for _, record, before in part.puts:
-                size += record.size + (0 if before is None else before.size)
-            size += sum([drop.record.size for drop in part.drops])
+            for _, before, after in part.changes:
+                size += sum([record.size for record in (before, after) if record is not None])
         return size + sum([event.size for event in events]) + sum([len(saved.body) for _, saved in replies])
 
     def __repr__(self) -> str:

@@ -188,7 +188,7 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         for step in made[trace.id]:
             trace.events += tuple(event.id for event in step.events)
             trace.deliveries += tuple(
-                r.id for table, r, before in step.puts if before is None and table == "webhook_logs"
+                change.id for change in step.changes if change.before is None and change.table == "webhook_logs"
             )
         if keeps_bodies:
             trace.request_headers = encoded_headers(body["headers"])

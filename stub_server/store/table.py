@@ -74,6 +74,10 @@ class Table:
         record = self.find(ident)
         return None if record is None else self.parse(record)
 
+    def get(self, ident: str) -> Row:
+        """A record that is there, parsed. Raises KeyError."""
+        return self.parse(self.rows[self.keys[ident]])
+
     def peek(self, ident: str) -> Body | None:
         """A record's public part, or None."""
         row = self.open(ident)
@@ -99,11 +103,6 @@ class Table:
     def holder(self, name: str, value: Hashable) -> str | None:
         """The id of the record that has a unique value."""
         return self.unique[name].get(value)
-
-    def is_free(self, name: str, public: Body) -> bool:
-        """Whether no record has this one's value of a unique key; an overlay may have removed the key."""
-        extract = self.spec.unique.get(name)
-        return extract is None or extract(public, {}) not in self.unique[name]
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
@@ -176,8 +175,9 @@ class Table:
             self._keep(after)
         for name, extract in self.spec.unique.items():
             owners = self.unique[name]
-            if before is not None:
-                owners.pop(extract(before.public, before.hidden), None)
+            old_value = None if before is None else extract(before.public, before.hidden)
+            if owners.get(old_value) == ident:  # else another record has taken it in the same step
+                del owners[old_value]
             value = None if after is None else extract(after.public, after.hidden)
             if value is not None:
                 owners[value] = ident
@@ -233,8 +233,3 @@ class Table:
                 size -= self.rows[key].size
                 count -= 1
         return going
-
-    def may_have_dropped(self) -> bool:
-        """Whether records of a ring may have been dropped for others."""
-        ring = self.spec.ring
-        return ring is not None and (len(self) >= ring.rows or self.size >= ring.size // 2)

@@ -4,7 +4,7 @@ import pytest
 
 from stub_server.engine import bounded as logs
 from stub_server.engine.bounded import Budget, Log
-from stub_server.engine.step import Cause, Saved, Step
+from stub_server.engine.step import Cause, Change, Saved, Step
 from stub_server.kernel.clock import ClockState
 from stub_server.kernel.record import Record
 from stub_server.store.memory import Merchant
@@ -70,7 +70,7 @@ def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(10, budget)
     filled(log, 5)
     assert ([4, 5], 2 * EMPTY.size) == (numbers(log), budget.used)
-    log.append(EMPTY._replace(number=6, puts=(("plans", RECORD._replace(public=b"x" * EMPTY.size), RECORD),)))
+    log.append(EMPTY._replace(number=6, changes=(Change("plans", RECORD, RECORD._replace(public=b"x" * EMPTY.size)),)))
     assert ([], 6, 0) == (numbers(log), log.number, budget.used)
 
 
@@ -120,6 +120,6 @@ def test_a_fresh_log_goes_on_under_the_same_bounds() -> None:
 
 def test_what_a_step_shows_of_itself_holds_no_secret() -> None:
     secret = RECORD._replace(hidden=b"whsec_secret")
-    step = EMPTY._replace(puts=(("webhooks", secret, None),), saved=REPLY)
+    step = EMPTY._replace(changes=(Change("webhooks", None, secret),), saved=REPLY)
     assert "Step(number=1, at=0, cause=Cause(kind='control', id='', operation='test'))" == repr(step)
     assert "Saved(status=201, expires=0)" == repr(REPLY[1])
