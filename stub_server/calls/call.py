@@ -293,8 +293,8 @@ class Call:
         trace.after = number
         if events:
             trace.events += tuple([event.id for event in events])
-            puts = step.puts
-            trace.deliveries += tuple([r.id for table, r, old in puts if old is None and table == "webhook_logs"])
+            changes = step.changes
+            trace.deliveries += tuple([c.id for c in changes if c.before is None and c.table == "webhook_logs"])
 
     def defaults(self, schema: str) -> Body:
         """The initial values of a new resource, in contract order."""

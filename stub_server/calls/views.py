@@ -106,7 +106,7 @@ def shown(call: Call, entry: Entry) -> Body:
 
 def shown_step(step: Step) -> Body:
     changes = list(islice(_changes(step), MOST_SHOWN))
-    count = sum(len(part.puts) + len(part.drops) for part in step.parts)
+    count = sum(len(part.changes) for part in step.parts)
     return {
         "step": step.number,
         "at": iso(step.at),
@@ -137,12 +137,11 @@ def versions(log: Log, table: str, ident: str, present: Record | None) -> list[V
 
 def shown_version(version: Version) -> Body:
     step, record, before = version
-    change = "deleted" if record is None else "created" if before is None else "updated"
     return {
         "step": None if step is None else step.number,
         "at": None if step is None else iso(step.at),
         "cause": None if step is None else step.cause._asdict(),
-        "change": "earlier" if step is None else change,
+        "change": "earlier" if step is None else _kind(before, record),
         "body": None if record is None else orjson.Fragment(record.public),
     }
 
@@ -150,17 +149,18 @@ def shown_version(version: Version) -> Body:
 def _written(step: Step, table: str, ident: str) -> Iterator[Version]:
     """The versions of a record that a step wrote."""
     for part in step.parts:
-        for name, record, before in part.puts:
-            if record.id == ident and name == table:
-                yield Version(step, record, before)
-        for drop in part.drops:
-            if drop.record.id == ident and drop.table == table:
-                yield Version(step, None, drop.record)
+        for change in part.changes:
+            if change.id == ident and change.table == table:
+                yield Version(step, change.after, change.before)
 
 
 def _changes(step: Step) -> Iterator[Body]:
     for part in step.parts:
-        for table, record, before in part.puts:
-            yield {"resource": table, "id": record.id, "change": "created" if before is None else "updated"}
-        for drop in part.drops:
-            yield {"resource": drop.table, "id": drop.record.id, "change": "deleted"}
+        for change in part.changes:
+            yield {"resource": change.table, "id": change.id, "change": _kind(change.before, change.after)}
+
+
+def _kind(before: Record | None, after: Record | None) -> str:
+    if after is None:
+        return "deleted"
+    return "created" if before is None else "updated"

@@ -10,9 +10,9 @@ from ..kernel.ids import uuid_text
 from ..kernel.record import Body
 from .people import ALPHANUMERIC_SINCE_MS
 from .provider import stream
-from .purchases import pick
 from .rhythm import Rhythm
 from .script import Script
+from .tables import pick
 
 RENUMBERED = 0.15  # of the first customers, and ever fewer of the later ones: they have a new mobile number
 PASSED_OVER = 1.2  # so many persons are drawn for each who comes: companies with letters in a CNPJ come since July 2026
@@ -42,8 +42,7 @@ class Buyers:
         if number not in self._ids:
             self._ids[number] = self.sign_up(draft, rng)
         ident = self._ids[number]
-        row = draft.open(draft.store.customers, ident)
-        assert row is not None  # nobody deletes one
+        row = draft.get(draft.store.customers, ident)
         return ident, as_buyer(row.public)
 
     def sign_up(self, draft: Draft, rng: Random, metadata: str = "metadata_of_buyers") -> str:
@@ -55,7 +54,7 @@ class Buyers:
         ident, number = uuid_text(self._moves.random.getrandbits(128)), self._moves.mobile_number()
         is_renumbered = self._moves.random.random() < RENUMBERED * (1 - self._come / self._expected)
         self._come += 1
-        words = pick(rng, metadata).split()
+        words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
         defaults = self.script.sandbox.rules.defaults["Customer"]
         resources.add(draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident})
@@ -73,8 +72,7 @@ class Buyers:
 
     def _renumber(self, draft: Draft, ident: str, number: str) -> None:
         """Give a customer a new mobile number; earlier orders keep the old one."""
-        row = draft.open(draft.store.customers, ident)
-        assert row is not None  # nobody deletes one
+        row = draft.get(draft.store.customers, ident)
         phones = row.public["phones"]
         phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": number}}
         changed = changed_customer(row.public, {"phones": phones}, iso(draft.now))

@@ -3,7 +3,6 @@
 Faker makes the slogans. Our tables say what each project teaches and what it costs.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain, zip_longest
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from faker.providers import BaseProvider
 
 from ..kernel.record import Body
-from .tables import elements, table
+from .tables import Shares, pick, table
 
 AFFILIATES = 0.4
 BRIEFLY = 3  # so many features of the niche come with the plan that is paid by the month
@@ -42,8 +41,8 @@ class CatalogueProvider(BaseProvider):
     def price(self, most: float = 1_000) -> float:
         """What a membership costs a month, in reais; at most so much."""
         rows = table("prices")["monthly"].items()
-        shares = OrderedDict((float(price), row["share"]) for price, row in rows if float(price) <= most)
-        return self.random_element(shares)
+        shares = Shares({float(price): row["share"] for price, row in rows if float(price) <= most})
+        return float(shares.draw(self.generator.random)[0])
 
     def plan(self) -> Body:
         """A PlanCreate without its projectId."""
@@ -55,9 +54,9 @@ class CatalogueProvider(BaseProvider):
         longer: Body = table("prices")["monthly"][f"{monthly:.2f}"]
         some = self.random_sample(range(len(niche["features"])), min(FEATURES, len(niche["features"])))
         features = [niche["features"][number] for number in sorted(some)]
-        for name in self.random_element(elements("habits", "menus")).split():
+        for name in pick(self.generator.random, "habits", "menus").split():
             if name == "Mensal":
-                trial_days = int(self.random_element(elements("prices", "trials"))) if has_trial else 0
+                trial_days = int(pick(self.generator.random, "prices", "trials")) if has_trial else 0
                 trial = table("niches")["trial"].format(days=trial_days) if has_trial else ""
                 yield _plan(name, monthly, features[:BRIEFLY], trial=trial) | {"trial_period_days": trial_days}
             elif name == "Trimestral":
@@ -65,7 +64,7 @@ class CatalogueProvider(BaseProvider):
             elif name == "Anual":
                 yield _plan(name, longer["yearly"], features, a_month=printed(longer["yearly"] / 12))
             else:
-                amount = float(self.random_element(OrderedDict(longer["lifetime"])))
+                amount = float(Shares(longer["lifetime"]).draw(self.generator.random)[0])
                 yield _plan(name, amount, [*features, "Acesso vitalício"])
 
     # -- projects
@@ -100,17 +99,16 @@ class CatalogueProvider(BaseProvider):
         return Membership(slug, self._project(niche, project), plans, products, bumps)
 
     def _project(self, niche: Body, project: Body) -> Body:
-        drawn = {
-            name: self.random_element(elements("habits", name)) for name in ("visibility", "release", "reminder_days")
-        }
+        random = self.generator.random
+        drawn = {name: pick(random, "habits", name) for name in ("visibility", "release", "reminder_days")}
         drawn["owner"] = self.generator.format("surname")
         drawn["slogan"] = self.slogan()
-        drawn["source"] = self.random_element(elements("habits", "sources_of_projects"))
+        drawn["source"] = pick(random, "habits", "sources_of_projects")
         drawn["hashtag"] = "".join(word[0].upper() + word[1:] for word in project["name"].split())
         drawn["certificate"] = str(any(product["type"] == "course" for product in project["products"])).lower()
         made: Body = filled(table("niches")["project"], niche | project | drawn)
         if self.generator.random.random() < AFFILIATES:
-            percent = self.random_element(elements("habits", "affiliate_percent"))
+            percent = pick(random, "habits", "affiliate_percent")
             made["marketing_settings"] |= {"affiliates": "true", "affiliate_percent": percent}
         return {name: project[name] for name in ("name", "description", "long_description")} | made
 

@@ -104,6 +104,9 @@ class Seeding:
             sales.plan()
             script.run()
             records.check()
+            for table in store.tables.values():
+                for row in table.all_rows():
+                    table.check(row.public)
         sandbox.settings, sandbox.raises_events = settings, True
         sandbox.sample = _sample(store, merchant.offers)
 

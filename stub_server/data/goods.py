@@ -69,20 +69,17 @@ class Goods:
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
     """Move a project to a status, by the shortest way that the contract knows."""
-    row, moves = draft.open(draft.store.projects, ident), draft.lifecycle("Project")
-    assert row is not None
+    row, moves = draft.get(draft.store.projects, ident), draft.lifecycle("Project")
     for status in path(moves, row.public["status"], to)[1:]:
         moved = moves.find(row.public["status"], status)
         assert moved is not None  # a step of the way
         resources.move_project(draft, row, moved)
-        row = draft.open(draft.store.projects, ident)
-        assert row is not None
+        row = draft.get(draft.store.projects, ident)
 
 
 def withdraw_plan(draft: Draft, ident: str) -> None:
     """A plan is not sold any more; who has it keeps it."""
-    row = draft.open(draft.store.plans, ident)
-    assert row is not None
+    row = draft.get(draft.store.plans, ident)
     running = draft.store.running("planId", ident)
     changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
     resources.change(draft, draft.store.plans, row, changed, project=row.public["projectId"])

@@ -1,7 +1,6 @@
 """Seeded API keys. Sandboxes are copied, but a key identifies its sandbox: each has halves of its own."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
@@ -68,13 +67,11 @@ def _replace(store: Store, row: Row, public: Body, hidden: Body) -> None:
     if row.equals(public, hidden):
         return
     table = store.api_keys
-    record = replace(table.prepare(row.id, public, hidden, row, row.record.created), version=row.record.version)
+    record = table.prepare(row.id, public, hidden, row, row.record.created)._replace(version=row.record.version)
     store.replace(table.name, row, Row(record, public, hidden))
 
 
 def _seeded(sandbox: Sandbox) -> Iterator[tuple[Store, Row]]:
     for store in sandbox.stores.values():
         for ident in sandbox.seeded_keys & store.api_keys.keys.keys():
-            row = store.api_keys.open(ident)
-            assert row is not None
-            yield store, row
+            yield store, store.api_keys.get(ident)

@@ -17,9 +17,10 @@ from ..engine.draft import Draft
 from ..engine.step import Step
 from ..kernel.clock import HOUR, MINUTE, parse_iso
 from ..kernel.record import Body, Record
-from .purchases import CANCEL, LAPSE, LATE, PAID, PAYING, Fate, pick
+from .purchases import CANCEL, LAPSE, LATE, PAID, PAYING, Fate
 from .rhythm import bank_morning, moment, refund_hour
 from .script import Script
+from .tables import pick
 
 REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even opened
 
@@ -71,15 +72,13 @@ class Lives:
 
     def _place(self, draft: Draft, purchase: Purchase) -> Record:
         body, customer_id, method = purchase.body, purchase.customer_id, purchase.method
-        project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
-        assert project is not None  # both were created before
-        assert plan is not None
+        project, plan = self.store.projects.get(body["projectId"]).public, self.store.plans.get(body["planId"]).public
         renews = billing.running_of(draft, customer_id, plan["id"]) is not None
         sold_out = self.store.is_sold_out(plan, customer_id)
         order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
         refused = None
         if purchase.fate.outcome == "failed":
-            refused = pick(self.rng, "refusals") if method == CHARGED else REFUSED
+            refused = pick(self.rng, "habits", "refusals") if method == CHARGED else REFUSED
         return billing.buy(draft, body, purchase.buyer, customer_id, method, purchase.ident, refused)
 
     def _pay(self, ident: str) -> Step | None:
@@ -107,7 +106,7 @@ class Lives:
     def _refund(self, draft: Draft, ident: str, part: bool) -> None:
         row = draft.open(self.store.orders, ident)
         if row is not None and row.public["status"] in draft.states("Order", "refundable"):
-            amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "parts")) // 100) if part else None
+            amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100) if part else None
             billing.refund(draft, row, amount)
 
     # -- the membership
@@ -136,7 +135,7 @@ class Lives:
         if bill == PAID:
             return
         yield end - MINUTE
-        self.script.sandbox.declining[ident] = pick(self.rng, "refusals_of_members")
+        self.script.sandbox.declining[ident] = pick(self.rng, "habits", "refusals_of_members")
         if bill == LATE:
             yield end + ATTEMPTS[0] - MINUTE
             self.script.sandbox.declining.pop(ident)
@@ -144,8 +143,7 @@ class Lives:
     def _billed(self, ident: str, bill: str, at: int, end: int) -> Iterator[int]:
         """The clock places an order before the period ends, for the member to pay by PIX or boleto."""
         yield at
-        row = self.store.subscriptions.open(ident)
-        assert row is not None  # nobody deletes one
+        row = self.store.subscriptions.get(ident)
         order = row.hidden["renewal_order"]
         if order is not None and bill != LAPSE:
             yield self._pays_bill(order, end, late=bill == LATE)
@@ -154,8 +152,7 @@ class Lives:
     def _pays_bill(self, ident: str, end: int, *, late: bool) -> int:
         """When a renewal order is paid: before the period ends, or `late`, in the grace after it."""
         rng, now = self.rng, self.script.now
-        order = self.store.orders.open(ident)
-        assert order is not None
+        order = self.store.orders.get(ident)
         grace = order_rules.expires_at(order.public)
         begins, limit = now, end
         if late or end <= now:
@@ -180,5 +177,5 @@ class Lives:
 
 def _opened_by(step: Step | None) -> Record | None:
     """The subscription that a step has opened."""
-    puts = step.puts if step else ()
-    return next((record for table, record, before in puts if table == "subscriptions" and before is None), None)
+    changes = step.changes if step else ()
+    return next((after for table, before, after in changes if table == "subscriptions" and before is None), None)

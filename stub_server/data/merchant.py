@@ -199,6 +199,5 @@ class Merchant:
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
-    row = draft.open(draft.store.api_keys, ident)
-    assert row is not None
+    row = draft.get(draft.store.api_keys, ident)
     resources.change_key(draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now))

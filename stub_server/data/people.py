@@ -5,16 +5,16 @@ the names of adults with their weights. Cities, area codes, postal codes and reg
 do not belong to each other.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
+from typing import Any
 
 from faker.providers import BaseProvider
 
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits
 from ..kernel.record import Body
-from .tables import elements, plain_ascii, table
+from .tables import Shares, pick, plain_ascii, shares, table
 
 COMPANIES = 0.04  # of the buyers
 WOMEN = 0.54
@@ -37,8 +37,11 @@ class PeopleProvider(BaseProvider):
 
     __use_weighting__ = True
 
+    def _pick(self, *path: str) -> Any:
+        return pick(self.generator.random, *path)
+
     def _habit(self, name: str) -> str:
-        return self.random_element(elements("habits", name))
+        return str(self._pick("habits", name))
 
     def _chance(self, share: float) -> bool:
         return bool(self.generator.random.random() < share)
@@ -70,7 +73,7 @@ class PeopleProvider(BaseProvider):
     def company(self, *, letters: bool = True) -> Body:
         """A company; seven in ten are one person with a MEI, registered under the root of the CNPJ and the name."""
         place = self._place()
-        form = self.random_element(elements("names", "company_forms"))
+        form = self._pick("names", "company_forms")
         document = self._cnpj(letters=self._chance(ALPHANUMERIC) and letters)
         is_alone = form == "MEI"
         if is_alone:
@@ -105,12 +108,12 @@ class PeopleProvider(BaseProvider):
 
     def surname(self) -> str:
         """A surname without a particle, as often as Brazilians have it."""
-        return self.random_element(elements("names", "surnames"))
+        return str(self._pick("names", "surnames"))
 
     def given_name(self, *, of_a_woman: bool) -> str:
         """The given name of an adult: Faker's, or one of our table."""
         if not self._chance(FROM_FAKER):
-            return self.random_element(elements("names", "female" if of_a_woman else "male"))
+            return str(self._pick("names", "female" if of_a_woman else "male"))
         return self._drawn_by_faker("first_name_female" if of_a_woman else "first_name_male")
 
     def _drawn_by_faker(self, formatter: str) -> str:
@@ -124,12 +127,12 @@ class PeopleProvider(BaseProvider):
         """A full name, and the local part of an e-mail address that belongs to it."""
         is_woman = self._chance(WOMEN)
         given = self.given_name(of_a_woman=is_woman)
-        last = self.random_element(surnames_in(place["state"]))
+        last = surnames_in(place["state"]).draw(self.generator.random)[0]
         middle = self._drawn_by_faker("last_name") if self._chance(WITH_MIDDLE_NAME) else ""
         if middle.split()[-1:] == [last] or middle == given:
             middle = ""
         particle, share = table("names")["particles"].get(last, ("", 0))
-        suffix = "" if is_woman else self.random_element(elements("names", "suffixes"))
+        suffix = "" if is_woman else self._pick("names", "suffixes")
         words = [given, middle, particle if self._chance(share) else "", last, suffix]
         return " ".join(filter(None, words)), self._mailbox(given.split()[0], middle, last)
 
@@ -171,7 +174,7 @@ class PeopleProvider(BaseProvider):
         return self._address(self.random_element(rows))
 
     def _place(self) -> Body:
-        row: Body = table("geography")["rows"][self.random_element(places())]
+        row: Body = table("geography")["rows"][places().draw(self.generator.random)[0]]
         return row
 
     def _address(self, place: Body, *, is_office: bool = False) -> Body:
@@ -194,22 +197,22 @@ class PeopleProvider(BaseProvider):
 
 
 @cache
-def places() -> "OrderedDict[int, float]":
-    """The rows of the table of places, by their numbers, with their weights."""
-    return OrderedDict((number, row["weight"]) for number, row in enumerate(table("geography")["rows"]))
+def places() -> Shares:
+    """The places of the table by their numbers, with their weights."""
+    return Shares({number: row["weight"] for number, row in enumerate(table("geography")["rows"])})
 
 
 @cache
-def surnames_in(state: str) -> "OrderedDict[str, float]":
+def surnames_in(state: str) -> Shares:
     """The surnames of a state, with those that its immigrants brought."""
-    found = OrderedDict(elements("names", "surnames"))
+    found = dict(shares("names", "surnames").of)
     total = sum(found.values())
     for group in table("names")["regional"]:
         if state in group["states"]:
             bearers = total * group["share"] / (1 - group["share"])
             for name in group["surnames"]:
                 found[name] = found.get(name, 0) + bearers / len(group["surnames"])
-    return found
+    return Shares(found)
 
 
 def _addresses(buyer: Body) -> Iterator[str]:

@@ -13,18 +13,12 @@ from ..kernel.clock import DAY, MINUTE
 from ..kernel.money import cents
 from ..kernel.record import Body
 from .rhythm import bank_morning, pay_delay
-from .tables import elements
+from .tables import pick, shares
 
 BUMP, COUPON = 0.12, 0.06  # shares of first orders with an extra item, and of those by the year or once with a coupon
 PAYING = ("paid", "refunded", "partly")
 PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"  # what members do about the bill of a period
 FOR_EVER = 60  # periods: who has paid so many goes on
-
-
-def pick(rng: Random, *habit: str) -> str:
-    """One element of a table of habits, by the shares."""
-    shares = elements("habits", *habit)
-    return rng.choices([*shares], [*shares.values()])[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,17 +47,17 @@ def cart(rng: Random, offer: Offer) -> Body:
     plan, project = offer.plan, offer.project
     price = cents(plan["amount"])
     total = price
-    metadata: dict[str, Any] = {"utm_source": pick(rng, "sources")}
+    metadata: dict[str, Any] = {"utm_source": pick(rng, "habits", "sources")}
     extras: list[Body] = []
     if offer.bumps and rng.random() < BUMP:
         title, amount = rng.choices(offer.bumps)[0]
         extras.append({"description": title, "quantity": 1, "amount": amount})
         total += cents(amount)
     elif plan["interval"] in (None, "year") and rng.random() < COUPON:  # the discount is for the first payment only
-        percent = int(pick(rng, "discounts"))
+        percent = int(pick(rng, "habits", "discounts"))
         price -= price * percent // 100
         total = price
-        metadata["coupon"] = f"{pick(rng, 'coupons')}{percent}"
+        metadata["coupon"] = f"{pick(rng, 'habits', 'coupons')}{percent}"
     items = [{"description": f"{project['name']}: {plan['name']}", "quantity": 1, "amount": price / 100}, *extras]
     return {
         "projectId": project["id"],
@@ -90,21 +84,20 @@ class Fate(NamedTuple):
 
 def draw_method(rng: Random, plan: Body) -> str:
     """One of the methods that a plan takes."""
-    usual = elements("habits", "methods_for_long" if plan["interval"] in (None, "year") else "methods")
+    usual = shares("habits", "methods_for_long" if plan["interval"] in (None, "year") else "methods").of
     methods: list[str] = plan["payment_methods"]
     return rng.choices(methods, [usual[method] for method in methods])[0]
 
 
 def draw_fate(rng: Random, method: str) -> Fate:
     """A random fate of a first order by a method."""
-    outcome = pick(rng, "outcomes", method)
+    outcome = pick(rng, "habits", "outcomes", method)
     return paying(rng, outcome, method) if outcome in PAYING else Fate(outcome)
 
 
 def paying(rng: Random, outcome: str, method: str) -> Fate:
     """A random fate of a buyer who pays the first order and some periods, and then stops."""
-    shares = elements("habits", "bills", method)
-    drawn = rng.choices([*shares], [*shares.values()], k=FOR_EVER)
+    drawn = shares("habits", "bills", method).draw(rng, FOR_EVER)
     paid = [*takewhile(lambda bill: bill in (PAID, LATE), drawn)]
     return Fate(outcome, paid + (drawn[len(paid) : len(paid) + 1] or [PAID]))
 

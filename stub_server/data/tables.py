@@ -1,8 +1,10 @@
 """The tables of `fixtures/catalogue/`: places, names, projects, prices and habits where Faker has none or bad ones."""
 
 import unicodedata
-from collections import OrderedDict
+from collections.abc import Mapping
 from functools import cache
+from itertools import accumulate
+from random import Random
 from typing import Any
 
 from ..contract.source import read
@@ -17,13 +19,30 @@ def table(name: str) -> Body:
     return found
 
 
+class Shares:
+    """Elements to draw by their shares, which are added up once. Faker adds them up at every draw."""
+
+    def __init__(self, shares: Mapping[Any, float]) -> None:
+        self.of = shares
+        self._elements, self._sums = [*shares], [*accumulate(shares.values())]
+
+    def draw(self, random: Random, count: int = 1) -> list[Any]:
+        """So many elements."""
+        return random.choices(self._elements, cum_weights=self._sums, k=count)
+
+
 @cache
-def elements(name: str, *path: str) -> "OrderedDict[str, float]":
-    """The elements of a table with their shares, in the form that Faker draws from."""
+def shares(name: str, *path: str) -> Shares:
+    """The elements of a table with their shares."""
     found: Any = table(name)
     for step in path:
         found = found[step]
-    return OrderedDict(found)
+    return Shares(found)
+
+
+def pick(random: Random, *path: str) -> Any:
+    """One element of a table, by the shares."""
+    return shares(*path).draw(random)[0]
 
 
 def plain_ascii(text: str) -> str:

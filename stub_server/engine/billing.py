@@ -62,8 +62,7 @@ def buy(
     life = orders.life(method, draft.now)
     record = place(draft, body, customer, customer_id, method, None, life, ident, refused=refused, copy_only=copy_only)
     if method == subscriptions.CHARGED:
-        row = draft.open(draft.store.orders, record.id)
-        assert row is not None
+        row = draft.get(draft.store.orders, record.id)
         if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
             return pay(draft, row)
     return record

@@ -130,9 +130,10 @@ class Log(Bounded[Step]):
         assert step.number == self.number + 1  # Draft.record refuses a draft that another step has overtaken
         if self.writer is not None:
             self.writer(step)
-        self._add(step)
         self.number = step.number
-        self._bound(self._most, MOST_BYTES)
+        if self._most:
+            self._add(step)
+            self._bound(self._most, MOST_BYTES)
 
     def close(self) -> None:
         """Free the memory of a deleted sandbox. Later steps are dropped."""

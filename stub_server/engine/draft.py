@@ -14,7 +14,7 @@ from ..store.table import Table
 from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
-from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, SandboxSettings, Saved, Step, Used
+from .step import Cause, Change, ReplyKey, SandboxSettings, Saved, Step, Used
 
 TEST = "webhook.test"
 
@@ -38,7 +38,6 @@ class Draft:
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
         self._claimed: dict[tuple[str, str, Hashable], str] = {}  # by unique value the record that has it in the draft
-        self._drops: list[Drop] = []
         self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
         self._later: list[Timer] = []
@@ -59,9 +58,13 @@ class Draft:
     def open(self, table: Table, ident: str) -> Row | None:
         """A record as the draft leaves it, parsed."""
         version = self._versions.get(ident)
-        if version is not None:
-            return version[2]
-        return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.open(ident)
+        return table.open(ident) if version is None else version[2]
+
+    def get(self, table: Table, ident: str) -> Row:
+        """The same of one that is there."""
+        row = self.open(table, ident)
+        assert row is not None
+        return row
 
     def code_for(self, table: Table) -> str:
         """A code that no record of a table has."""
@@ -80,13 +83,13 @@ class Draft:
         """Add a new record; with `row` the next version of that one."""
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
+        if not self.sandbox.is_seeding:  # what was seeded is validated once, as it is at the end
+            table.check(public)
         record = table.prepare(ident, public, hidden, before, self.now)
         self._claim_keys(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
-        if before is None:  # else it was completed when it was opened
-            hidden = table.completed(hidden)
-        self._versions[ident] = table.name, before, Row(record, public, hidden)
+        self._versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
         return record
 
     def _claim_keys(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
@@ -102,7 +105,7 @@ class Draft:
         version = self._versions.pop(row.id, None)
         stored = row if version is None else version[1]
         if stored is not None:
-            self._drops.append(Drop(table.name, stored.record))
+            self._versions[row.id] = table.name, stored, None
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Set a timer: a job for a record at an instant (ms)."""
@@ -177,8 +180,8 @@ class Draft:
     @property
     def is_empty(self) -> bool:
         """Whether nothing would change."""
-        parts = (self._versions, self._drops, self._events, self._later, self._fired, self.clock, self.settings)
-        return not (any(parts) or self._opens_store)
+        changes = self._versions or self._events or self._later or self._fired
+        return not (changes or self.clock or self.settings or self._opens_store)
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
         """Record the step and return it; None where nothing changes. `saved` is the reply to save for its key."""
@@ -186,24 +189,18 @@ class Draft:
         log = sandbox.log
         if self._base != log.number:
             raise RuntimeError(f"the draft of {self.cause.operation} is void: another step was recorded meanwhile")
-        if saved is None and not versions and self.is_empty:
+        if saved is None and self.is_empty:
             return None
         for table, made in self._rings.items():  # rings drop records for the new ones
             for record in table.outgoing(made):
-                versions.pop(record.id, None)
-                self._drops.append(Drop(table.name, record))
+                self.drop(table, table.parse(record))
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
-        puts = [(name, new.record, None if old is None else old.record) for name, old, new in versions.values()]
+        changes = [Change(name, old and old.record, new and new.record) for name, old, new in versions.values()]
         fired = (*self._fired, *timers.skipped.values())
-        size = OVERHEAD + OVERHEAD_EACH * (len(self._events) + len(self._later) + len(fired))
-        size += sum([record.size for _, record, _ in puts]) + sum([old.size for _, _, old in puts if old is not None])
-        size += sum([drop.record.size for drop in self._drops]) + sum([event.size for event in forgotten_events])
-        if saved is not None:
-            size += len(saved[1].body) + sum([len(old.body) for _, old in forgotten])
         step = Step(
             number=log.number + 1,
             at=self.now,
@@ -215,15 +212,13 @@ class Draft:
             position_before=sandbox.ids.position,
             events_before=events.raised,
             timers_before=timers.last,
-            size=size,
             opens_store=merchant.id not in sandbox.stores,
-            puts=tuple(puts),
-            drops=tuple(self._drops),
+            changes=tuple(changes),
             events=tuple(self._events),
             forgotten_events=forgotten_events,
             timers_set=tuple(self._later),
             timers_fired=fired,
-            used=self._used() if store.unrecorded or self._drops else (),
+            used=self._used(),
             saved=saved,
             forgotten_replies=forgotten,
             settings=self.settings,
@@ -234,7 +229,7 @@ class Draft:
 
     def _used(self) -> tuple[Used, ...]:
         store = self.store
-        gone = {drop.record.id for drop in self._drops if drop.table == "api_keys"}
+        gone = [ident for ident, (table, _, after) in self._versions.items() if after is None and table == "api_keys"]
         used = [Used(k, None if k in gone else store.usage.get(k), b) for k, b in store.unrecorded.items()]
         used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
         return tuple(used)

@@ -7,7 +7,7 @@ or a snapshot, by what the sandbox and the copy do not share; it can be undone a
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from itertools import chain, islice
+from itertools import islice
 from operator import eq
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from ..kernel.slices import at_once
 from .bounded import Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
-from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, Part, Put, Restored, Step, Used
+from .step import Cause, Change, Part, Restored, Step, Used
 
 ROUNDS = 3  # of comparing with pauses, in which steps may be recorded; one more has none
 COMPARED = 512  # records between two pauses, where each is only compared
@@ -135,30 +135,29 @@ def _record(
     """Record the step that goes from the sandbox, as it is by now, to the earlier state of a copy."""
     for _ in range(ROUNDS):
         keep(then, sandbox)
-        parts, size, number = yield from _between(sandbox, then)
+        parts, number = yield from _between(sandbox, then)
         if number == sandbox.log.number:
             break
     else:
         keep(then, sandbox)
-        parts, size, _ = at_once(_between(sandbox, then))
+        parts, _ = at_once(_between(sandbox, then))
     check_not_advancing(sandbox)
     if sandbox.is_gone:
         raise not_stored("The sandbox was reset or deleted meanwhile, and its log began again.", "to_step")
-    step = _step(sandbox, then, parts, size, cause, instant)
+    step = _step(sandbox, then, parts, cause, instant)
     sandbox.take(step, None, then)
     return step
 
 
-def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tuple[Part, ...], int, int]]:
-    """The changes from a sandbox after its newest step to an earlier state, with pauses; their size; and that step."""
-    now, parts, size = sandbox.fork(sandbox.name), [], 0
+def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tuple[Part, ...], int]]:
+    """The changes from a sandbox after its newest step to an earlier state, with pauses; and that step."""
+    now, parts = sandbox.fork(sandbox.name), []
     for store in now.stores.values():
         store.forget_unrecorded()
     for ident in dict.fromkeys((*now.stores, *then.stores)):
         here, there = now.stores.get(ident), then.stores.get(ident)
         store = here or then.stores[ident]
-        puts: list[Put] = []
-        drops: list[Drop] = []
+        changes: list[Change] = []
         for name in store.tables:
             mine, theirs = ({} if side is None else side.tables[name].rows for side in (here, there))
             if mine is theirs:
@@ -168,31 +167,22 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
             changed += [key for key in theirs if key not in mine]
             yield
             for count, key in enumerate(changed, 1):
-                before, after = mine.get(key), theirs.get(key)
-                size += sum([record.size for record in (before, after) if record is not None])
-                if after is not None:
-                    puts.append((name, after, before))
-                elif before is not None:
-                    drops.append(Drop(name, before))
+                changes.append(Change(name, mine.get(key), theirs.get(key)))
                 if not count % COMPARED:
                     yield
         was, is_ = ({} if side is None else side.usage for side in (here, there))
         used = [Used(key, is_.get(key), was.get(key)) for key in {**was, **is_} if was.get(key) != is_.get(key)]
-        if here is None or there is None or puts or drops or used:
-            parts.append(Part(store.merchant, here is None, there is None, tuple(puts), tuple(drops), tuple(used)))
-    return tuple(parts), size, now.log.number
+        if here is None or there is None or changes or used:
+            parts.append(Part(store.merchant, here is None, there is None, tuple(changes), tuple(used)))
+    return tuple(parts), now.log.number
 
 
-def _step(
-    sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], size: int, cause: Cause, instant: int | None
-) -> Step:
+def _step(sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], cause: Cause, instant: int | None) -> Step:
     """The step itself. Ids and numbers of timers continue, so that none is used twice."""
     clock = sandbox.clock.again(then.clock.at(then.recorded_clock.now if instant is None else instant))
     events = ends_of(list(sandbox.events), list(then.events))
     replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()), eq)
     coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
-    size += OVERHEAD + OVERHEAD_EACH * (len(coming) + len(going)) + sum([event.size for event in chain(*events)])
-    size += sum([len(saved.body) for _, saved in chain(*replies)])
     changed = then.settings != sandbox.settings
     return Step(
         number=sandbox.log.number + 1,
@@ -205,7 +195,6 @@ def _step(
         position_before=sandbox.ids.position,
         events_before=sandbox.events.raised,
         timers_before=sandbox.timers.last,
-        size=size,
         timers_set=coming,
         timers_fired=going,
         settings=then.settings if changed else None,

@@ -68,8 +68,7 @@ def charge_again(draft: Draft, row: Row) -> None:
     """A card was declined: another renewal order is charged, if an attempt is due now and the last order is closed."""
     if not _is_late(row) or row.public["paymentMethod"] != subscriptions.CHARGED:
         return
-    last = draft.open(draft.store.orders, row.hidden["renewal_order"])
-    assert last is not None  # past due since it was not paid
+    last = draft.get(draft.store.orders, row.hidden["renewal_order"])  # past due since it was not paid
     is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
     is_new = parse_iso(last.public["createdAt"]) == draft.now
     if is_due and not billing.is_payable(draft, last) and not is_new:
@@ -90,8 +89,7 @@ def _is_late(row: Row) -> bool:
 
 def _charge(draft: Draft, order: Record) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
-    charged = draft.open(draft.store.orders, order.id)
-    assert charged is not None
+    charged = draft.get(draft.store.orders, order.id)
     if billing.is_payable(draft, charged) and not orders.is_refusing(orders.token_of(charged.public, charged.hidden)):
         billing.pay(draft, charged)
 
@@ -103,9 +101,7 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Record, Body]:
     grace is over.
     """
     store = draft.store
-    first, customer = store.orders.open(row.public["orderId"]), store.customers.open(row.public["customerId"])
-    assert first is not None
-    assert customer is not None
+    first, customer = store.orders.get(row.public["orderId"]), store.customers.get(row.public["customerId"])
     life = max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now)
     body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
     method = row.public["paymentMethod"]
@@ -175,9 +171,8 @@ def is_suspended(draft: Draft, project_id: str) -> bool:
 
 def _suspended_at(draft: Draft, project_id: str) -> int:
     """When a project was suspended, in ms."""
-    project = draft.store.projects.open(project_id)
-    assert project is not None
-    suspended: int = project.hidden.get("suspended_at", draft.now)  # a contract may call more states paused
+    hidden = draft.store.projects.get(project_id).hidden
+    suspended: int = hidden.get("suspended_at", draft.now)  # a contract may call more states paused
     return suspended
 
 

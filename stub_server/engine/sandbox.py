@@ -30,8 +30,8 @@ SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
 PAUSE_AFTER = 16  # records changed
 
-Opened: TypeAlias = tuple[str, Row | None, Row]
-"""A version that a step writes, parsed: its table, the version that it replaces, and itself."""
+Opened: TypeAlias = tuple[str, Row | None, Row | None]
+"""A change, parsed: its table, the version before, and the one after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +172,6 @@ class Sandbox:
             store = self.stores[step.merchant.id]
             for version in opened:
                 store.replace(*version)
-            for name, record in step.drops:
-                store.replace(name, store.tables[name].parse(record), None)
         self.fold_rest(step, self.stores[step.merchant.id])
 
     def fold_rest(self, step: Step, store: Usages) -> None:
@@ -237,14 +235,8 @@ class Sandbox:
         if merchants is not None:
             self.stores = {ident: self.stores[ident] for ident in merchants}
 
-    def unfold(self, step: Step) -> None:
-        """Undo the newest step, without its entry in the log. It must have recorded how often its keys were used."""
-        before = None if step.restored is None else step.restored.merchants_before
-        at_once(self.change([part.mirrored for part in step.parts], before))
-        self.unfold_rest(step)
-
     def unfold_rest(self, step: Step) -> None:
-        """Undo what a step changed beside records, usage and stores."""
+        """Undo what the newest step changed beside records, usage and stores."""
         if step.restored is not None:
             self.events.exchange(step.restored.events.mirrored, step.events_before)
             self.replies.exchange(step.restored.replies.mirrored)
@@ -316,14 +308,11 @@ class Sandbox:
 
 
 def _change(store: Store, part: Part) -> Iterator[None]:
-    """Change one store, record by record: old versions go first, so that the unique values of new ones are free."""
-    tables = store.tables
-    replaced = [(name, before) for name, _, before in part.puts if before is not None]
-    for name, record in (*part.drops, *replaced):
-        store.replace(name, tables[name].parse(record), None)
-        yield
-    for name, record, _ in part.puts:
-        store.replace(name, None, tables[name].parse(record))
+    """Change one store, record by record."""
+    for name, before, after in part.changes:
+        table = store.tables[name]
+        was, now = (None if record is None else table.parse(record) for record in (before, after))
+        store.replace(name, was, now)
         yield
     for key_id, usage, _ in part.used:
         store.set_usage(key_id, usage)

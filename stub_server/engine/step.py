@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from ..domain.deliveries import SCHEDULES
@@ -51,15 +51,18 @@ class Cause(NamedTuple):
     operation: str
 
 
-Put: TypeAlias = tuple[str, Record, Record | None]
-"""A version that was written: its table, the record, and the record that it replaced; None for a new one."""
-
-
-class Drop(NamedTuple):
-    """A record that was deleted."""
+class Change(NamedTuple):
+    """A record that was written or deleted: the version before, None for a new one, and the one after it, if any."""
 
     table: str
-    record: Record
+    before: Record | None
+    after: Record | None
+
+    @property
+    def id(self) -> str:
+        record = self.after or self.before
+        assert record is not None
+        return record.id
 
 
 class Used(NamedTuple):
@@ -90,8 +93,7 @@ class Part(NamedTuple):
     merchant: Merchant
     opens: bool
     closes: bool
-    puts: tuple[Put, ...]
-    drops: tuple[Drop, ...]
+    changes: tuple[Change, ...]
     used: tuple[Used, ...]
 
     @property
@@ -101,11 +103,7 @@ class Part(NamedTuple):
             self.merchant,
             self.closes,
             self.opens,
-            (
-                *[(table, before, record) for table, record, before in self.puts if before is not None],
-                *[(drop.table, drop.record, None) for drop in self.drops],
-            ),
-            tuple([Drop(table, record) for table, record, before in self.puts if before is None]),
+            tuple([Change(table, after, before) for table, before, after in self.changes]),
             tuple([Used(key_id, before, after) for key_id, after, before in self.used]),
         )
 
@@ -125,13 +123,12 @@ class Restored(NamedTuple):
     replies: Ends
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """Everything that one cause changed.
 
     It holds results, not inputs: folding it runs no rule. `clock` and `position` are those after the step. Members
     named `…_before` or `forgotten_…` are what the step replaced, which undoing it puts back; `events_before` and
-    `timers_before` count all events and timers so far. `size` is about how many bytes the step keeps alive.
+    `timers_before` count all events and timers so far.
     `settings` are None where the step does not change them.
 
     A step that restores an earlier state has `restored`, and no records, events, usage or replies of its own.
@@ -147,10 +144,8 @@ class Step:
     position_before: Position
     events_before: int
     timers_before: int
-    size: int
     opens_store: bool = False
-    puts: tuple[Put, ...] = ()
-    drops: tuple[Drop, ...] = ()
+    changes: tuple[Change, ...] = ()
     events: tuple[Event, ...] = ()
     forgotten_events: tuple[Event, ...] = ()
     timers_set: tuple[Timer, ...] = ()
@@ -167,7 +162,22 @@ class Step:
         """What it changed in each merchant's store."""
         if self.restored is not None:
             return self.restored.parts
-        return (Part(self.merchant, self.opens_store, False, self.puts, self.drops, self.used),)
+        return (Part(self.merchant, self.opens_store, False, self.changes, self.used),)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it keeps alive."""
+        events, replies = [*self.forgotten_events], [*self.forgotten_replies]
+        if self.saved is not None:
+            replies.append(self.saved)
+        if self.restored is not None:
+            events += chain(*self.restored.events)
+            replies += chain(*self.restored.replies)
+        size = OVERHEAD + OVERHEAD_EACH * (len(self.events) + len(self.timers_set) + len(self.timers_fired))
+        for part in self.parts:
+            for _, before, after in part.changes:
+                size += sum([record.size for record in (before, after) if record is not None])
+        return size + sum([event.size for event in events]) + sum([len(saved.body) for _, saved in replies])
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""

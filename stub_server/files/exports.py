@@ -7,7 +7,6 @@ sandbox gets API keys that are derived from the server's secret. A file may be w
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import IO
 
@@ -78,7 +77,7 @@ def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *,
 
 
 def without_replies(step: Step) -> Step:
-    return replace(step, saved=None, forgotten_replies=())
+    return step._replace(saved=None, forgotten_replies=())
 
 
 # -- recordings
@@ -149,7 +148,7 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
     used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
     step = Reader.of(state, fitting).step(body | {"puts": puts, "clock": at._asdict()})
-    return replace(without_replies(step), used=used)
+    return without_replies(step)._replace(used=used)
 
 
 def _with_own_secrets(before: Record | None, put: Body) -> Body:
@@ -189,7 +188,7 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         for step in made[trace.id]:
             trace.events += tuple(event.id for event in step.events)
             trace.deliveries += tuple(
-                r.id for table, r, before in step.puts if before is None and table == "webhook_logs"
+                change.id for change in step.changes if change.before is None and change.table == "webhook_logs"
             )
         if keeps_bodies:
             trace.request_headers = encoded_headers(body["headers"])
@@ -250,7 +249,7 @@ def blanked(table: str, record: Record) -> Record:
 
 
 def changed(record: Record, public: Body, hidden: Body) -> Record:
-    return replace(record, public=_with(record.public, public), hidden=_with(record.hidden, hidden))
+    return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
 
 
 def _with(part: bytes, changes: Body) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -102,7 +101,7 @@ class Fitting:
             return record
         part, faults = self._fitted(self._converter.record(spec.schema), record.public)
         if part is not record.public:
-            record = replace(record, public=part)
+            record = record._replace(public=part)
         if not faults:
             public, hidden = orjson.loads(part), orjson.loads(record.hidden)
             key = place(parse_iso(public[spec.created]), record.id)

@@ -23,7 +23,8 @@ import orjson
 from orjson import Fragment
 
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
+from ..engine.step import Cause, Part, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
+from ..engine.step import Change as RecordChange
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
@@ -123,8 +124,8 @@ def merchant_line(owned: Owned) -> bytes:
 
 def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind: str = "step") -> bytes:
     changes = {
-        **_changes(step.puts, step.drops, change, part),
-        "events": [_event(event, part, *_places(event, step.puts)) for event in step.events],
+        **_changes(step.changes, change, part),
+        "events": [_event(event, part, *_places(event, step.changes)) for event in step.events],
         "forgotten_events": len(step.forgotten_events),
         "timers": _timers(step.timers_set),
         "taken": [timer[1] for timer in step.timers_fired],
@@ -142,7 +143,6 @@ def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind
         "clock": step.clock._asdict(),
         "position": step.position,
         **{name: value for name, value in changes.items() if value},
-        "size": step.size,
     }
     return line_of(kind, body)
 
@@ -156,7 +156,7 @@ def _restored(restored: Restored, change: Change, part: Form) -> Body:
                 "merchant": asdict(own.merchant),
                 "opens": own.opens,
                 "closes": own.closes,
-                **_changes(own.puts, own.drops, change, part),
+                **_changes(own.changes, change, part),
                 "used": {key: after for key, after, _ in own.used},
             }
             for own in restored.parts
@@ -170,17 +170,21 @@ def _restored(restored: Restored, change: Change, part: Form) -> Body:
     }
 
 
-def _changes(puts: Sequence[Put], drops: Sequence[Drop], change: Change, part: Form) -> Body:
-    return {
-        "puts": [_record(name, change(name, record), part) for name, record, _ in puts],
-        "drops": [{"table": name, "id": record.id, "created": record.created} for name, record in drops],
-    }
+def _changes(changes: Sequence[RecordChange], change: Change, part: Form) -> Body:
+    puts, drops = [], []
+    for table, before, after in changes:
+        if after is not None:
+            puts.append(_record(table, change(table, after), part))
+        elif before is not None:
+            drops.append({"table": table, "id": before.id, "created": before.created})
+    return {"puts": puts, "drops": drops}
 
 
-def _places(event: Event, puts: Sequence[Put]) -> tuple[int | None, int | None]:
+def _places(event: Event, changes: Sequence[RecordChange]) -> tuple[int | None, int | None]:
     """Which versions of the same step an event shares its two parts with."""
     resource = hidden = None
-    for number, (_, record, _) in enumerate(puts):
+    written = [change.after for change in changes if change.after is not None]
+    for number, record in enumerate(written):
         resource = number if event.resource is record.public else resource
         hidden = number if event.hidden is record.hidden else hidden
     return resource, hidden
@@ -348,7 +352,8 @@ class Reader:
         opens_store = isinstance(body["merchant"], dict)
         merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
         part = self._part(merchant, body, opens=opens_store, closes=False)
-        public, hidden = [put[1].public for put in part.puts], [put[1].hidden for put in part.puts]
+        written = [change.after for change in part.changes if change.after is not None]
+        public, hidden = [record.public for record in written], [record.hidden for record in written]
         events = [self._event(_row_of(event), public, hidden) for event in body.get("events", ())]
         forgotten = map(_reply_key, body.get("forgotten_replies", ()))
         return Step(
@@ -357,8 +362,7 @@ class Reader:
             cause=Cause(**body["cause"]),
             merchant=merchant,
             opens_store=opens_store,
-            puts=part.puts,
-            drops=part.drops,
+            changes=part.changes,
             events=tuple(events),
             events_before=sandbox.events.raised,
             forgotten_events=sandbox.events.outgoing(events),
@@ -372,7 +376,6 @@ class Reader:
             clock_before=sandbox.recorded_clock,
             position=_pair(body["position"]),
             position_before=sandbox.ids.position,
-            size=body["size"],
             restored=self._restored(body["restored"]) if "restored" in body else None,
             settings=SandboxSettings(**body["settings"]) if "settings" in body else None,
             settings_before=sandbox.settings if "settings" in body else None,
@@ -399,11 +402,14 @@ class Reader:
         """The changes of one merchant's records and usage, with what they replace."""
         owned = self.state.owned.get(merchant.id) or Owned(merchant)
         rows = owned.rows
-        puts = [(put["table"], self._version(put)) for put in body.get("puts", ())]
-        drops = [Drop(drop["table"], rows[drop["table"]][_key_in(drop)]) for drop in body.get("drops", ())]
+        changes = []
+        for put in body.get("puts", ()):
+            table, record = put["table"], self._version(put)
+            changes.append(RecordChange(table, rows.get(table, {}).get(record.key), record))
+        for drop in body.get("drops", ()):
+            changes.append(RecordChange(drop["table"], rows[drop["table"]][_key_in(drop)], None))
         used = [Used(key, _usage_of(after), owned.usage.get(key)) for key, after in body.get("used", {}).items()]
-        replaced = [(name, record, rows.get(name, {}).get(record.key)) for name, record in puts]
-        return Part(merchant, opens, closes, tuple(replaced), tuple(drops), tuple(used))
+        return Part(merchant, opens, closes, tuple(changes), tuple(used))
 
 
 def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:

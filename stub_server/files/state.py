@@ -20,10 +20,12 @@ class Owned(Usages):
     rows: dict[str, dict[int, Record]] = field(default_factory=dict)
 
     def change(self, part: Part) -> None:
-        for name, record in part.drops:
-            del self.rows[name][record.key]
-        for name, record, _ in part.puts:
-            self.rows.setdefault(name, {})[record.key] = record
+        for name, before, after in part.changes:
+            rows = self.rows.setdefault(name, {})
+            if after is not None:
+                rows[after.key] = after
+            elif before is not None:
+                del rows[before.key]
         for key, usage, _ in part.used:
             self.set_usage(key, usage)
 

@@ -6,7 +6,6 @@ from copy import copy
 from hashlib import blake2b
 from random import Random
 from typing import TypeAlias
-from uuid import UUID
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
@@ -17,7 +16,8 @@ _FIXED = 4 << 76 | 0b10 << 62
 
 def uuid_text(bits: int) -> str:
     """128 bits -> a version 4 UUID in lower case."""
-    return str(UUID(int=bits & _FREE | _FIXED))
+    text = f"{bits & _FREE | _FIXED:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def named_uuid(*names: str) -> str:

@@ -1,6 +1,5 @@
 """Records, stored and parsed; the members that events add to them; and how large a body is."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -9,8 +8,7 @@ import orjson
 Body = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
     `key` sorts records by creation.
@@ -33,9 +31,8 @@ class Record:
         return len(self.public) + len(self.hidden)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A parsed record: its public and hidden parts as new dicts, which may be changed."""
+class Row(NamedTuple):
+    """A parsed record. Its parts are for reading alone: rules make new dicts of them."""
 
     record: Record
     public: Body

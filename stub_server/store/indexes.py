@@ -9,10 +9,15 @@ from collections.abc import Hashable
 from copy import copy
 from typing import Any, Self, TypeAlias
 
-from ..kernel.record import Row
-from .tables import Extract
-
 Keys: TypeAlias = list[Any]
+
+
+def insert(keys: Keys, key: Any) -> None:
+    """Put a key in its place, mostly the last: new records are newer than all others."""
+    if not keys or keys[-1] < key:
+        keys.append(key)
+    else:
+        insort(keys, key)
 
 
 def remove(keys: Keys, key: Any) -> None:
@@ -30,24 +35,12 @@ def contains(keys: Keys, key: Any) -> bool:
 
 
 class Derived:
-    """Something that follows from the records of a table. A record whose value is None has no part in it."""
+    """Something that follows from the records of a table."""
 
     data: Any
 
-    def __init__(self, extract: Extract) -> None:
-        self.extract = extract
+    def __init__(self) -> None:
         self.data = {}
-
-    def replace(self, key: int, before: Row, after: Row | None) -> None:
-        """Replace a record's version by the next one; None where it is deleted."""
-        old = self.extract(before.public, before.hidden)
-        new = None if after is None else self.extract(after.public, after.hidden)
-        if old == new:
-            return
-        if old is not None:
-            self.remove(key, old)
-        if new is not None:
-            self.add(key, new)
 
     def add(self, key: int, value: Any) -> None:
         """Add a record that has this value."""
@@ -77,7 +70,7 @@ class Index(Derived):
 
     def add(self, key: int, value: Any) -> None:
         """Add a key to those of a value."""
-        insort(self.data.setdefault(value, []), key)
+        insert(self.data.setdefault(value, []), key)
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from those of a value."""
@@ -98,8 +91,7 @@ class SortOrder(Derived):
 
     data: Keys
 
-    def __init__(self, extract: Extract) -> None:
-        super().__init__(extract)
+    def __init__(self) -> None:
         self.data = []
         self.keys: Keys = []
 

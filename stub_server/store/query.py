@@ -144,5 +144,5 @@ def _sorted(table: Table, sort: str, keys: Keys) -> Keys:
     if len(keys) > SORTED_OUTRIGHT:
         wanted = set(keys)
         return [key for key in table.sorts[sort].keys if key in wanted]
-    extract, rows = table.spec.sorts[sort], [table.parse(table.rows[key]) for key in keys]
-    return [key for _, key in sorted((extract(row.public, row.hidden), row.record.key) for row in rows)]
+    values = [table.derive(table.parse(table.rows[key]))[sort] for key in keys]
+    return [key for _, key in sorted(zip(values, keys, strict=True))]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Any
 
 import orjson
 
 from ..kernel.record import Body, Record, Row
-from .indexes import Derived, Index, Keys, Members, SortOrder, Sum, Texts, remove
-from .tables import Check, TableSpec, UniqueViolation, both
+from .indexes import Derived, Index, Keys, Members, SortOrder, Sum, Texts, contains, insert, remove
+from .tables import NONE, Check, TableSpec, UniqueViolation
 
-PEEKED = 256  # so many records of a table stay parsed
+PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
 _KINDS = ("indexes", "sorts", "texts", "sums", "distinct")  # of what is derived from records
 MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
@@ -44,25 +43,24 @@ class Table:
         self.keys: dict[str, int] = {}
         self.order: Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        extracts = spec.indexes
-        pairs = {pair: both(*[extracts[each] for each in pair.split("+")]) for pair in spec.pairs}
-        self.indexes = {index: Index(extract) for index, extract in {**extracts, **pairs}.items()}
-        self.sorts = {sort: SortOrder(extract) for sort, extract in spec.sorts.items()}
-        self.texts = {search: Texts(extract) for search, extract in spec.search.items()}
-        self.sums = {each: Sum(both(extracts[rule.group], rule.member)) for each, rule in spec.sums.items()}
-        self.distinct = {each: Members(both(extracts[rule.group], rule.member)) for each, rule in spec.distinct.items()}
+        self.indexes = {each: Index() for each in (*spec.indexes, *spec.pairs)}
+        self.sorts = {each: SortOrder() for each in spec.sorts}
+        self.texts = {each: Texts() for each in spec.search}
+        self.sums = {each: Sum() for each in spec.sums}
+        self.distinct = {each: Members() for each in spec.distinct}
         self.lists: dict[Hashable, Any] = {}
         self.size = 0
-        self._peeked: dict[str, tuple[Record, Body]] = {}
+        self._parsed: dict[str, Row] = {}
         self._defaults = dict(spec.defaults)
+        self._pairs = [(pair, *pair.split("+")) for pair in spec.pairs]
         self._collect()
         for _, record in sorted((rows or {}).items()):
             self.replace(None, self.parse(record))
 
     def _collect(self) -> None:
-        self._derived: list[Derived] = []
+        self._derived: list[tuple[str, Derived]] = []
         for kind in _KINDS:
-            self._derived += getattr(self, kind).values()
+            self._derived += getattr(self, kind).items()
 
     # -- reading
 
@@ -72,25 +70,31 @@ class Table:
         return None if key is None else self.rows[key]
 
     def open(self, ident: str) -> Row | None:
-        """A record parsed for a rule, or None. Its dicts are the caller's own."""
-        key = self.keys.get(ident)
-        return None if key is None else self.parse(self.rows[key])
+        """A record parsed, or None."""
+        record = self.find(ident)
+        return None if record is None else self.parse(record)
+
+    def get(self, ident: str) -> Row:
+        """A record that is there, parsed. Raises KeyError."""
+        return self.parse(self.rows[self.keys[ident]])
 
     def peek(self, ident: str) -> Body | None:
-        """A record's public part for reading alone: parsed once for each version, never to be changed."""
-        record = self.find(ident)
-        if record is None:
-            return None
-        known = self._peeked.get(ident)
-        if known is None or known[0] is not record:
-            if len(self._peeked) >= PEEKED:
-                self._peeked.clear()
-            known = self._peeked[ident] = record, orjson.loads(record.public)
-        return known[1]
+        """A record's public part, or None."""
+        row = self.open(ident)
+        return None if row is None else row.public
 
     def parse(self, record: Record) -> Row:
-        """A record's two parts."""
-        return Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
+        """A record's two parts, for reading alone: others get the same ones."""
+        known = self._parsed.get(record.id)
+        if known is None or known.record is not record:
+            known = Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
+            self._keep(known)
+        return known
+
+    def _keep(self, row: Row) -> None:
+        if len(self._parsed) >= PARSED:
+            self._parsed.clear()
+        self._parsed[row.record.id] = row
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -100,11 +104,6 @@ class Table:
         """The id of the record that has a unique value."""
         return self.unique[name].get(value)
 
-    def is_free(self, name: str, public: Body) -> bool:
-        """Whether no record has this one's value of a unique key; an overlay may have removed the key."""
-        extract = self.spec.unique.get(name)
-        return extract is None or extract(public, {}) not in self.unique[name]
-
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
         return self.indexes[index].data.get(value) or []
@@ -112,6 +111,11 @@ class Table:
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""
         return len(self.bucket(index, value))
+
+    def is_in(self, ident: str, index: str, values: Collection[Hashable]) -> bool:
+        """Whether a record has one of these values in an index."""
+        key = self.keys.get(ident)
+        return key is not None and any(contains(self.bucket(index, value), key) for value in values)
 
     def rows_of(self, index: str, value: Hashable) -> Iterator[Row]:
         """The records with this value in an index, parsed, oldest first; safe against writes meanwhile."""
@@ -137,12 +141,11 @@ class Table:
     # -- writing: first prepare (may refuse), then replace (never does)
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None, now: int) -> Record:
-        """Check a new version against the contract and the unique keys, and write its bytes.
+        """Check a new version against the unique keys, and write its bytes.
 
         `now` is when a record without a version before is created, in ms, as its public part says. Members of the
         hidden part that have their default are left out.
         """
-        self.check(public)
         for name, extract in self.spec.unique.items():
             value = extract(public, hidden)
             holder = None if value is None else self.unique[name].get(value)
@@ -167,27 +170,36 @@ class Table:
             remove(self.order, key)
         else:
             if key not in self.rows:
-                insort(self.order, key)
+                insert(self.order, key)
             self.rows[key], self.keys[ident] = after.record, key
+            self._keep(after)
         for name, extract in self.spec.unique.items():
             owners = self.unique[name]
-            if before is not None:
-                owners.pop(extract(before.public, before.hidden), None)
+            old_value = None if before is None else extract(before.public, before.hidden)
+            if owners.get(old_value) == ident:  # else another record has taken it in the same step
+                del owners[old_value]
             value = None if after is None else extract(after.public, after.hidden)
             if value is not None:
                 owners[value] = ident
-        if before is None:
-            self._derive(key, row)
-            return
-        for part in self._derived:
-            part.replace(key, before, after)
+        old, new = self.derive(before), self.derive(after)
+        for name, part in self._derived:
+            was, now = old.get(name), new.get(name)
+            if was == now:
+                continue
+            if was is not None:
+                part.remove(key, was)
+            if now is not None:
+                part.add(key, now)
 
-    def _derive(self, key: int, row: Row) -> None:
-        """Add a new record to what is derived from the table."""
-        for part in self._derived:
-            value = part.extract(row.public, row.hidden)
-            if value is not None:
-                part.add(key, value)
+    def derive(self, row: Row | None) -> Mapping[str, Any]:
+        """The members of a record and what the spec derives of it, by name; none without a record."""
+        if row is None:
+            return NONE
+        members = {**row.hidden, **row.public}
+        for pair, first, second in self._pairs:
+            members[pair] = members.get(first), members.get(second)
+        members |= self.spec.derived(row.public, row.hidden)
+        return members
 
     def copy(self) -> Table:
         """An independent copy. Records are shared, as they never change."""
@@ -221,8 +233,3 @@ class Table:
                 size -= self.rows[key].size
                 count -= 1
         return going
-
-    def may_have_dropped(self) -> bool:
-        """Whether records of a ring may have been dropped for others."""
-        ring = self.spec.ring
-        return ring is not None and (len(self) >= ring.rows or self.size >= ring.size // 2)

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -10,7 +10,9 @@ from ..kernel.money import cents
 from ..kernel.record import Body, UniqueKey
 
 Extract = Callable[[Body, Body], Any]
-"""(public, hidden) -> a value; None stands for "not in this index"."""
+"""(public, hidden) -> a value of a unique key; None where a record has none."""
+Derive = Callable[[Body, Body], Body]
+"""(public, hidden) -> what is derived from a record besides its members, by name."""
 Check = Callable[[Body], None]
 """Raises when a public part does not keep the contract."""
 
@@ -34,13 +36,6 @@ class UniqueViolation(Exception):
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-class Counted(NamedTuple):
-    """What is counted by the values of an index: the sum of a whole number, or the different members but for None."""
-
-    group: str
-    member: Extract
-
-
 class Mirror(NamedTuple):
     """A member that shows part of another table's record as that is now; `reference` is the member with its id."""
 
@@ -61,14 +56,21 @@ class Ring(NamedTuple):
     kept: tuple[str, ...]
 
 
+def _nothing(public: Body, hidden: Body) -> Body:
+    return {}
+
+
 class TableSpec(NamedTuple):
     """One kind of record.
 
     `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder;
     `keys` says which of them the contract has.
+    The others name members of a record, or what `derived` makes of one; a record that has None there has no part in it.
     `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
+    `sorts` are further orders besides the time of creation. `search` is folded text that `contains` looks in.
+    `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number, or the different
+    members.
     `defaults` are what members of the hidden part have that a record does not name.
-    `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
     `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
     """
@@ -77,37 +79,17 @@ class TableSpec(NamedTuple):
     created: str = "createdAt"
     unique: Mapping[str, Extract] = NONE
     keys: Mapping[str, UniqueKey] = NONE
-    indexes: Mapping[str, Extract] = NONE
+    derived: Derive = _nothing
+    indexes: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
-    sorts: Mapping[str, Extract] = NONE
-    search: Mapping[str, Extract] = NONE
-    sums: Mapping[str, Counted] = NONE
-    distinct: Mapping[str, Counted] = NONE
+    sorts: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()
     defaults: Mapping[str, str | int | None] = NONE
     mirrors: Mapping[str, Mirror] = NONE
     live: bool = False
     ring: Ring | None = None
-
-
-def public(name: str) -> Extract:
-    """A member of the public part."""
-    return lambda public, hidden: public.get(name)
-
-
-def hidden(name: str) -> Extract:
-    """A member of the hidden part."""
-    return lambda public, hidden: hidden.get(name)
-
-
-def both(first: Extract, second: Extract) -> Extract:
-    """Two values as one; None where one of them is."""
-
-    def extract(public: Body, hidden: Body) -> Any:
-        one = first(public, hidden)
-        other = None if one is None else second(public, hidden)
-        return None if other is None else (one, other)
-
-    return extract
 
 
 class Layout(NamedTuple):
@@ -152,45 +134,60 @@ def finder(wanted: str) -> Callable[[str], bool]:
     return lambda text: words in text or text.find(numbers, 0, max(text.rfind(NUMBERS_END), 0)) >= 0
 
 
-# -- the tables
+# -- what is derived from records
 
 
-def _search_key(member: str) -> Extract:
-    return lambda public, hidden: _folded(public[member])
+def _named(public: Body, hidden: Body) -> Body:
+    return {"name": _folded(public["name"])}
 
 
-def _cents(member: str) -> Extract:
-    return lambda public, hidden: cents(public[member])
-
-
-def _name_and_description(public: Body, hidden: Body) -> str:
+def _described(public: Body, hidden: Body) -> Body:
     # No text that is searched for contains the sign between them, so none runs from the one into the other.
-    return folded(f"{public['name'] or ''}\0{public.get('description') or ''}")
+    text = folded(f"{public['name'] or ''}\0{public.get('description') or ''}")
+    return {"name": _folded(public["name"]), "search": text}
 
 
-def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
-    """What an active subscription brings in, and how often: few different ones, so their number by kind is counted."""
-    if public["status"] != "active":
-        return None
-    return cents(public["amount"]), public["interval"], public["interval_count"]
+def _of_plan(public: Body, hidden: Body) -> Body:
+    return _described(public, hidden) | {"amount": cents(public["amount"])}
 
 
-def _buyer_and_code(public: Body, hidden: Body) -> str:
+def _buyer_and_code(public: Body) -> str:
     customer = public["customer"]
     numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
     return f"{numbers}{NUMBERS_END}{public['code'].lower()}\0{_folded(customer['email'])}\0{_folded(customer['name'])}"
 
 
-_project, _plan = public("projectId"), public("planId")
-_order_project, _order_plan = hidden("projectId"), hidden("planId")
+def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hidden: Body) -> Body:
+    project, plan, customer, status = hidden["projectId"], hidden["planId"], hidden["customerId"], public["status"]
+    paid, refunded = hidden["paid_cents"], hidden["refunded_cents"]
+    is_first = not hidden["renewal"]
+    return {
+        "totalAmount": cents(public["totalAmount"]),
+        "search": _buyer_and_code(public),
+        "gross": (project, paid),
+        "refunded": (project, refunded),
+        "plan_gross": (plan, paid),
+        "plan_refunded": (plan, refunded),
+        "plans": (project, plan),
+        "renewals": None if is_first else (project, status),
+        "customers": None if hidden["copy_only"] else (project, customer),
+        "plan_buyers": (plan, customer) if status in kept else None,
+        "plan_waiting": (plan, customer) if is_first and status in payable else None,
+    }
 
 
-def _renewal_status(public: Body, hidden: Body) -> str | None:
-    return public["status"] if hidden.get("renewal") else None
-
-
-def _shown_customer(public: Body, hidden: Body) -> str | None:
-    return None if hidden.get("copy_only") else hidden["customerId"]
+def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Body:
+    project, customer, status = public["projectId"], public["customerId"], public["status"]
+    is_running = status in running
+    # What an active subscription brings in, and how often: few different ones, so their number by kind is counted.
+    terms = cents(public["amount"]), public["interval"], public["interval_count"]
+    return {
+        "next_billing_at": public["next_billing_at"] or "",
+        "subscribers": (project, customer),
+        "active_subscribers": (project, customer) if is_running else None,
+        "plan_subscribers": (public["planId"], customer) if is_running else None,
+        "active_terms": (project, terms) if status == "active" else None,
+    }
 
 
 # -- unique keys
@@ -228,87 +225,58 @@ def table_specs(
     sets: Mapping[str, Mapping[str, Collection[str]]], unique: Mapping[str, Sequence[UniqueKey]]
 ) -> Mapping[str, TableSpec]:
     """The tables by name; `sets` are the named sets of states of each schema, `unique` its unique keys."""
-    running, open_deliveries = sets["Subscription"]["running"], tuple(sets["WebhookLogEntry"]["open"])
-    payable, kept = sets["Order"]["payable"], sets["Order"]["kept"]
-
-    def buyer(public: Body, hidden: Body) -> str | None:
-        return hidden["customerId"] if public["status"] in kept else None
-
-    def running_customer(public: Body, hidden: Body) -> str | None:
-        return public["customerId"] if public["status"] in running else None
-
-    def waiting_customer(public: Body, hidden: Body) -> str | None:
-        return hidden["customerId"] if public["status"] in payable and not hidden.get("renewal") else None
-
+    open_deliveries, orders = tuple(sets["WebhookLogEntry"]["open"]), sets["Order"]
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
             created="created_at",
-            unique={"digest": hidden("digest")},
-            indexes={"is_active": public("is_active")},
-            sorts={"name": _search_key("name")},
-            search={"search": _name_and_description},
+            unique={"digest": lambda public, hidden: hidden["digest"]},
+            derived=_described,
+            indexes=("is_active",),
+            sorts=("name",),
+            search=("search",),
             live=True,
         ),
         "customers": TableSpec(
             "Customer",
-            unique={"document": public("document")},  # stored without what the contract's key ignores
-            indexes={
-                "email": public("email"),
-                "type": public("type"),
-                "document_type": public("document_type"),
-                "made_by": hidden("made_by"),
-            },
-            sorts={"name": _search_key("name")},
-            search={"name": _search_key("name")},
+            unique={"document": lambda public, hidden: public["document"]},  # stored without what the key ignores
+            derived=_named,
+            indexes=("email", "type", "document_type", "made_by"),
+            sorts=("name",),
+            search=("name",),
         ),
         "projects": TableSpec(
             "Project",
-            indexes={"status": public("status"), "visibility": public("visibility")},
-            sorts={"name": _search_key("name")},
-            search={"search": _name_and_description},
+            derived=_described,
+            indexes=("status", "visibility"),
+            sorts=("name",),
+            search=("search",),
             live=True,
         ),
         "plans": TableSpec(
             "Plan",
-            indexes={"projectId": _project, "status": public("status"), "billing_type": public("billing_type")},
-            sorts={"name": _search_key("name"), "amount": _cents("amount")},
-            search={"search": _name_and_description},
+            derived=_of_plan,
+            indexes=("projectId", "status", "billing_type"),
+            sorts=("name", "amount"),
+            search=("search",),
             live=True,
         ),
         "products": TableSpec(
             "Product",
-            indexes={"projectId": _project, "type": public("type"), "status": public("status")},
-            sorts={"name": _search_key("name")},
-            search={"search": _name_and_description},
+            derived=_described,
+            indexes=("projectId", "type", "status"),
+            sorts=("name",),
+            search=("search",),
         ),
         "orders": TableSpec(
             "Order",
-            indexes={
-                "projectId": _order_project,
-                "planId": _order_plan,
-                "status": public("status"),
-                "customerId": hidden("customerId"),
-                "subscriptionId": hidden("subscriptionId"),
-                "document": hidden("document"),
-                "paymentMethod": public("paymentMethod"),
-            },
+            derived=partial(_of_order, orders["payable"], orders["kept"]),
+            indexes=("projectId", "planId", "status", "customerId", "subscriptionId", "document", "paymentMethod"),
             pairs=("projectId+status", "planId+status"),
-            sorts={"totalAmount": _cents("totalAmount")},
-            search={"search": _buyer_and_code},
-            sums={
-                "gross": Counted("projectId", hidden("paid_cents")),
-                "refunded": Counted("projectId", hidden("refunded_cents")),
-                "plan_gross": Counted("planId", hidden("paid_cents")),
-                "plan_refunded": Counted("planId", hidden("refunded_cents")),
-            },
-            distinct={
-                "plans": Counted("projectId", _order_plan),
-                "renewals": Counted("projectId", _renewal_status),
-                "customers": Counted("projectId", _shown_customer),
-                "plan_buyers": Counted("planId", buyer),
-                "plan_waiting": Counted("planId", waiting_customer),
-            },
+            sorts=("totalAmount",),
+            search=("search",),
+            sums=("gross", "refunded", "plan_gross", "plan_refunded"),
+            distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
             defaults={
                 "subscriptionId": None,
                 "success_url": None,
@@ -322,35 +290,17 @@ def table_specs(
         ),
         "subscriptions": TableSpec(
             "Subscription",
-            indexes={
-                "projectId": _project,
-                "planId": _plan,
-                "status": public("status"),
-                "customerId": public("customerId"),
-            },
+            derived=partial(_of_subscription, sets["Subscription"]["running"]),
+            indexes=("projectId", "planId", "status", "customerId"),
             pairs=("projectId+status", "planId+status", "customerId+planId"),
-            sorts={"next_billing_at": lambda public, hidden: public["next_billing_at"] or ""},
-            distinct={
-                "subscribers": Counted("projectId", public("customerId")),
-                "active_subscribers": Counted("projectId", running_customer),
-                "plan_subscribers": Counted("planId", running_customer),
-                "active_terms": Counted("projectId", _active_terms),
-            },
+            sorts=("next_billing_at",),
+            distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
         ),
-        "webhooks": TableSpec(
-            "Webhook",
-            indexes={"is_active": public("is_active"), "projectId": _project},
-        ),
+        "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
-            indexes={
-                "webhookId": public("webhookId"),
-                "projectId": hidden("projectId"),
-                "status": public("status"),
-                "event_type": public("event_type"),
-                "event_id": public("event_id"),
-            },
+            indexes=("webhookId", "projectId", "status", "event_type", "event_id"),
             pairs=("webhookId+status",),
             ring=Ring(LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries),
         ),

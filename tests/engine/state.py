@@ -5,9 +5,11 @@ from typing import Any
 from unittest.mock import patch
 
 from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.step import Step
 from stub_server.http import selection
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import NextIds
+from stub_server.kernel.slices import at_once
 from stub_server.store.memory import Store
 from stub_server.store.query import Query, select
 from stub_server.store.table import Table
@@ -210,3 +212,10 @@ def _paths(store: Store) -> Iterator[str]:
 def whole(inside: Inside, world: Sandbox) -> Facts:
     """State and answers of a world."""
     return state(world) | answers(inside, world)
+
+
+def unfold(world: Sandbox, step: Step) -> None:
+    """Undo the newest step of a world."""
+    before = None if step.restored is None else step.restored.merchants_before
+    at_once(world.change([part.mirrored for part in step.parts], before))
+    world.unfold_rest(step)

@@ -20,7 +20,7 @@ from .inside import Inside, Json
 from .scene import MERCHANTS
 from .shop import Shop, flush_usage, shop_in
 from .small import origin
-from .state import same, stale, state, token_of, whole
+from .state import same, stale, state, token_of, unfold, whole
 
 CLIENTS = 12
 
@@ -238,7 +238,7 @@ def hold_to_steps(shop: Shop) -> None:
         folded.fold(step)
     same(expected, whole(inside, folded))
     for step in reversed(kept):
-        world.unfold(step)
+        unfold(world, step)
     same(begun, state(world))
     assert {} == stale(world)
     for step in kept:

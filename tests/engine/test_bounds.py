@@ -21,6 +21,7 @@ from stub_server.store import tables
 from ..support.live import FROZEN
 from ..support.worlds import first_used
 from .inside import Answer, Inside
+from .state import unfold
 
 Start = Callable[[int], Inside]
 
@@ -128,7 +129,7 @@ def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pyte
     assert {event.id for event in list(world.events)[-3:]} <= newest
     assert 200 == inside.ask("GET", "/_sandbox/invariants").status
     for step in list(reversed(world.log))[:-5]:
-        world.unfold(step)
+        unfold(world, step)
     logs = world.store.webhook_logs
     assert (0, 0) == (len(logs), logs.size)
 
@@ -140,7 +141,8 @@ def test_a_step_counts_what_it_keeps_alive(start: Start) -> None:
     token = inside.app.server.ready_token(world)
     create(inside, 0, size=400)
     (made,) = world.log
-    record = made.puts[0][1]
+    record = made.changes[0].after
+    assert record is not None
     assert made.size >= OVERHEAD + len(record.public)
     assert 200 == inside.ask("PUT", f"/v2/projects/{record.id}", {"description": "y" * 400}, token).status
     assert 200 == inside.ask("DELETE", f"/v2/projects/{record.id}", token=token).status

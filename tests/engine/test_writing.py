@@ -26,7 +26,7 @@ from stub_server.sandboxes.entry import Entry, Snapshots
 from .inside import Inside
 from .shop import Shop, Turn, at_rest, shop_in
 from .small import NAME, origin, serve
-from .state import Facts, same, stale, state, whole
+from .state import Facts, same, stale, state, unfold, whole
 from .test_folding import CODA, TURNS
 
 pytestmark = pytest.mark.check
@@ -102,7 +102,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     same(whole(inside, world), whole(inside, folded))
     assert {} == stale(folded)
     for step in reversed(steps):
-        folded.unfold(step)
+        unfold(folded, step)
     same(state(origin(inside.app)), state(folded))
     serve(inside.app, world)
 

@@ -113,8 +113,8 @@ def test_what_a_snapshot_shares_with_its_sandbox_is_not_restored_record_by_recor
     world = live.app.sandboxes.entry(there.name).sandbox
     (step,) = [step for step in world.log if step.restored is not None]
     assert step.restored is not None
-    changed = [name for part in step.restored.parts for name, _ in part.drops]
-    assert (["customers"], []) == (changed, [put for part in step.restored.parts for put in part.puts])
+    changed = [(table, after) for part in step.restored.parts for table, _, after in part.changes]
+    assert [("customers", None)] == changed
     assert ((), ()) == (step.restored.events.oldest_before, step.restored.events.oldest_after)
 
 

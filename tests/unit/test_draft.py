@@ -11,6 +11,7 @@ from stub_server.kernel.record import Body, Record
 from stub_server.store.table import Table
 from stub_server.store.tables import UniqueViolation
 
+from ..engine.state import unfold
 from ..support.live import FROZEN
 from ..support.worlds import drafted
 
@@ -79,7 +80,7 @@ def test_a_dropped_record_is_gone_for_the_draft_alone(world: Sandbox, customers:
     assert row.record is customers.find(row.id)
     step = draft.record()
     assert step is not None
-    assert ((), [row.record]) == (step.puts, [drop.record for drop in step.drops])
+    assert [(row.record, None)] == [(before, after) for _, before, after in step.changes]
     assert customers.find(row.id) is None
 
 
@@ -93,9 +94,9 @@ def test_what_is_dropped_is_the_stored_version(world: Sandbox, customers: Table)
         draft.drop(customers, opened)
     step = draft.record()
     assert step is not None
-    assert ((), [row.record]) == (step.puts, [drop.record for drop in step.drops])
+    assert [(row.record, None)] == [(before, after) for _, before, after in step.changes]
     assert (None, None) == (customers.find(row.id), customers.holder("document", "11144477735"))
-    world.unfold(step)
+    unfold(world, step)
     assert row == customers.open(row.id)
 
 
@@ -108,12 +109,12 @@ def test_two_updates_in_one_draft_are_one_version(world: Sandbox, customers: Tab
     last = draft.update(customers, between, between.public | {"email": "segunda@example.com"})
     step = draft.record()
     assert step is not None
-    assert [(last, row.record)] == [(record, before) for _, record, before in step.puts]
+    assert [(last, row.record)] == [(after, before) for _, before, after in step.changes]
     assert row.record.version + 1 == last.version
     stored = customers.open(row.id)
     assert stored is not None
     assert ("Primeira", "segunda@example.com") == (stored.public["name"], stored.public["email"])
-    world.unfold(step)
+    unfold(world, step)
     assert row == customers.open(row.id)
 
 
@@ -124,7 +125,7 @@ def test_a_record_that_is_made_and_changed_in_one_draft_is_one_new_version(world
     last = draft.update(customers, row, row.public | {"name": "Depois"})
     step = draft.record()
     assert step is not None
-    assert [(last, None)] == [(record, before) for _, record, before in step.puts]
+    assert [(last, None)] == [(after, before) for _, before, after in step.changes]
     assert 1 == last.version
     assert last.id == customers.holder("document", "11144477735")
 

@@ -1,12 +1,10 @@
 """The log alone: steps in order, the oldest go first, and a budget that logs share."""
 
-from dataclasses import replace
-
 import pytest
 
 from stub_server.engine import bounded as logs
 from stub_server.engine.bounded import Budget, Log
-from stub_server.engine.step import OVERHEAD, Cause, Saved, Step
+from stub_server.engine.step import Cause, Change, Saved, Step
 from stub_server.kernel.clock import ClockState
 from stub_server.kernel.record import Record
 from stub_server.store.memory import Merchant
@@ -23,7 +21,6 @@ EMPTY = Step(
     clock_before=CLOCK,
     position=(0, 0),
     position_before=(0, 0),
-    size=OVERHEAD,
 )
 RECORD = Record("a", 1, 1, b"x" * 100, b"y" * 10)
 REPLY = (("m", "POST", "/v2/plans", "key"), Saved(b"", 0, 201, b"b" * 30, ()))
@@ -32,7 +29,7 @@ REPLY = (("m", "POST", "/v2/plans", "key"), Saved(b"", 0, 201, b"b" * 30, ()))
 def filled(log: Log, count: int) -> None:
     """Append so many more steps."""
     for _ in range(count):
-        log.append(replace(EMPTY, number=log.number + 1))
+        log.append(EMPTY._replace(number=log.number + 1))
 
 
 def numbers(log: Log) -> list[int]:
@@ -62,7 +59,7 @@ def test_a_step_must_be_the_next_one() -> None:
     filled(log, 1)
     for number in (1, 3):
         with pytest.raises(AssertionError):
-            log.append(replace(EMPTY, number=number))
+            log.append(EMPTY._replace(number=number))
     assert ([1], 0) == (numbers(log), budget.used)
 
 
@@ -73,7 +70,7 @@ def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(10, budget)
     filled(log, 5)
     assert ([4, 5], 2 * EMPTY.size) == (numbers(log), budget.used)
-    log.append(replace(EMPTY, number=6, size=2 * EMPTY.size + 1))
+    log.append(EMPTY._replace(number=6, changes=(Change("plans", RECORD, RECORD._replace(public=b"x" * EMPTY.size)),)))
     assert ([], 6, 0) == (numbers(log), log.number, budget.used)
 
 
@@ -122,7 +119,7 @@ def test_a_fresh_log_goes_on_under_the_same_bounds() -> None:
 
 
 def test_what_a_step_shows_of_itself_holds_no_secret() -> None:
-    secret = replace(RECORD, hidden=b"whsec_secret")
-    step = replace(EMPTY, puts=(("webhooks", secret, None),), saved=REPLY)
+    secret = RECORD._replace(hidden=b"whsec_secret")
+    step = EMPTY._replace(changes=(Change("webhooks", None, secret),), saved=REPLY)
     assert "Step(number=1, at=0, cause=Cause(kind='control', id='', operation='test'))" == repr(step)
     assert "Saved(status=201, expires=0)" == repr(REPLY[1])

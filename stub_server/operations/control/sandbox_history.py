@@ -58,7 +58,8 @@ def _matches(step: Step, query: Body) -> bool:
     if "table" not in query and "resource_id" not in query:
         return True
     for part in step.parts:
-        for table, record in (*[put[:2] for put in part.puts], *part.drops):
-            if query.get("table", table) == table and query.get("resource_id", record.id).lower() == record.id:
+        for change in part.changes:
+            is_of_table = query.get("table", change.table) == change.table
+            if is_of_table and query.get("resource_id", change.id).lower() == change.id:
                 return True
     return False

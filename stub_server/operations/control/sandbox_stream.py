@@ -155,9 +155,9 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
 def _parts(step: Step) -> Iterator[tuple[str, Any]]:
     """A step, the deliveries that it opened or tried, and the clock where it was moved."""
     yield "step", shown_step(step)
-    for table, record, _ in step.puts:
-        if table == "webhook_logs":
-            public = orjson.loads(record.public)
+    for table, _, after in step.changes:
+        if table == "webhook_logs" and after is not None:
+            public = orjson.loads(after.public)
             yield "delivery", {name: public[name] for name in _SHOWN}
     if step.cause.operation in _CLOCK:
         yield "clock", {"now": iso(step.clock.now), "frozen": step.clock.frozen}
