@@ -193,6 +193,15 @@ VERBS = (
         said=_PAID,
     ),
     group(
+        "personas", "Add customers who have lived a life.",
+        asking(
+            "add", "POST /personas", "Add a new customer who has lived as PERSONA up to now.",
+            click.argument("persona"),
+            click.option("--plan", "planId", metavar="ID", help="What was bought."),
+            said="{customer[name]} is {customer[id]}.",
+        ),
+    ),
+    group(
         "orders", "List and show orders.", list_orders,
         asking(
             "show", "GET /orders/{order}", "Show an order, and where a payer pays it.", _ORDER,

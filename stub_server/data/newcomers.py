@@ -83,9 +83,7 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     return {member: value for member, value in (drawn | kept | wanted).items() if member not in told_by_document}
 
 
-def _lived(
-    draft: Draft, persona: Node, purchases: list[Bought], fields: Body, begins: int, rng: Random
-) -> Sandbox:
+def _lived(draft: Draft, persona: Node, purchases: list[Bought], fields: Body, begins: int, rng: Random) -> Sandbox:
     """A sandbox in which the customer has lived from an instant (ms) to now. Raises Conflict."""
     sandbox, store = draft.sandbox, draft.store
     ids = sandbox.ids.copy(sandbox.name)
