@@ -18,7 +18,7 @@ from ..engine.step import Step
 from ..kernel.clock import DAY, HOUR, MINUTE, parse_iso
 from ..kernel.record import Body, Record
 from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate
-from .rhythm import bank_morning, moment, refund_hour
+from .rhythm import bank_morning, moment, office_hour, refund_hour
 from .script import Script
 from .tables import pick
 
@@ -116,7 +116,7 @@ class Lives:
         yield self.script.end - 20 * HOUR if outcome == "disputed" else self.script.now + 3 * DAY
         self.script.step(self._in_dispute, ident, renewals.dispute, None, "fraud")
         if outcome != "disputed":
-            yield self.script.now + 6 * DAY
+            yield office_hour(self.rng, self.script.now + 6 * DAY)
             self.script.step(self._in_dispute, ident, renewals.win if outcome == "won" else renewals.lose)
 
     def _in_dispute(self, draft: Draft, ident: str, act: Callable[..., object], *asked: object) -> None:

@@ -19,9 +19,10 @@ Found: TypeAlias = tuple[Keys, int, int]
 class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
-    `tagged` are names of tags with values that a record has all. `within` restricts to records whose index value is one of several; `where` tests a parsed record, for tables that
-    stay small; `contains` maps a search text to what it must satisfy; `ids` restricts to named records; `between` takes
-    the values of a further sort order from inclusive to exclusive (None is open).
+    `tagged` are names of tags with values that a record has all. `within` restricts to records whose index value is one
+    of several; `where` tests a parsed record, for tables that stay small; `contains` maps a search text to what it must
+    satisfy; `ids` restricts to named records; `between` takes the values of a further sort order from inclusive to
+    exclusive (None is open).
     """
 
     equal: dict[str, Hashable] = field(default_factory=dict)

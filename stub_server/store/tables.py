@@ -208,8 +208,13 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
 # -- unique keys
 
 
+def _without_blanks(text: str) -> str:
+    """Text in its composed form, with one blank between words and none around them."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 _IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"case": str.casefold, "punctuation": _without_punctuation}
+    {"blanks": _without_blanks, "case": str.casefold, "punctuation": _without_punctuation}
 )
 
 

@@ -1,7 +1,6 @@
 """`default` and `busy` have something in each state of each lifecycle, whatever the seed."""
 
 from collections import Counter
-from pathlib import Path
 
 import httpx2
 import pytest
