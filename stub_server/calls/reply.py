@@ -135,7 +135,7 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
     sort: str = query.get("sort", "-createdAt")
     key = sort.removeprefix("-")
     found = Query(
-        sort=None if key in ("createdAt", "created_at") else key,
+        sort=None if key in ("createdAt", "created_at") else sort if sort in table.spec.sorts else key,
         newest_first=sort.startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
@@ -145,7 +145,12 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
     if "created_until" in query:
         found.until = range_end_ms(query["created_until"])
     for name, value in query.items():
+        if name.endswith("_since"):
+            warn_of_empty_range(call, value, query.get(f"{name.removesuffix('since')}until"))
         if name in _SHAPING:
+            continue
+        if name in table.spec.tags:
+            found.tagged = frozenset((name, (key, text)) for key, _, text in (each.partition(":") for each in value))
             continue
         if name in table.spec.search:
             found.contains[name] = finder(value)
@@ -154,6 +159,12 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
         elif name not in handled:
             call.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
     return found
+
+
+def warn_of_empty_range(call: Call, since: str | None, until: str | None) -> None:
+    """`empty_range` where nothing can be from the one instant on and before the other."""
+    if since is not None and until is not None and range_end_ms(since) >= range_end_ms(until):
+        call.warn("empty_range")
 
 
 _PLAIN: Mapping[str, Any] = {

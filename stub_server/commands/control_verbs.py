@@ -84,7 +84,7 @@ def _span(text: str) -> dict[str, Any]:
 def advance(target: Target, span: dict[str, Any]) -> None:
     """Advance the clock by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
     answer = target.control("POST", "/clock/advance", json=span)
-    text = f"The clock shows {answer['now']}. {counted(len(answer['fired']), 'job')} ran on the way."
+    text = f"The clock shows {answer['now']}. {counted(sum(answer['counts'].values()), 'job')} ran on the way."
     target.show(answer, text if answer["complete"] else f"{text} Deliveries are still on their way.")
 
 
@@ -191,6 +191,15 @@ VERBS = (
         "resolve", "POST /orders/{order}/dispute/resolve", "Resolve the dispute of an order.", _ORDER,
         click.argument("outcome", type=click.Choice(["won", "lost"])),
         said=_PAID,
+    ),
+    group(
+        "personas", "Add customers who have lived a life.",
+        asking(
+            "add", "POST /personas", "Add a new customer who has lived as PERSONA up to now.",
+            click.argument("persona"),
+            click.option("--plan", "planId", metavar="ID", help="What was bought."),
+            said="{customer[name]} is {customer[id]}.",
+        ),
     ),
     group(
         "orders", "List and show orders.", list_orders,

@@ -15,7 +15,7 @@ from ..kernel.ids import named_uuid
 from ..store import memory
 from ..store.memory import Store
 from .buyers import Buyers
-from .files import Files
+from .files import Files, Node
 from .goods import Goods
 from .merchant import Merchant
 from .provider import stream
@@ -71,6 +71,10 @@ class Seeding:
         sandbox.sample, sandbox.personas = twin.sample, twin.personas
         sandbox.credentials = dict(kept.credentials)
         return True
+
+    def persona(self, name: str) -> Node:
+        """A persona of `fixtures/personas`, which must be there."""
+        return self._files.read(self.fixtures / "personas" / f"{name}.yaml", "Persona")
 
     def _key(self, sandbox: Sandbox, secret: bytes) -> Key:
         text = read_scenario(self._files.folder, sandbox.scenario)

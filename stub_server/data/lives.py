@@ -4,7 +4,7 @@ A life is a generator: it acts, and yields the instant at which it acts again. W
 the fate of the purchase.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from random import Random
 from typing import NamedTuple
@@ -12,13 +12,13 @@ from typing import NamedTuple
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
-from ..engine import billing
+from ..engine import billing, renewals
 from ..engine.draft import Draft
 from ..engine.step import Step
-from ..kernel.clock import HOUR, MINUTE, parse_iso
+from ..kernel.clock import DAY, HOUR, MINUTE, parse_iso
 from ..kernel.record import Body, Record
-from .purchases import CANCEL, LAPSE, LATE, PAID, PAYING, Fate
-from .rhythm import bank_morning, moment, refund_hour
+from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate
+from .rhythm import bank_morning, moment, office_hour, refund_hour
 from .script import Script
 from .tables import pick
 
@@ -62,10 +62,12 @@ class Lives:
         if method != CHARGED:
             yield purchase.pays
             opened = _opened_by(self._pay(order.id))
-        if outcome != "paid":
+        if outcome in DISPUTED:
+            yield from self._disputed(order.id, outcome)
+        elif outcome != "paid":
             yield self._regrets(opened)
             self.script.step(self._refund, order.id, outcome == "partly")
-        if opened is not None and outcome != "refunded":
+        if opened is not None and outcome not in ("refunded", "lost"):
             yield from self._stay(opened, purchase.fate)
 
     # -- the first order
@@ -108,6 +110,19 @@ class Lives:
         if row is not None and row.public["status"] in draft.states("Order", "refundable"):
             amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100) if part else None
             billing.refund(draft, row, amount)
+
+    def _disputed(self, ident: str, outcome: str) -> Iterator[int]:
+        """Take the payment back: in the last day, or some days after it, to be won or lost in the days after that."""
+        yield self.script.end - 20 * HOUR if outcome == "disputed" else self.script.now + 3 * DAY
+        self.script.step(self._in_dispute, ident, renewals.dispute, None, "fraud")
+        if outcome != "disputed":
+            yield office_hour(self.rng, self.script.now + 6 * DAY)
+            self.script.step(self._in_dispute, ident, renewals.win if outcome == "won" else renewals.lose)
+
+    def _in_dispute(self, draft: Draft, ident: str, act: Callable[..., object], *asked: object) -> None:
+        row = draft.open(self.store.orders, ident)
+        assert row is not None  # nobody deletes one
+        act(draft, row, *asked)
 
     # -- the membership
 

@@ -6,8 +6,9 @@ from random import Random
 from ..contract.schema import Schemas
 from ..domain import api_keys
 from ..domain.lifecycle import known_ids
-from ..domain.webhooks import new_webhook
+from ..domain.webhooks import changed_webhook, new_webhook
 from ..engine import resources
+from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import Draft
 from ..events.signing import new_key
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
@@ -26,7 +27,10 @@ from .tables import plain_ascii, table
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
 MAIN_KEY: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
 NOT_OF_KEYS = ("key", "state", "usage", "days_old", "allowed_projects", "expires_in_days")
-NOT_OF_WEBHOOKS = ("key", "behaviour", "days_old", "project")
+NOT_OF_WEBHOOKS = ("key", "behaviour", "state", "days_old", "project")
+STATES = ("draft", "suspended", "archived")  # of the last drawn projects, where every state is shown
+PRODUCT_STATES = ("active", "draft", "archived")  # of the first project's products, then
+PLACES_LEFT = (0, 20)  # of the two plans that sell least
 
 
 class Merchant:
@@ -50,24 +54,29 @@ class Merchant:
             opened = office_hour(rng, self.begun + (3 + 2 * number) * DAY)
             if spec.value["status"] == "draft":
                 opened = office_hour(rng, self.now - 9 * DAY)
-            self._plan_project(rng, spec, membership, min(opened, self.now - HOUR))
+            self._plan_project(rng, spec, membership, min(opened, self.now - HOUR), number)
+        if self.scenario.every_state:
+            self.script.add(self.now, self.script.step, self._limit_places)
 
     def _memberships(self) -> Iterator[tuple[Node, Membership]]:
         """As many drawn projects as the scenario says, and those that it names."""
         faker = self.script.faker("projects", "drawn")
         slugs: list[str] = faker.slugs()
-        for number, slug in enumerate(slugs[: self.scenario.drawn]):
+        drawn = self.scenario.drawn
+        states = STATES if self.scenario.every_state and drawn > len(STATES) + 1 else ()
+        for number, slug in enumerate(slugs[:drawn]):
             first = number == 0 or None  # some project has a trial, whatever the seed
             share = SHARES[min(number, len(SHARES) - 1)]
             membership = faker.membership(slug, has_trial=first)
-            yield Node({"status": "active", "share": share}, "", slug), membership
+            status = states[number - drawn] if number >= drawn - len(states) else "active"
+            yield Node({"status": status, "share": share}, "", slug), membership
         for spec in self.scenario.root.each("projects"):
             slug = spec.value["slug"]
             if slug not in slugs:
                 raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
             yield spec, self.script.faker("projects", slug).membership(slug)
 
-    def _plan_project(self, rng: Random, spec: Node, membership: Membership, opened: int) -> None:
+    def _plan_project(self, rng: Random, spec: Node, membership: Membership, opened: int, place: int) -> None:
         status, ident = spec.value["status"], named_uuid("project", membership.slug)
         first = {"status": "draft", "visibility": "private"} if status == "draft" else {"status": "active"}
         project = self.goods.add_project(spec, ident, membership.project | first, opened)
@@ -78,7 +87,8 @@ class Merchant:
             stopped = min(self.now - HOUR, max(opened + 2 * HOUR, wanted))
             self.script.add(stopped, self.script.step, move_project, ident, status)
         at, plans = opened, list[str]()
-        for fields, share in self._plans(ident, spec, membership):
+        shows = self.scenario.every_state and place < self.scenario.drawn
+        for fields, share in self._plans(ident, spec, membership, retires=shows and place == 1):
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), self.now)
             plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at, stopped)
             plans.append(plan["id"])
@@ -87,10 +97,17 @@ class Merchant:
         for number, fields in enumerate(membership.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), self.now)
             body = {"projectId": ident, **fields, "planIds": plans}
+            if self.scenario.every_state and place == 0:
+                body["status"] = PRODUCT_STATES[(number - 1) % len(PRODUCT_STATES)]
             self.goods.add_product(spec, named_uuid("product", membership.slug, str(number)), body, at)
 
-    def _plans(self, project_id: str, spec: Node, membership: Membership) -> Iterator[tuple[Body, float]]:
-        """The plans that the scenario gives a project, or else the drawn ones, with their shares of all sales."""
+    def _plans(
+        self, project_id: str, spec: Node, membership: Membership, *, retires: bool
+    ) -> Iterator[tuple[Body, float]]:
+        """The plans that the scenario gives a project, or else the drawn ones, with their shares of all sales.
+
+        With `retires` the last drawn one is not sold any more.
+        """
         of_project = spec.get("share", 1)
         given = [*spec.each("plans")]
         for node in given:
@@ -99,7 +116,8 @@ class Merchant:
             yield fields, node.get("share", 1) * of_project
         if not given:
             for plan in membership.plans:
-                yield {"projectId": project_id, **plan}, table("habits")["sales"][plan["name"]] * of_project
+                state = {"status": "inactive"} if retires and plan is membership.plans[-1] else {}
+                yield {"projectId": project_id, **plan, **state}, table("habits")["sales"][plan["name"]] * of_project
 
     def _plan_plan(
         self, rng: Random, spec: Node, slug: str, fields: Body, at: int, stopped: int | None
@@ -112,6 +130,19 @@ class Merchant:
             closes = min(closes, max(at + HOUR, office_hour(rng, self.now - 120 * DAY)))
             self.script.add(closes, self.script.step, withdraw_plan, ident)
         return plan, closes
+
+    def _limit_places(self, draft: Draft) -> None:
+        """Of the memberships on sale those that sell least have few places: the first one none, the next one some."""
+        on_sale = [o for o in self.offers if o.stopped is None and o.closes >= self.now and o.plan["interval"]]
+        left, store = list(PLACES_LEFT), draft.store
+        for offer in sorted(on_sale, key=lambda offer: offer.share):
+            ident = offer.plan["id"]
+            members = store.subscriptions.members("plan_subscribers", ident)
+            taken = len({*members, *store.orders.members("plan_waiting", ident)})
+            row = draft.open(store.plans, ident)
+            if taken and left and row is not None:
+                limited = row.public | {"max_subscribers": taken + left.pop(0), "updatedAt": iso(draft.now)}
+                resources.change(draft, store.plans, row, limited, project=row.public["projectId"])
 
     # -- webhooks and keys
 
@@ -135,6 +166,9 @@ class Merchant:
             check_request(self.schemas, "WebhookCreate", fields, node)
             created = self._opened(rng, node.get("days_old", 30), HOUR)
             self.script.add(created, self.script.step, self._create_webhook, node, fields, created)
+            if node.get("state", "active") == "inactive":
+                ident = named_uuid("webhook", node.value["key"])
+                self.script.add(self.now - HOUR // 2, self.script.step, _silence, ident)
             times.append(created)
         return min(times, default=None)
 
@@ -196,6 +230,14 @@ class Merchant:
         if len(store.orders):
             requests = sum(count for _, count, _ in used)
             store.set_usage(MAIN_ID, (2 * len(store.orders) + requests, iso(latest)))
+
+
+def _silence(draft: Draft, ident: str) -> None:
+    """A webhook is switched off, which calls off its open deliveries."""
+    row = draft.open(draft.store.webhooks, ident)
+    assert row is not None
+    draft.update(draft.store.webhooks, row, changed_webhook(row.public, {"is_active": False}, iso(draft.now)))
+    draft.at(draft.now, CALLING_OFF, ident)
 
 
 def _switch_off(draft: Draft, ident: str) -> None:

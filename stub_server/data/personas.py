@@ -44,6 +44,8 @@ class Story:
             offer = self._plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
         elif kind == "trial":
             offer = self._plan(lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial")
+        elif kind == "boleto":
+            offer = self._plan(lambda plan: "boleto" in plan["payment_methods"], "a plan that takes boletos")
         else:
             offer = self._monthly()
         trial_days = offer.plan["trial_period_days"]

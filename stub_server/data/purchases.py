@@ -16,7 +16,8 @@ from .rhythm import bank_morning, pay_delay
 from .tables import pick, shares
 
 BUMP, COUPON = 0.12, 0.06  # shares of first orders with an extra item, and of those by the year or once with a coupon
-PAYING = ("paid", "refunded", "partly")
+DISPUTED = ("disputed", "won", "lost")
+PAYING = ("paid", "refunded", "partly", *DISPUTED)
 PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"  # what members do about the bill of a period
 FOR_EVER = 60  # periods: who has paid so many goes on
 

@@ -91,13 +91,14 @@ class Records:
                 story = persona.value["story"]
                 raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
             self.sales.foresee(offer.plan, at, fate)
-            self.script.add(at, self.goods.checked, persona, self._buy_of_story, offer, buyer, ident, fate)
+            method = "boleto" if persona.value["story"] == "pending_boleto" else "pix"
+            self.script.add(at, self.goods.checked, persona, self._buy_of_story, offer, buyer, ident, fate, method)
 
-    def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
+    def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate, method: str) -> None:
         # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
         abroad = buyer["address"].get("country") not in (None, "BR")
         once = fate.outcome == "paid" and offer.plan["interval"] is None and CHARGED in offer.plan["payment_methods"]
-        body = cart(self.sales.rng, offer) | {"paymentMethod": CHARGED if abroad and once else "pix"}
+        body = cart(self.sales.rng, offer) | {"paymentMethod": CHARGED if abroad and once else method}
         self._buy(body, buyer, customer_id, fate)
 
     def _buy(self, body: Body, buyer: Body, customer_id: str, fate: Fate, ident: str | None = None) -> None:

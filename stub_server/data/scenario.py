@@ -13,7 +13,7 @@ class Scenario(NamedTuple):
     """A parsed scenario. `root` is the whole file, of which others read projects, keys, webhooks and records.
 
     `drawn` is how many projects to draw, 0 where they are named. `personas` are by name; `owing` leaves every customer
-    past due.
+    past due. With `every_state` there is something in each state that a screen may have to show.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Scenario(NamedTuple):
     drawn: int
     personas: dict[str, Node]
     owing: bool
+    every_state: bool
 
 
 def read_scenario(fixtures: Path, name: str) -> str:
@@ -65,6 +66,7 @@ def parse_scenario(files: Files, name: str, text: str) -> Scenario:
         drawn=drawn if isinstance(drawn, int) else 0,
         personas=_personas(files, root),
         owing="everybody" in root.value,
+        every_state=root.get("every_state", False),
     )
 
 

@@ -17,7 +17,7 @@ BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
 MARK = "SANDBOX"
 QUIET_ZONE = 4  # of a QR image, as ISO/IEC 18004 requires
 SCHEME = "br.gov.bcb.pix"
-NAME_LIMIT, CITY_LIMIT, REFERENCE_LIMIT = 25, 15, 25
+NAME_LIMIT, CITY_LIMIT = 25, 15
 
 # EMV requires a city. A name in another alphabet may fold to an empty text.
 _CITY_UNKNOWN = "BRASIL"
@@ -38,6 +38,7 @@ def _field(ident: str, value: str) -> str:
 _HEAD = _field("00", "01") + _field("01", "12")
 _ACCOUNT = _field("00", SCHEME)
 _CURRENCY = _field("52", "0000") + _field("53", "986")
+_NO_REFERENCE = _field("62", _field("05", "***"))
 _OWN = re.compile(
     rf"{_HEAD}26[0-9]{{2}}{re.escape(_ACCOUNT)}25[0-9]{{2}}{re.escape(BASE)}[0-9A-Za-z]{{26,35}}{_CURRENCY}"
     r"54[0-9]{2}(?P<amount>[0-9]{1,10}\.[0-9]{2})5802BR[ -~]{1,90}6304[0-9A-F]{4}"
@@ -68,13 +69,12 @@ def merchant_name(text: str) -> str:
 def encode(amount_cents: int, txid: str, name: str, city: str) -> str:
     """The BR Code of a single-use charge. `name` and `city` take any text.
 
-    `txid` has 26 to 35 ASCII letters and digits, of which field 62-05 carries the first 25.
+    `txid` has 26 to 35 ASCII letters and digits. Field 62-05 is `***`, as in every dynamic code: the address has the
+    txid.
     """
     url, amount = BASE + txid, money.text(amount_cents)
     account = _field("26", _ACCOUNT + _field("25", url))
-    code = (
-        f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{_receiver(name, city)}62290525{txid[:REFERENCE_LIMIT]}6304"
-    )
+    code = f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{_receiver(name, city)}{_NO_REFERENCE}6304"
     return code + crc16(code)
 
 

@@ -1,8 +1,8 @@
 """Tax documents: recognises CPF, CNPJ and passport, checks their digits and compares them with a customer's type.
 
 A document is stored unmasked. Its kind follows from the unmasked form: eleven digits are a CPF, fourteen characters a
-CNPJ, every other run of 5 to 20 capital letters and digits, a letter among them, a passport. Digits alone that are no
-right CPF or CNPJ are a passport where a `document_type` says so.
+CNPJ, 5 to 9 capital letters and digits, a letter among them, a passport. Any other run of 5 to 20 is a passport where
+a `document_type` says so.
 """
 
 import re
@@ -21,7 +21,8 @@ HOLDERS: dict[Kind, Holder] = {"cpf": "individual", "passport": "individual", "c
 _UNMASK = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", ".-/ ")
 _CPF = re.compile(r"[0-9]{11}")
 _CNPJ = re.compile(r"[0-9A-Z]{12}[0-9]{2}")
-_PASSPORT = re.compile(r"[0-9A-Z]{5,20}")
+_PASSPORT = re.compile(r"[0-9A-Z]{5,20}")  # where a document_type says that it is one
+_USUAL_PASSPORT = re.compile(r"[0-9A-Z]{5,9}")
 _MASKED = re.compile(r"(?:[0-9A-Za-z][./-]?)+")
 
 # Longer texts are no documents, masked or not: a flood of large bodies cannot fill the cache with its keys.
@@ -42,7 +43,7 @@ def kind(text: str, check_digits: bool = True) -> Kind | None:
         if not _CNPJ.fullmatch(plain):
             return None
         return "cnpj" if not check_digits or _digits_hold(plain, cnpj.is_valid(plain)) else None
-    return "passport" if _PASSPORT.fullmatch(plain) and not plain.isdigit() else None
+    return "passport" if _USUAL_PASSPORT.fullmatch(plain) and not plain.isdigit() else None
 
 
 def is_document(text: str) -> bool:
@@ -83,8 +84,13 @@ def infer(document: str, document_type: str | None = None) -> tuple[Kind, Holder
 
 
 def mask_document(document: str) -> str:
-    """The unmasked form with its first three and last two characters hidden, as payment providers show a payer."""
+    """The unmasked form with its first three and last two characters hidden, as payment providers show a payer.
+
+    A CNPJ is public, and shown whole.
+    """
     plain = normalise(document)
+    if len(plain) == 14:
+        return plain
     return "***" + plain[3:-2] + "**"
 
 

@@ -150,8 +150,8 @@ def new_order(
 ) -> tuple[Body, Body]:
     """A new order's public and hidden parts. `now` and `expires`, until when it can be paid, are in ms.
 
-    A boleto is `due` (ms) when it expires unless told otherwise. `body` is the request, with ids spelled as in the records; `refused` is the failure code of an order that fails at
-    once. A PIX order carries its BR Code also then.
+    A boleto is `due` (ms) when it expires unless told otherwise. `body` is the request, with ids spelled as in the
+    records; `refused` is the failure code of an order that fails at once. A PIX order carries its BR Code also then.
     """
     ident, code, transaction_id = names
     created = iso(now)

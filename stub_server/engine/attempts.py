@@ -92,7 +92,8 @@ def disturbance(sandbox: Sandbox, webhook: Row, entry: Row) -> Effect | None:
     if not sandbox.faults.rules:
         return None
     texts = {"event": entry.public["event_type"], "url": webhook.public["url"]}
-    return sandbox.faults.by_delivery(texts, entry.hidden["request_body"].encode(), sandbox.clock.now)
+    body, is_seeded = entry.hidden["request_body"].encode(), "receiver" in webhook.hidden
+    return sandbox.faults.by_delivery(texts, body, sandbox.clock.now, is_seeded=is_seeded)
 
 
 def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:

@@ -85,9 +85,9 @@ def place(
 ) -> Record:
     """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
 
-    A boleto is `due` (ms) at the end of its life unless told otherwise. An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. With
-    `no_magic`, magic values have no effect. With `copy_only`, the keys of its project see what the order says of its
-    customer, and not the customer.
+    A boleto is `due` (ms) at the end of its life unless told otherwise. An order that a scenario names has the id
+    `ident`; one that fails at once has the failure code `refused`. With `no_magic`, magic values have no effect. With
+    `copy_only`, the keys of its project see what the order says of its customer, and not the customer.
     """
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)

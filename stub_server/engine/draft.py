@@ -79,13 +79,15 @@ class Draft:
         """Replace a record by its next version."""
         return self.create(table, row.record.id, public, row.hidden if hidden is None else hidden, row)
 
-    def create(self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None = None) -> Record:
-        """Add a new record; with `row` the next version of that one."""
+    def create(
+        self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None = None, created: int | None = None
+    ) -> Record:
+        """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next version of that."""
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
         if not self.sandbox.is_seeding:  # what was seeded is validated once, as it is at the end
             table.check(public)
-        record = table.prepare(ident, public, hidden, before, self.now)
+        record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
         self._claim_keys(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)

@@ -45,7 +45,7 @@ _SETTINGS = {
     "unknown_field": "An overlay (--overlay) adds a field; --unknown-fields ignore drops those that are unknown.",
     "invalid_document": "With --check-digits off, or check_digits of the sandbox's settings, any digits are accepted.",
 }
-"""By the code of a violation, which settings would accept the request. Its answer names none: clients cannot set them."""
+"""By the code of a violation, which settings would accept the request. Answers name none: clients cannot set them."""
 _UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
 _LONGEST_EXCERPT = 600  # characters
 _MEMBER = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")

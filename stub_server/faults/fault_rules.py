@@ -94,7 +94,7 @@ class Fault:
         self._texts = {name: wanted for name, wanted in match.items() if name not in ("header", "body")}
         self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
         self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
-        self.reads_body = bool(self._body)
+        self.reads_body, self.names_address = bool(self._body), "url" in match
 
     def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
         """Whether a request or a delivery meets all conditions.
@@ -198,11 +198,14 @@ class Faults:
             if is_concerned and fault.fits(texts, headers, body) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
-    def by_delivery(self, texts: Texts, payload: bytes, now: int) -> Effect | None:
-        """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search."""
+    def by_delivery(self, texts: Texts, payload: bytes, now: int, *, is_seeded: bool) -> Effect | None:
+        """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search.
+
+        Webhooks that the seed made are meant only by rules that name an address.
+        """
         found: list[Effect] = []
         for fault in self.rules.values():
-            is_concerned = fault.enabled and fault.is_for_deliveries
+            is_concerned = fault.enabled and fault.is_for_deliveries and (fault.names_address or not is_seeded)
             body = orjson.loads(payload) if is_concerned and fault.reads_body else None
             if is_concerned and fault.fits(texts, {}, body) and fault.fires(now, self._random):
                 found.append(fault.effect(self._random))

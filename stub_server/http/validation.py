@@ -122,6 +122,7 @@ class OperationRequests:
         self._has_one_uuid = [is_id for _, is_id, _ in self._ids] == [True]
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
         self._casts = {name: cast_of(schema) for name, schema in query.items()}
+        self._repeated = {name for name, schema in query.items() if schema.get("type") == "array"}
         self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
@@ -194,6 +195,9 @@ class OperationRequests:
                     wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
                 else:
                     call.warn(warning_of("unknown_query_parameter", name))
+                continue
+            if name in self._repeated:
+                found.setdefault(name, []).append(text)
                 continue
             if name in found:
                 wrong.append(detail(name, "duplicate", "Send it once.", "query"))

@@ -118,6 +118,8 @@ def field_name(path: list[Any]) -> str:
 def document_advice(value: object) -> str:
     """Why a text is not a CPF, CNPJ or passport."""
     digits = "".join(c for c in str(value) if c not in ".-/")
+    if any(c.isdigit() and not c.isascii() for c in digits):
+        return "Write the document in digits 0 to 9."
     if len(digits) == 11 and digits.isdigit():
         return "CPF check digits do not match."
     if len(digits) == 14 and " " not in digits:
@@ -126,8 +128,8 @@ def document_advice(value: object) -> str:
         if len(digits) < length and digits.isdigit() and kind_of(digits.zfill(length)) == kind:
             return f"A {kind.upper()} has {length} digits; leading zeros may have been lost: {digits.zfill(length)}."
     return (
-        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; one of "
-        "digits only needs document_type passport)."
+        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 9 letters A-Z and digits, one of them a "
+        "letter; any other, of up to 20, needs document_type passport)."
     )
 
 

@@ -11,6 +11,7 @@ def get_analytics(call: Call, query: Body) -> Reply:
     project_id = query["projectId"].lower() if "projectId" in query else None
     if project_id is not None:
         call.allow_project(project_id)
+    reply.warn_of_empty_range(call, query.get("from"), query.get("to"))
     analytics = {
         "available": False,
         "filters": {

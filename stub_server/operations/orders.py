@@ -2,7 +2,8 @@
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.reply import Reply, list_reply
+from ..calls.reply import Reply, listed, query_of
+from ..contract.formats import range_end_ms
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise
@@ -10,11 +11,17 @@ from ..domain.places import warnings_for
 from ..engine import billing, resources
 from ..kernel.record import Body
 
+_HANDLED = ("paid_since", "paid_until")
 SIMULATED = b"x-sandbox-simulated"
 
 
 def list_orders(call: Call, query: Body) -> Reply:
-    return list_reply(call, call.store.orders, query, "Orders retrieved.", "orders")
+    table = call.store.orders
+    found = query_of(call, table, query, handled=_HANDLED)
+    since, until = (range_end_ms(query[name]) if name in query else None for name in _HANDLED)
+    if since is not None or until is not None:
+        found.between["paid_at"] = (since, until)
+    return listed(call, table, found, "Orders retrieved.", "orders")
 
 
 def create_order(call: Call, body: Body) -> Reply:

@@ -90,6 +90,7 @@ def archive_project(call: Call, ident: str, body: Body | None) -> Reply:
 async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     store = call.store
     archived = _open(call, ident).public["status"] == "archived"
+    reply.warn_of_empty_range(call, query.get("from"), query.get("to"))
     since, until = (range_end_ms(query[name]) if name in query else None for name in ("from", "to"))
     subscriptions = store.subscriptions
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}

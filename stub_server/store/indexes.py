@@ -86,6 +86,20 @@ class Index(Derived):
         return twin
 
 
+class Tags(Index):
+    """The same for records with several values, of which one has none twice."""
+
+    def add(self, key: int, value: Any) -> None:
+        """Add a key to those of each value."""
+        for each in value:
+            super().add(key, each)
+
+    def remove(self, key: int, value: Any) -> None:
+        """Remove a key from those of each value."""
+        for each in value:
+            super().remove(key, each)
+
+
 class SortOrder(Derived):
     """Pairs of a value and a key, sorted; and the `keys` in the same order."""
 

@@ -19,13 +19,15 @@ Found: TypeAlias = tuple[Keys, int, int]
 class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
-    `within` restricts to records whose index value is one of several; `where` tests a parsed record, for tables that
-    stay small; `contains` maps a search text to what it must satisfy; `ids` restricts to named records; `between` takes
-    the values of a further sort order from inclusive to exclusive (None is open).
+    `tagged` are names of tags with values that a record has all. `within` restricts to records whose index value is one
+    of several; `where` tests a parsed record, for tables that stay small; `contains` maps a search text to what it must
+    satisfy; `ids` restricts to named records; `between` takes the values of a further sort order from inclusive to
+    exclusive (None is open).
     """
 
     equal: dict[str, Hashable] = field(default_factory=dict)
     within: tuple[str, Iterable[Hashable]] | None = None
+    tagged: frozenset[tuple[str, Hashable]] = frozenset()
     contains: dict[str, Callable[[str], bool]] = field(default_factory=dict)
     where: Callable[[Row], bool] | None = None
     ids: Iterable[str] | None = None
@@ -59,7 +61,7 @@ def _found(table: Table, query: Query) -> Found:
         return _find(table, query)
     equal, between = frozenset(query.equal.items()), frozenset(query.between.items())
     within = None if query.within is None else (query.within[0], frozenset(query.within[1]))
-    asked = equal, within, between, query.since, query.until, query.sort
+    asked = equal, query.tagged, within, between, query.since, query.until, query.sort
     found: Found | None = table.lists.get(asked)
     if found is None:
         if len(table.lists) == REMEMBERED:
@@ -84,7 +86,8 @@ def _find(table: Table, query: Query) -> Found:
 
 def _matching(table: Table, query: Query) -> Keys:
     """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked up in the others."""
-    conditions = [*_equal(table, query), *_named(table, query)]
+    tagged = [[table.tags[name].data.get(value, [])] for name, value in query.tagged]
+    conditions = [*_equal(table, query), *tagged, *_named(table, query)]
     if not conditions:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))

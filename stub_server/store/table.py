@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 
 from ..kernel.record import Body, Record, Row
-from .indexes import Derived, Index, Keys, Members, SortOrder, Sum, Texts, contains, insert, remove
+from .indexes import Derived, Index, Keys, Members, SortOrder, Sum, Tags, Texts, contains, insert, remove
 from .tables import NONE, Check, TableSpec, UniqueViolation
 
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
-_KINDS = ("indexes", "sorts", "texts", "sums", "distinct")  # of what is derived from records
+_KINDS = ("indexes", "tags", "sorts", "texts", "sums", "distinct")  # of what is derived from records
 MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
 
 
@@ -44,6 +44,7 @@ class Table:
         self.order: Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
         self.indexes = {each: Index() for each in (*spec.indexes, *spec.pairs)}
+        self.tags = {each: Tags() for each in spec.tags}
         self.sorts = {each: SortOrder() for each in spec.sorts}
         self.texts = {each: Texts() for each in spec.search}
         self.sums = {each: Sum() for each in spec.sums}

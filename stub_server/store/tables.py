@@ -18,6 +18,7 @@ Check = Callable[[Body], None]
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
+LAST = "~"  # sorts behind every date-time
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
@@ -67,7 +68,9 @@ class TableSpec(NamedTuple):
     `keys` says which of them the contract has.
     The others name members of a record, or what `derived` makes of one; a record that has None there has no part in it.
     `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
-    `sorts` are further orders besides the time of creation. `search` is folded text that `contains` looks in.
+    `tags` do so for members with several values.
+    `sorts` are further orders besides the time of creation; one whose name begins with a minus is for that direction.
+    `search` is folded text that `contains` looks in.
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number, or the different
     members.
     `defaults` are what members of the hidden part have that a record does not name.
@@ -82,6 +85,7 @@ class TableSpec(NamedTuple):
     derived: Derive = _nothing
     indexes: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     sorts: tuple[str, ...] = ()
     search: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
@@ -137,8 +141,17 @@ def finder(wanted: str) -> Callable[[str], bool]:
 # -- what is derived from records
 
 
-def _named(public: Body, hidden: Body) -> Body:
-    return {"name": _folded(public["name"])}
+def _of_customer(public: Body, hidden: Body) -> Body:
+    phones = [f"{p['country_code']}{p.get('area_code', '')}{p['number']}" for p in public["phones"].values()]
+    numbers = unmasked("\0".join((public["document"], *phones)))
+    name = _folded(public["name"])
+    text = f"{numbers}{NUMBERS_END}{_folded(public['email'])}\0{name}"
+    return {"name": name, "search": text, "metadata": _entries(public["metadata"])}
+
+
+def _entries(metadata: Body) -> tuple[tuple[str, str], ...] | None:
+    """The entries of a free map; None without any."""
+    return tuple(metadata.items()) or None
 
 
 def _described(public: Body, hidden: Body) -> Body:
@@ -164,6 +177,7 @@ def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hid
     return {
         "totalAmount": cents(public["totalAmount"]),
         "search": _buyer_and_code(public),
+        "metadata": _entries(hidden["metadata"]),
         "gross": (project, paid),
         "refunded": (project, refunded),
         "plan_gross": (plan, paid),
@@ -182,7 +196,8 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
     # What an active subscription brings in, and how often: few different ones, so their number by kind is counted.
     terms = cents(public["amount"]), public["interval"], public["interval_count"]
     return {
-        "next_billing_at": public["next_billing_at"] or "",
+        "next_billing_at": public["next_billing_at"] or LAST,
+        "-next_billing_at": public["next_billing_at"] or "",
         "subscribers": (project, customer),
         "active_subscribers": (project, customer) if is_running else None,
         "plan_subscribers": (public["planId"], customer) if is_running else None,
@@ -193,8 +208,13 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
 # -- unique keys
 
 
+def _without_blanks(text: str) -> str:
+    """Text in its composed form, with one blank between words and none around them."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 _IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"case": str.casefold, "punctuation": _without_punctuation}
+    {"blanks": _without_blanks, "case": str.casefold, "punctuation": _without_punctuation}
 )
 
 
@@ -240,10 +260,11 @@ def table_specs(
         "customers": TableSpec(
             "Customer",
             unique={"document": lambda public, hidden: public["document"]},  # stored without what the key ignores
-            derived=_named,
+            derived=_of_customer,
             indexes=("email", "type", "document_type", "made_by"),
+            tags=("metadata",),
             sorts=("name",),
-            search=("name",),
+            search=("name", "search"),
         ),
         "projects": TableSpec(
             "Project",
@@ -273,7 +294,8 @@ def table_specs(
             derived=partial(_of_order, orders["payable"], orders["kept"]),
             indexes=("projectId", "planId", "status", "customerId", "subscriptionId", "document", "paymentMethod"),
             pairs=("projectId+status", "planId+status"),
-            sorts=("totalAmount",),
+            tags=("metadata",),
+            sorts=("totalAmount", "paid_at"),
             search=("search",),
             sums=("gross", "refunded", "plan_gross", "plan_refunded"),
             distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
@@ -293,7 +315,7 @@ def table_specs(
             derived=partial(_of_subscription, sets["Subscription"]["running"]),
             indexes=("projectId", "planId", "status", "customerId"),
             pairs=("projectId+status", "planId+status", "customerId+planId"),
-            sorts=("next_billing_at",),
+            sorts=("next_billing_at", "-next_billing_at"),  # what is billed no more is last in both directions
             distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
         ),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __tracebackhide__ = True  # a failed test shows the test's own lines
 Json: TypeAlias = dict[str, Any]
 EVENTS = ("order.*", "subscription.*", "project.*", "plan.*", "product.*", "customer.*", "api_key.*")
+_BOUGHT = ("planId", "projectId")
 _PAUSE = 0.02  # seconds between two looks into an inbox
 _WIDEST = 100  # characters of a value in a report
 _FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are drawn at random
@@ -109,8 +110,16 @@ class Sandbox(_Deletable):
         placed: Json = done(self.api.post(path, json=body))
         return placed
 
-    def customer(self, **changes: Any) -> Json:
-        """Create a customer; `changes` replace members of the body."""
+    def customer(self, persona: str | None = None, **changes: Any) -> Json:
+        """Create a customer; `changes` replace members of the body.
+
+        With a `persona`, such as "past_due_br", one who has lived that life up to now; `changes` may then name who it
+        is (`name`, `email`, `document`) and what was bought (`planId`, `projectId`).
+        """
+        if persona is not None:
+            body = {"persona": persona} | {name: changes.pop(name) for name in _BOUGHT if name in changes}
+            lived: Json = done(self.control.post("/personas", json=body | ({"customer": changes} if changes else {})))
+            return dict(lived["customer"])
         found: Json = done(self.api.post("/v2/customers", json=self._person() | changes))["customer"]
         return found
 

@@ -63,6 +63,11 @@ def _drive(shop: Estate, *verbs: str, body: Json | None = None) -> httpx2.Respon
     return shop.control.post(f"/orders/{order['id']}/{verbs[-1]}", json=body)
 
 
+def _nothing_to_buy(shop: Estate) -> httpx2.Response:
+    plan = make_plan(shop.api, interval="year")
+    return shop.control.post("/personas", json={"persona": "past_due_br", "planId": plan["id"]})
+
+
 def _long_after(shop: Estate, verb: str) -> httpx2.Response:
     order = make_order(shop.api, make_plan(shop.api, billing_type="one_time"))
     assert 200 == shop.control.post(f"/orders/{order['id']}/pay").status_code
@@ -156,6 +161,7 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (409, "order_not_refundable"): lambda shop: _drive(shop, "refund"),
     (409, "refund_exceeds_amount"): lambda shop: _drive(shop, "pay", "refund", body={"amount": 5000}),
     (409, "refund_window_closed"): lambda shop: _long_after(shop, "refund"),
+    (409, "persona_not_possible"): _nothing_to_buy,
     (409, "dispute_window_closed"): lambda shop: _long_after(shop, "dispute"),
     (409, "invalid_state_transition"): lambda shop: _drive(shop, "pay", "expire"),
     (409, "clock_moves_forward_only"): lambda shop: shop.control.patch("/clock", json={"to": "2026-01-01T00:00:00Z"}),

@@ -31,12 +31,12 @@ class Stage:
 
     def advance(self, seconds: float) -> list[Json]:
         """Move the clock; answers the jobs that were done on the way."""
-        fired: list[Json] = done(self.control.post("/clock/advance", json={"seconds": seconds}))["fired"]
+        fired: list[Json] = done(self.control.post("/clock/advance?details=all", json={"seconds": seconds}))["fired"]
         return fired
 
     def go_to(self, instant: str) -> list[Json]:
         """The same, to an instant."""
-        fired: list[Json] = done(self.control.post("/clock/advance", json={"to": instant}))["fired"]
+        fired: list[Json] = done(self.control.post("/clock/advance?details=all", json={"to": instant}))["fired"]
         return fired
 
     def drain(self) -> None:

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from ..support.make import Json, created
+from ..support.make import Json, created, make_order
 from ..support.receiver import Receiver
 from .hooks import CREATED, Hook, advance, drain, event, logs, only, sent, verified
 from .steps import done, refused
@@ -198,3 +198,21 @@ def test_a_rule_that_mixes_requests_and_deliveries_is_refused(
 )
 def test_a_rule_that_the_contract_does_not_have_is_refused(control: httpx2.Client, body: Json, field: str) -> None:
     assert [field] == list(refused(control.post("/faults", json=body), 422, "validation_error"))
+
+
+def test_a_rule_without_an_address_leaves_the_seeded_webhooks_alone(api: httpx2.Client, control: httpx2.Client) -> None:
+    """Their past is theirs: only a rule that names an address is about them."""
+    done(control.patch("/clock", json={"frozen": True}))
+    rule = control.post("/faults", json={"match": {"event": "order.paid"}, "then": {"webhook_drop": True}}).json()
+    order = make_order(api)
+    done(control.post(f"/orders/{order['id']}/pay"))
+    done(control.post("/clock/advance", json={"minutes": 1}))
+    (url,) = [hook["url"] for hook in done(api.get("/v2/webhooks"))["webhooks"] if hook["name"] == "ERP"]
+    (fault,) = [each for each in done(control.get("/faults"))["faults"] if each["id"] == rule["fault"]["id"]]
+    assert 0 == fault["hits"]
+    named = {"match": {"event": "order.paid", "url": url}, "then": {"webhook_drop": True}}
+    rule = control.post("/faults", json=named).json()
+    done(control.post(f"/orders/{make_order(api)['id']}/pay"))
+    done(control.post("/clock/advance", json={"minutes": 1}))
+    (fault,) = [each for each in done(control.get("/faults"))["faults"] if each["id"] == rule["fault"]["id"]]
+    assert fault["hits"] >= 1

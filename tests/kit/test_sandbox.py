@@ -130,3 +130,14 @@ def test_a_server_with_a_key_is_opened_by_it() -> None:
             pass
         with pytest.raises(httpx2.ConnectError, match="refused"):  # of the application, not of the sandbox
             httpx2.get("http://127.0.0.1:9", verify=NO_TLS)
+
+
+def test_a_persona_is_somebody_in_that_state(sandbox: Sandbox) -> None:
+    first = sandbox.customer(persona="past_due_br", name="Iara Menezes")
+    second = sandbox.customer(persona="past_due_br", planId=sandbox.sample["planId"])
+    assert ("Iara Menezes", False) == (first["name"], first["id"] == second["id"])
+    for customer in (first, second):
+        answer = sandbox.api.get("/v2/subscriptions", params={"customerId": customer["id"]})
+        assert [each["status"] for each in answer.json()["subscriptions"]] == ["past_due"]
+    with pytest.raises(Refused, match="nobody"):
+        sandbox.customer(persona="nobody")

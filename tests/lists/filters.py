@@ -110,6 +110,36 @@ def buyer() -> Filter:
     return Filter(keeps, parts, "zzqxzzqx")
 
 
+def contacts() -> Filter:
+    """The same of a customer, who has no code and whose telephones are in parts."""
+
+    def as_order(record: Json) -> Json:
+        phones = {
+            name: f"+{p['country_code']}{p.get('area_code', '')}{p['number']}" for name, p in record["phones"].items()
+        }
+        return {"code": "", "customer": record | {"phones": phones}}
+
+    orders = buyer()
+    return Filter(
+        lambda record, asked: orders.keeps(as_order(record), asked),
+        lambda record: orders.finding(as_order(record)),
+        "zzqxzzqx",
+    )
+
+
+def entry(member: str) -> Filter:
+    """One entry of a free map, letter by letter."""
+
+    def held(record: Json) -> list[str]:
+        return [f"{name}:{value}" for name, value in record[member].items()]
+
+    return Filter(
+        lambda record, asked: asked in held(record),
+        lambda record: [text for text in held(record) if ":" not in text.partition(":")[0]],
+        "nobody:has",
+    )
+
+
 def email() -> Filter:
     """An address, in letters of either case."""
     return Filter(
@@ -152,6 +182,8 @@ FILTERS: dict[str, dict[str, Filter]] = {
         "document": document(lambda record: str(record["document"])),
         "type": exact("type"),
         "document_type": exact("document_type"),
+        "metadata": entry("metadata"),
+        "search": contacts(),
     },
     "listPlans": {
         "projectId": ident("projectId"),
@@ -160,6 +192,12 @@ FILTERS: dict[str, dict[str, Filter]] = {
         "search": SEARCH,
     },
     "listSubscriptions": {
+        "id": ident("id"),
+        "search": Filter(
+            lambda record, asked: contacts().keeps(record["searched"], asked),
+            lambda record: contacts().finding(record["searched"]),
+            "zzqxzzqx",
+        ),
         "status": exact("status"),
         "projectId": ident("projectId"),
         "planId": ident("planId"),
@@ -175,6 +213,7 @@ FILTERS: dict[str, dict[str, Filter]] = {
         "document": document(lambda record: str(record["customer"]["document"])),
         "paymentMethod": exact("paymentMethod"),
         "subscriptionId": ident("subscriptionId"),
+        "metadata": entry("metadata"),
         "search": buyer(),
     },
     "listProjects": {"status": exact("status"), "visibility": exact("visibility"), "search": SEARCH},

@@ -19,16 +19,24 @@ SORTS: dict[str, Callable[[Any], Any]] = {
     "name": folded,
     "amount": float,
     "totalAmount": float,
-    # What is billed no more stands before everything that is.
-    "next_billing_at": lambda value: "" if value is None else value,
+    "next_billing_at": str,
 }
-RANGES = {"created": None, "next_billing": "next_billing_at"}
+RANGES = {"created": None, "next_billing": "next_billing_at", "paid": "paid_at"}
 """The member that a range is about; None for the one that says when a record was made."""
 
 
 def is_range(name: str) -> bool:
     """Whether a parameter is one end of a range."""
     return name.endswith(ENDS)
+
+
+def is_empty(query: Query) -> bool:
+    """Whether one of the ranges ends before it begins."""
+    names = [name.removesuffix("since") for name in query if name.endswith("_since")]
+    ends = [(query[f"{name}since"], query.get(f"{name}until")) for name in names]
+    return any(
+        until is not None and datetime.fromisoformat(since) >= datetime.fromisoformat(until) for since, until in ends
+    )
 
 
 def ranged(operation: str, name: str) -> str:
@@ -60,11 +68,15 @@ def matching(operation: str, records: list[Json], query: Query) -> list[Json]:
     sort = query.get("sort", f"-{made}")
     member = sort.removeprefix("-")
     # Ties are broken by the time of creation, then by id, in the direction of the sort.
-    found.sort(
-        key=lambda record: (SORTS[member](record[member]), datetime.fromisoformat(record[made]), record["id"]),
-        reverse=sort.startswith("-"),
-    )
-    return found
+    downwards = sort.startswith("-")
+
+    def age(record: Json) -> tuple[datetime, str]:
+        return datetime.fromisoformat(record[made]), record["id"]
+
+    with_it = [record for record in found if record[member] is not None]
+    with_it.sort(key=lambda record: (SORTS[member](record[member]), *age(record)), reverse=downwards)
+    # Records without the member are last in both directions.
+    return with_it + sorted((record for record in found if record[member] is None), key=age, reverse=downwards)
 
 
 def answer(operation: str, records: list[Json], query: Query) -> Json:

@@ -189,7 +189,7 @@ def test_default_has_every_state_that_a_screen_may_show(default: Sandbox) -> Non
               ("projects", "plans", "orders", "subscriptions", "webhook_logs")}  # fmt: skip
     assert states["projects"] == {"active": 2, "draft": 1, "suspended": 1, "archived": 1}
     assert set(states["plans"]) == {"active", "inactive"}
-    assert set(states["orders"]) == {"pending", "paid", "failed", "expired", "canceled", "refunded"}
+    assert set(states["orders"]) == {"pending", "paid", "failed", "expired", "canceled", "refunded", "disputed"}
     assert set(states["subscriptions"]) == {"trialing", "active", "past_due", "canceled", "expired"}
     assert set(states["webhook_logs"]) >= {"retrying", "delivered", "failed"}
     assert any(row.public["cancel_at_period_end"] and row.public["status"] == "active"
@@ -201,7 +201,7 @@ def test_default_has_every_state_that_a_screen_may_show(default: Sandbox) -> Non
 def test_default_has_the_sizes_that_it_promises(default: Sandbox) -> None:
     counts = default.store.counts()
     assert (counts["customers"], counts["orders"], counts["projects"]) == (220, 600, 5)
-    assert (counts["api_keys"], counts["webhooks"]) == (5, 3)
+    assert (counts["api_keys"], counts["webhooks"]) == (5, 4)
 
 
 def test_orders_end_as_they_do_in_brazil(small_busy: str, seen: Seen) -> None:

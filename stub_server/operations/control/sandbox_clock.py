@@ -1,5 +1,6 @@
 """The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from ...kernel.record import Body
 from ...kernel.timers import Timer
 
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
+FIRST = 20  # jobs of each kind that an answer shows
 FARTHEST = 3650 * DAY
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
@@ -25,17 +27,19 @@ def get_clock(call: Call) -> Reply:
     return reply.value(_clock(call))
 
 
-async def set_clock(call: Call, body: Body) -> Reply:
+async def set_clock(call: Call, query: Body, body: Body) -> Reply:
+    told: Body = {}
     set_frozen = partial(_set_frozen, call, body.get("frozen"))
     if "to" in body:
-        await _jump(call, parse_iso(body["to"]), body, set_frozen)
+        fired, _ = await _jump(call, parse_iso(body["to"]), body, set_frozen)
+        told = _told(call, fired, query)
     else:
         check_not_advancing(call.sandbox)
         set_frozen()
-    return reply.value(_clock(call))
+    return reply.value(_clock(call) | told)
 
 
-async def advance_clock(call: Call, body: Body) -> Reply:
+async def advance_clock(call: Call, query: Body, body: Body) -> Reply:
     if "to" in body:
         to = parse_iso(body["to"])
     else:
@@ -45,14 +49,35 @@ async def advance_clock(call: Call, body: Body) -> Reply:
     return reply.value(
         {
             "now": iso(call.sandbox.clock.now),
-            "fired": [
-                {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
-                for job in fired
-            ],
+            **_told(call, fired, query),
             "complete": complete,
             "remaining": counts(call.server.courier, call.sandbox)["due"],  # attempts
         }
     )
+
+
+def _told(call: Call, fired: list[Fired], query: Body) -> Body:
+    """The jobs that ran: how many of each kind, and the first of each, or all of them."""
+    if "about" in query:
+        concerned = _concerned(call, query["about"].lower())
+        fired = [job for job in fired if job.subject in concerned]
+    counted: Counter[str] = Counter()
+    shown = []
+    for job in fired:
+        counted[job.job] += 1
+        if counted[job.job] <= FIRST or query.get("details") == "all":
+            shown.append({"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)})
+    return {"fired": shown, "counts": dict(sorted(counted.items()))}
+
+
+def _concerned(call: Call, ident: str) -> set[str]:
+    """The ids of a record, and of the subscriptions and orders of a customer, or the orders of a subscription."""
+    found = {ident}
+    for store in call.sandbox.stores.values():
+        orders, subscriptions = store.orders, store.subscriptions
+        for table, index in ((orders, "customerId"), (orders, "subscriptionId"), (subscriptions, "customerId")):
+            found |= {table.rows[key].id for key in table.bucket(index, ident)}
+    return found
 
 
 def list_timers(call: Call, query: Body) -> Reply:

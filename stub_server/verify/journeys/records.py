@@ -213,6 +213,8 @@ def _duplicates(keys: Iterable[UniqueKey], body: Any) -> Iterator[tuple[str, str
         yield member, value
         if "punctuation" in key.ignores:
             yield member, f"{value[:3]}.{value[3:6]}.{value[6:9]}-{value[9:]}"
+        if "blanks" in key.ignores:
+            yield member, f" {value.replace(' ', '  ')} "
         if "case" in key.ignores and value.upper() != value:
             yield member, value.upper()
 

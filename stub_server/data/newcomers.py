@@ -1,0 +1,130 @@
+"""A customer who comes into a running sandbox with a past: the life of a persona, lived in a copy of what it needs.
+
+The copy has the plans that can be bought and the sandbox's ids, and a clock that goes from the first purchase to the
+sandbox's now. What stands there then is written to the sandbox in one step, as the draft of a request.
+"""
+
+from random import Random
+
+import orjson
+
+from ..domain.customers import as_buyer, new_customer
+from ..engine import resources
+from ..engine.bounded import Budget, Log
+from ..engine.draft import Draft
+from ..engine.sandbox import Sandbox
+from ..kernel.clock import DAY, HOUR, Clock, iso, parse_iso
+from ..kernel.problem import Conflict
+from ..kernel.record import Body
+from ..store.memory import Store
+from .files import Node, ScenarioError, expand
+from .lives import Lives, Purchase
+from .personas import Bought, Story
+from .provider import new_faker, release
+from .purchases import Offer, cart, pays_at
+from .rhythm import moment
+from .script import Script
+
+IMPOSSIBLE = "persona_not_possible"
+LIVED = ("customers", "orders", "subscriptions")
+LETTERS = 3  # of a passport, before its digits
+
+
+def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict[str, list[Body]]:
+    """Add a customer who has lived as a persona up to now to a draft; returns the new records by table.
+
+    `wanted` are members of the customer that the request names; `offers` is what can be bought. Raises Conflict.
+    """
+    name, now = draft.ids.uuid(), draft.now
+    rng = Random(name)
+    fields = _person(draft, persona, wanted, name)
+    try:
+        purchases = Story(offers, now, persona, rng).purchases()
+    except ScenarioError as error:
+        reason = str(error).rpartition(": ")[2]
+        raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code=IMPOSSIBLE) from None
+    for offer, at, _ in purchases:
+        if at < offer.opens:
+            message = f"The story begins on {iso(at)}, and the plan {offer.plan['name']} is of {iso(offer.opens)}."
+            advice = "Name an older plan, or advance the clock."
+            raise Conflict.at("planId", message, IMPOSSIBLE, advice=advice)
+    ident = draft.ids.uuid()
+    begins = min((at for _, at, _ in purchases), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
+    return _move_in(draft, _lived(draft, persona, purchases, fields | {"id": ident}, begins, rng))
+
+
+def offers_of(store: Store, plans: list[Body]) -> list[Offer]:
+    """What can be bought of some plans, those with most members first."""
+    offers = []
+    for plan in plans:
+        project = store.projects.peek(plan["projectId"])
+        if project is not None:
+            share = 1 + store.running("planId", plan["id"])
+            opens = max(parse_iso(plan["createdAt"]), parse_iso(project["createdAt"]))
+            offers.append(Offer(project, plan, share, opens, 1 << 62, None, ()))
+    return offers
+
+
+def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
+    """The customer: of the persona's kind, with a name, e-mail address and document that nobody has."""
+    fields: Body = expand(persona["customer"]) | {"id": None}
+    own, customers = str(fields["document"]), draft.store.customers
+    faker = new_faker(draft.sandbox.seed, "newcomers", name)
+    is_abroad = fields["address"].get("country", "BR") != "BR"
+    while True:
+        drawn = faker.company() if "/" in own else faker.person()
+        if is_abroad:
+            drawn = fields | {"document": own[:LETTERS] + faker.numerify("######")}
+        if customers.holder("document", drawn["document"]) is None:
+            break
+    release(faker)
+    kept = {member: fields[member] for member in ("phones", "address")}
+    told_by_document = ("id", "type", "document_type")
+    return {member: value for member, value in (drawn | kept | wanted).items() if member not in told_by_document}
+
+
+def _lived(draft: Draft, persona: Node, purchases: list[Bought], fields: Body, begins: int, rng: Random) -> Sandbox:
+    """A sandbox in which the customer has lived from an instant (ms) to now. Raises Conflict."""
+    sandbox, store = draft.sandbox, draft.store
+    ids = sandbox.ids.copy(sandbox.name)
+    ids.position = draft.ids.position
+    scratch = Sandbox(
+        sandbox.name, sandbox.seed, sandbox.scenario, sandbox.rules, Clock(begins), ids, Log(0, Budget()),
+        home=store.merchant.id, is_seeding=True, raises_events=False,
+    )  # fmt: skip
+    own = scratch.stores[scratch.home] = Store(store.merchant, sandbox.rules.layout)
+    for name in ("projects", "plans"):
+        ids_of = {(offer.project if name == "projects" else offer.plan)["id"] for offer, _, _ in purchases}
+        for ident in sorted(ids_of):
+            own.replace(name, None, store.tables[name].open(ident))
+    script = Script(scratch, own, begins, draft.now)
+    lives = Lives(script, rng)
+    public = new_customer(fields, sandbox.rules.defaults["Customer"], iso(begins))
+    script.step(resources.add, "customers", public)
+    method = "boleto" if persona.value["story"] == "pending_boleto" else "pix"
+    for offer, at, fate in purchases:
+        body = cart(rng, offer) | {"paymentMethod": method}
+        pays = pays_at(rng, method, at, draft.now + DAY)
+        purchase = Purchase(body, as_buyer(public), public["id"], method, fate, pays)
+        script.add(at, _buy, script, lives, purchase)
+    script.run()
+    script.close()
+    return scratch
+
+
+def _buy(script: Script, lives: Lives, purchase: Purchase) -> None:
+    script.follow(lives.live(script.draft(), purchase))
+
+
+def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
+    """Write what a scratch sandbox has of the life, with the timers that lie ahead. Returns the records by table."""
+    found: dict[str, list[Body]] = {name: [] for name in LIVED}
+    for name, records in found.items():
+        for row in scratch.store.tables[name].all_rows():
+            hidden = orjson.loads(row.record.hidden)
+            draft.create(draft.store.tables[name], row.id, row.public, hidden, created=row.record.created)
+            records.append(row.public)
+    for timer in scratch.timers.pending():
+        draft.at(timer.due, timer.job, timer.subject)
+    draft.ids.position = scratch.ids.position
+    return found

@@ -1,0 +1,93 @@
+"""`default` and `busy` have something in each state of each lifecycle, whatever the seed."""
+
+from collections import Counter
+
+import httpx2
+import pytest
+
+from stub_server.domain.api_keys import state
+from stub_server.engine.sandbox import Sandbox
+
+from ..support.live import Live
+from ..support.make import Json
+from ..support.worlds import FIXTURES, world
+
+SEEDS = (42, *range(1, 5))
+NIGHT = range(5, 21)
+PRODUCT_STATES, PLAN_STATES = {"draft", "active", "archived"}, {"active", "inactive"}
+TABLES = {
+    "Order": "orders", "Subscription": "subscriptions", "Project": "projects", "ApiKey": "api_keys",
+    "Webhook": "webhooks", "WebhookLogEntry": "webhook_logs",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small_busy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("states") / "busy.yaml"
+    text = (FIXTURES / "scenarios" / "busy.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("scale: 1\n", "scale: 0.04\n"), encoding="utf-8")
+    return str(path)
+
+
+def state_of(sandbox: Sandbox, schema: str, public: Json) -> str:
+    if schema == "ApiKey":
+        return state(public, sandbox.clock.now)
+    if schema == "Webhook":
+        return "active" if public["is_active"] else "inactive"
+    return str(public["status"])
+
+
+def states(sandbox: Sandbox) -> dict[str, Counter[str]]:
+    """How many records of each lifecycle are in each of its states."""
+    found: dict[str, Counter[str]] = {}
+    for schema, lifecycle in sandbox.rules.lifecycles.items():
+        rows = sandbox.store.tables[TABLES[schema]].all_rows()
+        count = Counter(state_of(sandbox, schema, row.public) for row in rows)
+        found[schema] = Counter({name: count[name] for name in lifecycle.states})
+    return found
+
+
+def seats(sandbox: Sandbox) -> dict[str, bool]:
+    """Of the plans on sale with limited places, whether each is sold out."""
+    plans = [row.public for row in sandbox.store.plans.all_rows() if row.public["max_subscribers"] is not None]
+    return {plan["id"]: sandbox.store.is_sold_out(plan, None) for plan in plans if plan["status"] == "active"}
+
+
+SEEDED = [*SEEDS, *(pytest.param(seed, marks=pytest.mark.night) for seed in NIGHT)]
+
+
+@pytest.mark.parametrize("seed", SEEDED)
+@pytest.mark.parametrize("scenario", ["default", "busy"])
+def test_every_state_is_there(scenario: str, seed: int, small_busy: str) -> None:
+    sandbox = world(small_busy if scenario == "busy" else scenario, seed=seed)
+    missing = [f"{schema} {name}" for schema, of in states(sandbox).items() for name, n in of.items() if not n]
+    assert missing == []
+    store = sandbox.store
+    assert PRODUCT_STATES <= {row.public["status"] for row in store.products.all_rows()}
+    assert PLAN_STATES <= {row.public["status"] for row in store.plans.all_rows()}
+    pending = [row.public for row in store.orders.rows_of("status", "pending")]
+    assert {"pix", "boleto"} <= {order["paymentMethod"] for order in pending}
+    assert {True, False} == set(seats(sandbox).values())
+
+
+@pytest.mark.parametrize("persona", ["in_dispute", "dispute_won", "dispute_lost", "waiting_for_boleto"])
+def test_a_dispute_and_a_boleto_can_be_asked_for_by_name(persona: str) -> None:
+    sandbox = world("default")
+    (order,) = sandbox.store.orders.rows_of("customerId", sandbox.personas[persona])
+    told = [event.type for event in sandbox.events if event.subject == order.id]
+    assert {
+        "in_dispute": ("disputed", "order.disputed"),
+        "dispute_won": ("paid", "order.dispute_won"),
+        "dispute_lost": ("refunded", "order.refunded"),
+        "waiting_for_boleto": ("pending", "order.created"),
+    }[persona] == (order.public["status"], told[-1])
+
+
+def test_the_api_lists_them(live: Live, api: httpx2.Client) -> None:
+    """A screen that filters by a state finds something to show."""
+    for status in ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed"):
+        assert api.get("/v2/orders", params={"status": status}).json()["pagination"]["total"], status
+    for status in ("pending", "retrying", "delivered", "failed", "canceled"):
+        assert api.get("/v2/webhooks/logs", params={"status": status}).json()["pagination"]["total"], status
+    for status in PRODUCT_STATES:
+        assert api.get("/v2/products", params={"status": status}).json()["pagination"]["total"], status
