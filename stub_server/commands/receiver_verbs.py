@@ -10,9 +10,10 @@ from time import sleep
 from typing import Any
 
 import click
+import orjson
 
 from ..kernel.text import counted
-from .options import Unusable, asks_sandbox, given, json_text, url_with_query, verb, yaml_text
+from .options import Unusable, asks_sandbox, given, url_with_query, verb, yaml_text
 from .running_server import Away, Refused, Target
 
 _WAIT = 25  # seconds that a request waits for an event
@@ -194,13 +195,11 @@ def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool
     if ms is not None:
         text += f"  {status or error}  {ms} ms"
     line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if with_payload else {})
-    target.show(line, text.rstrip() + (f"\n{json_text(event)}" if with_payload else ""))
+    target.show(line, text.rstrip() + (f"\n{orjson.dumps(event).decode()}" if with_payload else ""))
 
 
 async def _forward(event: Event, to: str, key: str) -> Outcome:
     """Deliver an event, again and again until the receiver accepts a connection."""
-    import orjson
-
     from ..events.sender import Delivery, Sender
 
     sender, delivery = Sender(local=True), Delivery(to, event["id"], orjson.dumps(event), (), (key,))
