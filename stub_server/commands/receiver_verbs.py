@@ -25,7 +25,7 @@ Outcome = tuple[int | None, str | None, int | None]
 """Of forwarding an event: the status of the answer, what went wrong, and how many ms it took; each may be None."""
 
 
-@verb(short_help="Test a receiver of webhooks.")
+@verb()
 @click.argument("url", type=url_with_query)
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
@@ -100,7 +100,7 @@ def _certificate_text(report: dict[str, Any]) -> str:
     return text
 
 
-@verb(short_help="Forward the events of a sandbox to a receiver.")
+@verb()
 @click.option("--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event.")
 @click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
 @click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
