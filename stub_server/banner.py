@@ -64,16 +64,12 @@ def _kind(settings: Settings) -> str:
 
 def _data(app: Application) -> str:
     """What the default sandbox has, be it in another server of the store."""
-    sandbox, elsewhere = app.sandboxes.default, app.sandboxes.persistence.default_elsewhere
-    if elsewhere is not None:
-        begun = f"scenario {elsewhere['scenario']}, seed {elsewhere['seed']}"
-        return f"{begun}, {elsewhere['records']} records, in another server of the store"
-    records = sum(sandbox.store.counts().values())
-    state = sandbox.clock.state
-    clock = f"clock frozen at {iso(state.now)}" if state.frozen else "clock running"
-    if not state.frozen and state.offset:
-        clock += f", at {iso(sandbox.clock.now)}"
-    return f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"
+    sandbox = app.sandboxes.default
+    begun = f"scenario {sandbox.scenario}, seed {sandbox.seed}"
+    if app.sandboxes.persistence.default_elsewhere is not None:
+        return f"{begun}, in another server of the store"
+    clock = "frozen" if sandbox.clock.frozen else "running"
+    return f"{begun}, {sum(sandbox.store.counts().values())} records, clock {clock} at {iso(sandbox.clock.now)}"
 
 
 def _surprises(settings: Settings, app: Application) -> list[str]:

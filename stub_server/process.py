@@ -1,6 +1,5 @@
 """What a process of the command needs before anything else: standard files that are open, and how it ends."""
 
-import codecs
 import io
 import os
 import sys
@@ -8,7 +7,6 @@ from typing import Literal
 
 CLOSED_PIPE = 141  # as a shell has it: 128 and the number of SIGPIPE
 INTERRUPTED = 130  # the same for SIGINT
-_ESCAPING = "stub_server.escaping"
 
 
 def prepare() -> None:
@@ -19,10 +17,9 @@ def prepare() -> None:
     sys.stdin = sys.stdin or _nothing("r")
     sys.stdout = sys.stdout or _nothing("w")
     sys.stderr = sys.stderr or _nothing("w")
-    codecs.register_error(_ESCAPING, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_ESCAPING)
+            stream.reconfigure(errors="backslashreplace")
 
 
 def discard_output() -> None:
@@ -41,12 +38,3 @@ def _nothing(mode: Literal["r", "w"]) -> io.TextIOWrapper:
     stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - as long as the process
     os.set_inheritable(stream.fileno(), True)
     return stream
-
-
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    r"""Text as JSON escapes it, such as `\u00e9`, so that JSON stays JSON."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    text = error.object[error.start : error.end]
-    utf_16 = text.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{utf_16[at]:02x}{utf_16[at + 1]:02x}" for at in range(0, len(utf_16), 2)), error.end

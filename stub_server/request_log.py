@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 import orjson
 
@@ -67,7 +67,7 @@ class RequestLog:
         dropped, self._dropped = self._dropped, 0
         if not entries:
             return
-        lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
+        lines = [self._line(*entry) for entry in entries]
         if dropped:
             lines.append(orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
         self._write(lines)
@@ -78,24 +78,25 @@ class RequestLog:
             self._stream.flush()
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
-        address = self._to_pay(trace)
-        parts = [
-            _answered(trace)[11:23],
-            f"{trace.method[:7]:<6}",
-            *([f"[{trace.sandbox}]"] if trace.sandbox != DEFAULT else ()),
-            _shown(trace.path),
-            str(trace.status or "-"),
-            *(part for part in (trace.operation, trace.code) if part),
-            f"{trace.micros / 1000:.1f} ms",
-            *([f"warnings: {', '.join(warnings)}"] if warnings else ()),
-            *([trace.refused_origin] if trace.refused_origin else ()),
-            *([f"pay: {address}"] if address else ()),
-        ]
-        return " ".join(parts)
+        members = self._members(trace, warnings)
+        if self._json:
+            return orjson.dumps(members).decode()
+        said = [members["time"][11:23], f"{members['method']:<6}"]
+        if trace.sandbox != DEFAULT:
+            said.append(f"[{trace.sandbox}]")
+        said += [members["path"], str(trace.status or "-"), trace.operation or "", trace.code or ""]
+        said.append(f"{members['ms']:.1f} ms")
+        if warnings:
+            said.append(f"warnings: {', '.join(warnings)}")
+        said.append(members.get("refused_origin", ""))
+        if "pay_url" in members:
+            said.append(f"pay: {members['pay_url']}")
+        return " ".join(filter(None, said))
 
-    def _object(self, trace: Trace, warnings: Sequence[str]) -> str:
+    def _members(self, trace: Trace, warnings: Sequence[str]) -> dict[str, Any]:
+        """What a line says, by the names of its JSON."""
         members = {
-            "time": _answered(trace),
+            "time": iso(trace.received + trace.micros // 1_000),  # when it was answered, by the machine's clock
             "request_id": trace.id,
             "sandbox": trace.sandbox,
             "method": trace.method[:20],
@@ -105,10 +106,9 @@ class RequestLog:
             "code": trace.code,
             "ms": trace.micros / 1000,
             "warnings": list(warnings),
-            **({"refused_origin": trace.refused_origin} if trace.refused_origin else {}),
-            **({"pay_url": address} if (address := self._to_pay(trace)) else {}),
         }
-        return orjson.dumps(members).decode()
+        also = {"refused_origin": trace.refused_origin, "pay_url": self._to_pay(trace)}
+        return members | {name: value for name, value in also.items() if value}
 
     def _to_pay(self, trace: Trace) -> str | None:
         """The page on which a new order is paid; None where it is secret, or no body is stored, and for others."""
@@ -119,11 +119,6 @@ class RequestLog:
         except ValueError:  # a fault rule broke it
             return None
         return pay_url(self._url, trace.sandbox, order["id"]) if order["status"] == "pending" else None
-
-
-def _answered(trace: Trace) -> str:
-    """When the request was answered, by the machine's clock."""
-    return iso(trace.received + trace.micros // 1_000)
 
 
 def _shown(path: str) -> str:

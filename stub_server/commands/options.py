@@ -94,11 +94,10 @@ def printable_lines(text: str) -> str:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """A value as JSON, with everything escaped that could move the cursor of a terminal."""
+    """A value as JSON in ASCII, which moves no cursor of a terminal."""
     import json
 
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return "".join([sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text])
+    return json.dumps(value, indent=indent)
 
 
 def table(head: str, rows: Iterable[Sequence[Any]]) -> str:

@@ -10,9 +10,10 @@ from time import sleep
 from typing import Any
 
 import click
+import orjson
 
 from ..kernel.text import counted
-from .options import Unusable, asks_sandbox, given, json_text, url_with_query, verb, yaml_text
+from .options import Unusable, asks_sandbox, given, url_with_query, verb, yaml_text
 from .running_server import Away, Refused, Target
 
 _WAIT = 25  # seconds that a request waits for an event
@@ -24,7 +25,7 @@ Outcome = tuple[int | None, str | None, int | None]
 """Of forwarding an event: the status of the answer, what went wrong, and how many ms it took; each may be None."""
 
 
-@verb(short_help="Test a receiver of webhooks.")
+@verb()
 @click.argument("url", type=url_with_query)
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
@@ -99,7 +100,7 @@ def _certificate_text(report: dict[str, Any]) -> str:
     return text
 
 
-@verb(short_help="Forward the events of a sandbox to a receiver.")
+@verb()
 @click.option("--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event.")
 @click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
 @click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
@@ -194,13 +195,11 @@ def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool
     if ms is not None:
         text += f"  {status or error}  {ms} ms"
     line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if with_payload else {})
-    target.show(line, text.rstrip() + (f"\n{json_text(event)}" if with_payload else ""))
+    target.show(line, text.rstrip() + (f"\n{orjson.dumps(event).decode()}" if with_payload else ""))
 
 
 async def _forward(event: Event, to: str, key: str) -> Outcome:
     """Deliver an event, again and again until the receiver accepts a connection."""
-    import orjson
-
     from ..events.sender import Delivery, Sender
 
     sender, delivery = Sender(local=True), Delivery(to, event["id"], orjson.dumps(event), (), (key,))

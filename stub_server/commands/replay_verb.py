@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST_IDS = 20  # of the requests that were skipped for one reason
 
 
-@verb(short_help="Send a recording again, and compare the answers.")
+@verb()
 @click.argument("file", type=EXISTING_OR_STDIN)
 @overlay_option("OpenAPI Overlay of the recording's server; repeatable.")
 @click.option(

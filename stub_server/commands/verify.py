@@ -34,9 +34,7 @@ _HOST = "127.0.0.1"
 _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request waiting
 
 
-@click.command(
-    context_settings={"show_default": True}, short_help="Compare a backend with the contract and the sandbox."
-)
+@click.command(context_settings={"show_default": True})
 @click.argument("url", type=url, required=False)
 @click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
 @click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
@@ -180,7 +178,7 @@ def _ask(host: str) -> None:
         raise Unusable("The names differ. Nothing was sent.")
 
 
-@click.command(context_settings={"show_default": True}, short_help="Pass requests to a backend, and judge its answers.")
+@click.command(context_settings={"show_default": True})
 @click.argument("url", type=url)
 @click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
 @of_overlays

@@ -136,7 +136,7 @@ class Persistence(Commits):
     ) -> tuple[Stored, list[Statement]]:
         number, (state, *others) = sql.new_number(), written
         stored = Stored(entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0))
-        changes = sql.entered(number, stored.row(state.step, 0), self.store.holder)
+        changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
         changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
         changes += sql.state_entered(number, self._own(state, 0))
         for snapshot, other in zip(snapshots, others, strict=True):

@@ -233,9 +233,8 @@ def names(session: Session, most: int) -> list[str]:
 
 
 def has(session: Session, name: str) -> bool:
-    """Whether there is a sandbox of a name that has not expired."""
-    found = "select 1 from sandboxes where name = ? and (expires_at is null or expires_at > ?)"
-    return bool(session.run(found, name, wall_ms()))
+    """Whether there is a sandbox of a name."""
+    return bool(session.run("select 1 from sandboxes where name = ?", name))
 
 
 def sandbox_with(session: Session, key: str) -> str | None:
@@ -342,19 +341,11 @@ def probe() -> Statement:
     return _chunk_entered(token_bytes(16), token_bytes(_ROOM), 0)
 
 
-def entered(number: int, kept: Kept, holder: int) -> list[Statement]:
-    """A new sandbox, whose name none has that has not expired."""
+def entered(number: int, kept: Kept, holder: int) -> Statement:
+    """A new sandbox, whose name none has."""
     row = (number, *kept, sum_of(*kept), holder)
     places = ", ".join("?" * len(row))
-    inserted = f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608 - no values
-    return [*expired(kept.name), inserted]
-
-
-def expired(name: str) -> list[Statement]:
-    """Delete the sandbox of a name, if it has expired."""
-    which, values = "select id from sandboxes where name = ? and expires_at <= ?", (name, wall_ms())
-    steps = f"delete from steps where place >= ({which}) << {STEPS} and place < (({which}) + 1) << {STEPS}"  # noqa: S608 - no values
-    return [(steps, values * 2), (f"delete from sandboxes where id in ({which})", values)]  # noqa: S608 - no values
+    return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608 - no values
 
 
 def key_entered(key: str, sandbox: int) -> Statement:

@@ -75,31 +75,25 @@ class SandboxFactory:
 
         Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
         """
-
-        shared = Body()
+        reading = unpack(file, self.shapes.check)
+        _, header = next(reading)  # a file without one is refused
+        keyless, contract, shared = header["format"] == RECORDING, header["contract"]["digest"], Body()
+        rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
 
         def empty(_: str, scenario: str, seed: int) -> Sandbox:
             return self.carried(name, generation, scenario, seed)
 
-        def reader_of_state() -> Reader:
-            fitting = Fitting(self.rules, self.shapes, header["contract"]["digest"])
-            return Reader(empty, rewrite, fitting, shared)
+        def begin() -> Reader:
+            return Reader(empty, rewrite, Fitting(self.rules, self.shapes, contract), shared)
 
-        snapshots: dict[str, tuple[Body, Reader]] = {}
-        reading = unpack(file, self.shapes.check)
-        _, header = next(reading)  # a file without one is refused
-        keyless = header["format"] == RECORDING
-        rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
-        requests = list[Body]()
-        reader = own = reader_of_state()
+        snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+        reader = own = begin()
         for kind, body in reading:
             if kind == "snapshot":
                 if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
                     raise damaged(f"one snapshot too many, {body['name']}")
-                reader = reader_of_state()
+                reader = begin()
                 snapshots[body["name"]] = body, reader
-            elif reader is not own and kind == "step":
-                raise damaged(f"a line {kind!r} in a snapshot")
             elif kind == "request":
                 requests.append(body)
             elif kind == "later":  # what the requests did, up to a step that no file holds

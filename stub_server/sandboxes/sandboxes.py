@@ -165,12 +165,9 @@ class Sandboxes:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
         found: list[Entry | Kept] = [*self.entries(pattern)]
         if self.residence is not None:
-            here, now, pattern = {entry.sandbox.name for entry in self.entries()}, wall_ms(), folded(pattern)
-            found += [
-                row
-                for row in await self.persistence.query(sql.listed)
-                if row.name not in here and glob(pattern, row.name) and (row.expires_at or now + 1) > now
-            ]
+            here, pattern = {entry.sandbox.name for entry in self.entries()}, folded(pattern)
+            rows = await self.persistence.query(sql.listed)
+            found += [row for row in rows if row.name not in here and glob(pattern, row.name)]
             found.sort(key=lambda each: each.created_at, reverse=True)
         return found
 
