@@ -11,29 +11,10 @@ from stub_server.console.examples import with_examples_of_parameters
 from stub_server.contract.document import Operation
 
 from .contract import document
+from .refusals import ANYWHERE
 
 CONTROL = "/_sandbox"
 ORDERS = ("createOrder", "createPixOrder")
-OF_THE_SERVER = frozenset(
-    (
-        "route_not_found",
-        "method_not_allowed",
-        "sandbox_not_found",
-        "rate_limited",
-        "simulated_fault",
-        "host_not_allowed",
-        "delivery_not_allowed",
-        "request_timeout",
-        "uri_too_long",
-        "headers_too_large",
-        "malformed_request",
-        "not_implemented",
-        "step_not_kept",
-        "sandbox_unavailable",
-        "store_unavailable",
-    )
-)
-"""Codes that any path may answer: `info` of the contract says so once, no operation repeats it."""
 
 
 class Fact(NamedTuple):
@@ -150,7 +131,7 @@ class Ledger:
     def answered(self, origin: str, answer: Answer) -> None:
         """Note an answer that a client received."""
         operation = operation_at(answer.method, answer.path)
-        if operation is None or answer.code in OF_THE_SERVER:
+        if operation is None or answer.code in ANYWHERE:
             return
         # An injected fault is no evidence; a magic e-mail is: its order really is in that state.
         if answer.simulated and not (operation.id in ORDERS and answer.status == 201):
