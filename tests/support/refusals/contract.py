@@ -20,32 +20,32 @@ _REFERENCES = {
 
 
 _INVALID: dict[str, Json] = {
-    **dict.fromkeys(
-        ("createCustomer", "updateCustomer"),
-        {"document": "93541134700", "phones": {"mobile_phone": {"country_code": "55", "number": "987654321"}}},
-    ),
-    **dict.fromkeys(("createPlan", "updatePlan"), {"amount": "49,90"}),
-    **dict.fromkeys(
-        ("createOrder", "createPixOrder"),
-        {
-            "items": [{"description": "Plano Mensal", "quantity": 0, "amount": 49.9}],
-            "customer": {"name": "Marina Duarte", "email": "marina@example.com", "document": "11144477736"},
-        },
-    ),
-    **dict.fromkeys(("createWebhook", "updateWebhook"), {"url": "shop.example/hooks", "events": ["order.payed"]}),
-    **dict.fromkeys(("activateProject", "suspendProject", "archiveProject"), {"reason": 5}),
+    "Customers": {
+        "document": "93541134700",
+        "phones": {"mobile_phone": {"country_code": "55", "number": "987654321"}},
+    },
+    "Plans": {"amount": "49,90"},
+    "Orders": {
+        "items": [{"description": "Plano Mensal", "quantity": 0, "amount": 49.9}],
+        "customer": {"name": "Marina Duarte", "email": "marina@example.com", "document": "11144477736"},
+    },
+    "Webhooks": {"url": "shop.example/hooks", "events": ["order.payed"]},
     "updateProjectStatus": {"status": "closed"},
+    "activateProject": {"reason": 5},
+    "suspendProject": {"reason": 5},
+    "archiveProject": {"reason": 5},
     "regenerateWebhookSigningKey": {"grace_period_seconds": -1},
     "sendTestWebhook": {"event_type": "order.payed"},
 }
-"""Members of a body that the schemas do not accept, where it is not the name."""
+"""Members of the bodies of a tag or an operation that the schemas do not accept, where it is not the name."""
 
 
 def invalid(shop: Estate, operation: Operation) -> Answer:
     """What the example of the operation shows: members, a parameter or a header that the schemas do not accept."""
     queries = {parameter.name for parameter in operation.parameters if parameter.place == "query"}
     if operation.body is not None:
-        return create(shop, operation, **_INVALID.get(operation.id, {"name": 5}))
+        members = _INVALID.get(operation.id) or _INVALID.get(operation.tag, {"name": 5})
+        return create(shop, operation, **members)
     if "limit" in queries:
         return ask(shop.api, operation, shop.ids, params={"limit": "500"})
     if queries:
