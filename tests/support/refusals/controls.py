@@ -7,12 +7,12 @@ from unittest.mock import patch
 from stub_server.faults import fault_rules
 from stub_server.files import package
 from stub_server.operations.control import sandbox as control
-from stub_server.sandboxes import entry, residence, sandboxes
+from stub_server.sandboxes import entry, sandboxes
 
 from ..estate import Estate, webhook_body
-from ..make import created, make_customer, make_order
+from ..make import created, make_customer, make_order, make_plan
 from ..receiver import receiving
-from .row import CONTROL, EVERY, Answer, Row
+from .row import Answer, Row
 
 _FILE = {"Content-Type": package.MEDIA}
 
@@ -33,12 +33,6 @@ def paid(shop: Estate, act: str, **body: Any) -> Answer:
     return shop.control.post(f"/orders/{shop.ids['orderId']}/{act}", json=body)
 
 
-def paid_twice(shop: Estate) -> Answer:
-    """There is another order, which could be paid."""
-    open_order(shop)
-    return paid(shop, "pay")
-
-
 def canceled(shop: Estate) -> Answer:
     """Pay an order that was canceled."""
     ident = pending(shop, "cancel").json()["order"]["id"]
@@ -49,6 +43,12 @@ def long_after(shop: Estate, act: str) -> Answer:
     """Act on a payment of a season ago."""
     assert shop.control.post("/clock/advance", json={"days": 91}).status_code == 200
     return paid(shop, act)
+
+
+def nothing_to_renew(shop: Estate) -> Answer:
+    """A plan whose subscribers pay once a year, for somebody who is past due."""
+    plan = make_plan(shop.api, interval="year")
+    return shop.control.post("/personas", json={"persona": "past_due_br", "planId": plan["id"]})
 
 
 def while_advancing(shop: Estate) -> Answer:
@@ -73,7 +73,7 @@ def name_taken(shop: Estate) -> Answer:
 def of_a_full_server(shop: Estate) -> Answer:
     """None of its sandboxes was only mentioned."""
     most = len(shop.live.app.sandboxes.sandboxes())
-    with patch.object(sandboxes, "MOST", most), patch.object(residence, "MOST_STORED", most):
+    with patch.object(sandboxes, "MOST", most):
         assert "too_many_sandboxes" == shop.control.post(f"/sandboxes/{shop.sandbox}/fork").json()["code"]
         return shop.control.post("/sandboxes", json={"name": "one-more"})
 
@@ -136,8 +136,7 @@ CONTROLS = [
         "order_already_paid",
         409,
         "Nothing: the order is paid. Read it for its `subscriptionId`.",
-        control=paid_twice,
-        another=EVERY,
+        control=lambda shop: paid(shop, "pay"),
         is_modelled=True,
     ),
     Row(
@@ -145,7 +144,6 @@ CONTROLS = [
         409,
         'Place a new order. An expired boleto is paid with `{"late": true}`.',
         control=canceled,
-        another=(CONTROL,),
         is_modelled=True,
     ),
     Row(
@@ -174,7 +172,6 @@ CONTROLS = [
         409,
         "Refund within 90 days of the payment, by the sandbox clock.",
         control=lambda shop: long_after(shop, "refund"),
-        another=EVERY,
         is_modelled=True,
     ),
     Row(
@@ -182,7 +179,13 @@ CONTROLS = [
         409,
         "Dispute a payment by PIX within 80 days and one by card within 120, by the sandbox clock.",
         control=lambda shop: long_after(shop, "dispute"),
-        another=EVERY,
+    ),
+    Row(
+        "persona_not_possible",
+        409,
+        "Create the plan that the message names, name an older one, or advance the clock.",
+        control=nothing_to_renew,
+        means="Nothing is sold that the life of the persona needs, or it is too young.",
     ),
     Row(
         "clock_moves_forward_only",

@@ -15,7 +15,6 @@ from ..requests import OPERATIONS, ask, body_of, path_of
 
 Answer = httpx2.Response
 EVERY = "every"
-CONTROL = "control"
 _EXPLAINED: dict[str, Json] = document().schema("ErrorCode")["x-rules"]
 
 
