@@ -80,7 +80,7 @@ LONG = (
     "surfaces/test_user_files.py",
     "surfaces/test_live_examples.py",
     "verify/test_mutants.py",
-    "journeys/test_every_conflict.py",
+    "journeys/test_refusals.py",
     "journeys/test_sandbox_settings.py",
     "surfaces/test_console_walk.py",
     "contract/test_random_overlays.py",

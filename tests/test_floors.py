@@ -219,5 +219,16 @@ def changes(module: str) -> Iterator[str]:
                 yield f"{module}:{target.lineno} changes {target.id}"
 
 
+def test_no_test_module_imports_another() -> None:
+    """What several of them use stands in `tests/support`, or beside them in a module without tests."""
+    wrong = []
+    for path in TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                named = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+                wrong += [f"{path.relative_to(TESTS)} imports {name}" for name in named if name.startswith("test_")]
+    assert [] == wrong
+
+
 def test_every_file_that_is_run_first_is_there() -> None:
     assert [] == [name for name in LONG if not (TESTS / name).is_file()]

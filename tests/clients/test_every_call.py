@@ -8,9 +8,8 @@ import pytest
 
 from stub_server.contract.document import Operation
 
-from ..journeys.test_every_success import LAST
 from ..support.estate import Estate, token
-from ..support.requests import OPERATIONS, QUERIES, body_of
+from ..support.requests import LAST, OPERATIONS, QUERIES, body_of
 from .conftest import Project
 
 pytestmark = pytest.mark.check

@@ -17,11 +17,10 @@ import pytest
 
 from stub_server.resolver import snake
 
-from ..journeys.test_every_success import LAST
 from ..support.contract import document
 from ..support.estate import Estate, token
 from ..support.live import Live
-from ..support.requests import OPERATIONS, QUERIES, UNKNOWN, body_of
+from ..support.requests import LAST, OPERATIONS, QUERIES, UNKNOWN, body_of
 
 pytestmark = pytest.mark.check
 

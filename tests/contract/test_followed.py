@@ -15,7 +15,7 @@ from ..conftest import Serve
 from ..support.estate import client, token
 from ..support.live import NO_TLS
 from ..support.make import card_body, created, customer_body, make_plan, make_project, order_body
-from ..support.overlays import copied, overlay, removed, updated
+from ..support.overlays import copied, merchant_of, overlay, removed, updated
 from ..support.short import some
 
 pytestmark = pytest.mark.check
@@ -24,12 +24,6 @@ SCHEMAS = "$.components.schemas"
 PRODUCTS = "$.paths['/v2/products'].post.responses"
 TYPES = ("Product.properties.type", "ProductCreateType", "ProductUpdate.properties.type")
 CUSTOMER = "$.paths['/v2/customers'].get.responses['200']"
-
-
-def merchant_of(serve: Serve, folder: Path, actions: str) -> httpx2.Client:
-    """A new merchant's API, of a server with these corrections."""
-    live = serve(overlays=(overlay(folder, actions),), scenario="empty")
-    return client(live, "default", token(live, "default", str(uuid4())))
 
 
 @pytest.mark.parametrize("status", ["200", "202"])

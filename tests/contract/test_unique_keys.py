@@ -15,8 +15,7 @@ from ..conftest import Serve
 from ..journeys.steps import refused
 from ..support.contract import document
 from ..support.make import customer_body, make_plan, make_project, order_body
-from ..support.overlays import overlay, removed, updated
-from .test_followed import merchant_of
+from ..support.overlays import merchant_of, overlay, removed, updated
 
 SCHEMAS = "$.components.schemas"
 PLAN, CUSTOMER = f"{SCHEMAS}.Plan['x-unique']", f"{SCHEMAS}.Customer['x-unique']"

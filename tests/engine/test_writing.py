@@ -27,7 +27,7 @@ from .inside import Inside
 from .shop import Shop, Turn, at_rest, shop_in
 from .small import NAME, origin, serve
 from .state import Facts, same, stale, state, unfold, whole
-from .test_folding import CODA, TURNS
+from .turns import CODA, TURNS
 
 pytestmark = pytest.mark.check
 

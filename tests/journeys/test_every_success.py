@@ -5,12 +5,10 @@ import pytest
 
 from ..support.contract import schemas, violations
 from ..support.estate import Estate
-from ..support.requests import JSON, OPERATIONS, ask
+from ..support.requests import JSON, LAST, OPERATIONS, ask
 
 SAFE = [o.id for o in OPERATIONS.values() if o.method == "GET"]
 DELETIONS = [o.id for o in OPERATIONS.values() if o.method == "DELETE"]
-# What is done in the end, because it takes away what the others need.
-LAST = ["suspendProject", "activateProject", "deleteProduct", "deleteWebhook", "deleteApiKey", "archiveProject"]
 
 
 def holds(response: httpx2.Response, operation: str) -> None:

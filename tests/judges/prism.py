@@ -9,7 +9,8 @@ from pathlib import Path
 
 import httpx2
 
-from ..surfaces.test_live_examples import OPERATIONS, requests
+from ..support.examples import requests
+from ..support.requests import OPERATIONS
 
 _PATIENCE = 60.0
 
@@ -28,7 +29,7 @@ def proxied(bin_: Path, contract: Path, url: str) -> Iterator[str]:
             _wait(port, process)
             headers = {"Authorization": f"Bearer {token}"}
             with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
-                for operation in OPERATIONS:
+                for operation in OPERATIONS.values():
                     for path, body in requests(shown, operation):
                         media = {"Content-Type": "application/json"} if body else {}
                         answer = client.request(operation.method, path, content=body, headers=media)

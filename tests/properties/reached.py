@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ..support.refusals import MODELLED
 from .bench import Tally
 
 REACHED = {
@@ -24,14 +25,6 @@ REACHED = {
     "money taken back once",
     *("seat held by an open order (O36)", "sold out, but not for its holders (O36)"),
 }
-REFUSED = {
-    *("not_found", "reference_not_found", "duplicate_name", "duplicate_document", "duplicate_sku"),
-    *("document_type_conflict", "invalid_state_transition", "project_not_active", "project_archived"),
-    *("project_has_activity", "plan_not_active", "plan_sold_out", "plan_in_use", "payment_method_not_allowed"),
-    *("order_already_paid", "order_not_payable", "order_not_refundable", "refund_exceeds_amount"),
-    *("refund_window_closed", "idempotency_key_reused", "insufficient_scope", "project_not_allowed"),
-    *("failure_code_not_applicable", "jwt_required", "invalid_token", "api_key_inactive", "api_key_expired"),
-}
 
 
 def missing(tally: Tally, sequences: int) -> list[str]:
@@ -46,4 +39,4 @@ def _missing(tally: Tally, sequences: int) -> Iterator[str]:
         if tally.reached[mark] <= tally.sequences * share:
             yield f"too few sequences reach: {mark}"
     yield from (f"not reached: {name}" for name in sorted(REACHED - set(tally.reached)))
-    yield from (f"never refused: {code}" for code in sorted(REFUSED - set(tally.refusals)))
+    yield from (f"never refused: {code}" for code in sorted(MODELLED - set(tally.refusals)))

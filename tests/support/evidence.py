@@ -14,7 +14,6 @@ from stub_server.engine.step import Step
 
 from . import wire
 from .contract import document
-from .gaps import EXCUSED
 from .ledger import Answer, Fact, Ledger, operation_named, promised
 
 TESTS = Path(__file__).parents[1]
@@ -126,7 +125,7 @@ class Evidence:
             reached = [(*fact, test) for fact, test in self.ledger.reached.items()]
             told: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]  # xdist adds it to a worker's config
             told.update({"evidence_is_whole": self._whole, "evidence": reached})
-        elif self._whole and any(self.ledger.gaps(EXCUSED)):
+        elif self._whole and self.ledger.gaps():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
@@ -150,16 +149,13 @@ class Evidence:
             total, got = total + len(facts), got + len(have)
             write(f"{operation.id}  {operation.method} {operation.path}  {len(have)}/{len(facts)}")
             for fact in facts:
-                mark = "✓" if fact in reached else "·" if fact in EXCUSED else "✗"
-                write(f"  {mark} {fact.value:<34} {reached.get(fact) or EXCUSED.get(fact, 'no test reached it')}")
-        missing, stale = self.ledger.gaps(EXCUSED)
+                mark = "✓" if fact in reached else "✗"
+                write(f"  {mark} {fact.value:<34} {reached.get(fact, 'no test reached it')}")
         write(
             f"{got} of {total} documented statuses, codes and events of {len(document().operations)} operations reached"
         )
-        for fact in missing:
+        for fact in self.ledger.gaps():
             write(f"GAP    {fact}", red=True)
-        for fact in stale:
-            write(f"STALE  {fact} is excused and needs no excuse", red=True)
 
     def pytest_unconfigure(self) -> None:
         """Listen no more."""

@@ -12,7 +12,7 @@ import pytest
 
 from .make import Json
 
-BEFORE_A_SANDBOX = ("host_not_allowed", "delivery_not_allowed")
+BEFORE_A_SANDBOX = ("host_not_allowed", "delivery_not_allowed", "sandbox_not_found")
 """Codes of requests that are refused before a sandbox is chosen: the default one's journal has them."""
 ANOTHER_WOULD_DO = {
     "project_has_activity", "webhook_deleted", "log_not_retryable", "method_not_allowed", "not_found",

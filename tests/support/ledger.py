@@ -1,8 +1,9 @@
 """The evidence ledger: which documented answers and events tests reached, and what was seen but never documented."""
 
 import json
+import re
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -11,29 +12,10 @@ from stub_server.console.examples import with_examples_of_parameters
 from stub_server.contract.document import Operation
 
 from .contract import document
+from .refusals import ANYWHERE
 
 CONTROL = "/_sandbox"
 ORDERS = ("createOrder", "createPixOrder")
-OF_THE_SERVER = frozenset(
-    (
-        "route_not_found",
-        "method_not_allowed",
-        "sandbox_not_found",
-        "rate_limited",
-        "simulated_fault",
-        "host_not_allowed",
-        "delivery_not_allowed",
-        "request_timeout",
-        "uri_too_long",
-        "headers_too_large",
-        "malformed_request",
-        "not_implemented",
-        "step_not_kept",
-        "sandbox_unavailable",
-        "store_unavailable",
-    )
-)
-"""Codes that any path may answer: `info` of the contract says so once, no operation repeats it."""
 
 
 class Fact(NamedTuple):
@@ -57,44 +39,13 @@ class Answer(NamedTuple):
     simulated: bool
 
 
-class _Node:
-    def __init__(self) -> None:
-        self.literals: dict[str, _Node] = {}
-        self.template: _Node | None = None
-        self.operations: dict[str, Operation] = {}
-
-    def find(self, segments: list[str]) -> "_Node | None":
-        if not segments:
-            return self
-        for child in (self.literals.get(segments[0]), self.template if segments[0] else None):
-            found = child.find(segments[1:]) if child is not None else None
-            if found is not None and found.operations:
-                return found
-        return None
-
-
-@cache
-def _tree() -> _Node:
-    root = _Node()
-    for base, entry in (("", "openapi.yaml"), (CONTROL, "sandbox.yaml")):
-        for operation in document(entry).operations.values():
-            node = root
-            for segment in (base + operation.path).rstrip("/").split("/")[1:]:
-                if segment.startswith("{"):
-                    node.template = node = node.template or _Node()
-                else:
-                    node = node.literals.setdefault(segment, _Node())
-            node.operations[operation.method] = operation
-    return root
-
-
 def operation_at(method: str, path: str) -> Operation | None:
     """The operation that a request means, by the contracts' paths alone."""
-    segments = path.split("/")[1:]
-    if segments[:1] == ["s"]:
-        segments = segments[2:]
-    node = _tree().find(segments)
-    return node.operations.get(method) if node is not None else None
+    below = re.sub("^/s/[^/]*", "", path)
+    is_control = below.startswith(CONTROL)
+    contract = document("sandbox.yaml" if is_control else "openapi.yaml")
+    operations, _ = contract.routed(below.removeprefix(CONTROL))
+    return operations.get(method)
 
 
 def operation_named(ident: str) -> Operation | None:
@@ -150,7 +101,7 @@ class Ledger:
     def answered(self, origin: str, answer: Answer) -> None:
         """Note an answer that a client received."""
         operation = operation_at(answer.method, answer.path)
-        if operation is None or answer.code in OF_THE_SERVER:
+        if operation is None or answer.code in ANYWHERE:
             return
         # An injected fault is no evidence; a magic e-mail is: its order really is in that state.
         if answer.simulated and not (operation.id in ORDERS and answer.status == 201):
@@ -183,9 +134,7 @@ class Ledger:
         found, self.undocumented = self.undocumented, []
         return found
 
-    def gaps(self, excused: Mapping[Fact, str]) -> tuple[list[Fact], list[Fact]]:
-        """Facts of the API that nothing reached and nothing excuses, and excuses that nothing needs."""
+    def gaps(self) -> list[Fact]:
+        """Facts of the API that nothing reached."""
         facts = [fact for operation in document().operations.values() for fact in promised(operation)]
-        missing = [fact for fact in facts if fact not in self.reached and fact not in excused]
-        stale = [fact for fact in excused if fact in self.reached or fact not in facts]
-        return missing, stale
+        return [fact for fact in facts if fact not in self.reached]

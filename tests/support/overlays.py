@@ -1,11 +1,17 @@
 """Overlays as tests write them down, and the contract corrected by them."""
 
+from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
+
+import httpx2
 
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
 
 from .contract import OPENAPI
+from .estate import client, token
+from .live import Live
 
 HEAD = 'overlay: 1.0.0\ninfo: { title: A correction, version: "1" }\nactions:\n'
 
@@ -57,3 +63,9 @@ SETTLED = (
 NO_ANALYTICS = removed(
     "$['x-scopes'][?@.name == 'analytics:read']", "$.paths['/v2/analytics'].get['x-scopes'][?@ == 'analytics:read']"
 )
+
+
+def merchant_of(serve: Callable[..., Live], folder: Path, actions: str) -> httpx2.Client:
+    """A new merchant's API, of a server with these corrections."""
+    live = serve(overlays=(overlay(folder, actions),), scenario="empty")
+    return client(live, "default", token(live, "default", str(uuid4())))

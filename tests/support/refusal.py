@@ -3,15 +3,19 @@
 import re
 from typing import Any
 
+import httpx2
+
 from .contract import component, violations
 from .wire import Answer
 
 
-def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
+def refused(answer: Answer | httpx2.Response, status: int, code: str) -> dict[str, Any]:
     """Hold an answer to the one shape, to a status and to a code; answers the body for a closer look."""
-    assert (status, code) == (answer.status, answer.json().get("code")), answer.body[:600]
-    assert answer.header("content-type") == "application/json"
     body: dict[str, Any] = answer.json()
+    if isinstance(answer, httpx2.Response):
+        answer = Answer(answer.status_code, answer.headers.multi_items(), answer.content)
+    assert (status, code) == (answer.status, body.get("code")), body
+    assert answer.header("content-type") == "application/json"
     assert violations(component("Error"), body) == []
     assert list(body) == ["error", "message", "code", "status", "request_id", "details"]
     assert body["status"] == status

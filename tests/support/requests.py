@@ -15,6 +15,8 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
 NOBODY = {"publicKey": "pk_sandbox_" + "0" * 24}
 OPERATIONS = document().operations
 JSON = "application/json"
+# What is done in the end, because it takes away what the others need.
+LAST = ["suspendProject", "activateProject", "deleteProduct", "deleteWebhook", "deleteApiKey", "archiveProject"]
 _serial = itertools.count(1)
 
 Ids = Mapping[str, str]

@@ -5,16 +5,15 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 
 from stub_server.console.examples import with_examples_of_parameters
 
-from ..support.contract import document
+from ..support.contract import document, parsed
+from ..support.examples import path_ids
 from ..support.live import Live
 from ..support.refusal import refused
 from ..support.wire import Door, Header
 from .conftest import door_to
-from .test_live_examples import path_ids
 
 pytestmark = pytest.mark.check
 
@@ -22,21 +21,6 @@ VARYING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|pk_sandbox_\w+|http://127\.0\.0\.1:\d+(?:/s/[a-z]+)?"
 )
 FILES = ["/openapi.json", "/openapi.yaml", "/_sandbox/openapi.json", "/_sandbox/openapi.yaml"]
-
-
-def parsed(body: bytes) -> Any:
-    """The bytes as data; JSON is YAML too."""
-    return yaml.load(body, _Json)  # noqa: S506 - a safe loader with fewer types
-
-
-class _Json(yaml.CSafeLoader):
-    """YAML whose dates stay text."""
-
-
-_Json.yaml_implicit_resolvers = {
-    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-    for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def masked(value: Any) -> Any:

@@ -67,13 +67,6 @@ def test_a_request_that_was_accepted_is_not_explained(to: list[str], api: httpx2
     assert "null\n" == explain(answer.headers["x-request-id"], "--json", *to).output
 
 
-def test_a_refusal_without_a_nearest_request_exits_1(to: list[str], api: httpx2.Client) -> None:
-    api.post("/v2/customers", content=b" " * 1_048_577, headers={"Content-Type": "application/json"})
-    said = explain("last", *to)
-    assert 1 == said.exit_code
-    assert said.output.endswith("No request was found that succeeds.\n")
-
-
 def test_where_nothing_was_refused_it_exits_1(to: list[str], api: httpx2.Client) -> None:
     assert 200 == api.get("/v2/plans").status_code
     said = explain("last", *to)

@@ -45,11 +45,6 @@ def test_a_malformed_id_is_404_in_every_group(door: Door, resource: str) -> None
     refused(door.ask("GET", f"/v2/{resource}/not-an-id"), 404, "not_found")
 
 
-@pytest.mark.parametrize("resource", RESOURCES)
-def test_a_well_formed_id_of_nothing_is_404(door: Door, resource: str) -> None:
-    refused(door.ask("GET", f"/v2/{resource}/00000000-0000-4000-8000-000000000000"), 404, "not_found")
-
-
 def test_a_malformed_id_of_a_change_is_404_once_the_body_is_right(door: Door) -> None:
     refused(door.ask("PUT", "/v2/customers/abc", b'{"name": "Ana"}'), 404, "not_found")
     refused(door.ask("PUT", "/v2/customers/abc", b'{"name": 1}'), 422, "validation_error")

@@ -15,11 +15,10 @@ from stub_server.console.examples import with_examples_of_parameters
 from stub_server.request_log import RequestLog
 
 from ..conftest import Serve
-from ..support.contract import document
+from ..support.contract import document, parsed
 from ..support.live import Live
 from ..support.wire import Answer, Door, Header, connect
 from .conftest import door_to
-from .test_contract_files import parsed
 
 pytestmark = pytest.mark.check
 
