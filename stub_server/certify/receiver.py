@@ -56,7 +56,7 @@ class Session:
         self.answered = self.unanswered = 0
         self.slowest = 0  # ms
         self.usual = Work()  # what one delivery causes, as the first one has shown
-        self.knows_duplicates: bool | None = True  # None where it could not be seen
+        self.repeats = False  # whether it has processed the first delivery twice
 
     async def send(self, sample: Body, *, ago: int = 0, **other: Any) -> AttemptOutcome:
         """Deliver once. `other` are a body or keys in place of the usual ones, `ago` seconds on the timestamp."""

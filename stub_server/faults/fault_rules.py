@@ -165,12 +165,6 @@ class Faults:
         self.rules[fault.id] = fault
         return fault
 
-    def number_from(self, ident: object) -> None:
-        """Give the next rule this id, unless a rule with a higher number was added."""
-        digits = ident.removeprefix("fault_") if isinstance(ident, str) else ""
-        if digits.isascii() and digits.isdigit() and len(digits) <= 9:
-            self._made = max(self._made, int(digits) - 1)
-
     def get(self, ident: str) -> Fault:
         """A rule. Raises NotFound."""
         found = self.rules.get(ident)

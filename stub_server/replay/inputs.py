@@ -16,6 +16,9 @@ from ..files.fitting import Fitting
 from ..kernel.clock import EARLIEST_START, LATEST_START
 from ..kernel.record import Body
 from ..kernel.timers import SENDING
+from .recorded import FAULTS, MACHINES
+
+_OF_RULES = b'"simulated":"fault:'  # what an attempt that a rule has disturbed has in its record
 
 
 class Timepiece:
@@ -92,12 +95,14 @@ class RecordedSteps:
         self._steps = {step["number"]: step for step in steps}
         self._timepiece, self._sandbox, self._fitting = timepiece, sandbox, fitting
 
-    def has_receivers(self, request: Trace) -> bool:
-        """Whether a receiver had a part in what a request did, as its steps or its answer say."""
-        if SENDING.encode() in (request.answer or b""):
-            return True
-        made = range(request.before + 1, request.before + 1 if request.after is None else request.after + 1)
-        return any(number in self._steps and is_outside(self._steps[number]) for number in made)
+    def reason(self, request: Trace) -> str | None:
+        """Why a request is not compared: a receiver or a fault rule had a part in its steps or its answer."""
+        last = request.before if request.after is None else request.after
+        made = [self._steps.get(number, Body()) for number in range(request.before + 1, last + 1)]
+        if any(_OF_RULES in orjson.dumps(step) for step in made):
+            return FAULTS
+        is_outside_any = any(is_outside(step) for step in made if step)
+        return MACHINES if is_outside_any or SENDING.encode() in (request.answer or b"") else None
 
     def take(self, until: int) -> None:
         """Take the next steps, up to that of the number `until`. Raises Diverged."""

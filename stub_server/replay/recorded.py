@@ -16,6 +16,10 @@ SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
 BODY, CONNECTION, CREDENTIALS = "body_not_kept", "connection", "credentials"
 _NOT_SENT = {
     "certifyReceiver": MACHINES,
+    "createFault": FAULTS,
+    "updateFault": FAULTS,
+    "deleteFault": FAULTS,
+    "deleteFaults": FAULTS,
     "drainWebhooks": MACHINES,
     "verifyRequests": EARLIER,
     "listSandboxes": SANDBOXES,
@@ -26,7 +30,6 @@ _NOT_SENT = {
     "rotateSandbox": SANDBOXES,
 }
 _READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
-_OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 
 
 def name_of(request: Trace) -> str:
@@ -66,15 +69,14 @@ def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
 
 def is_sent(request: Trace, reason: str | None) -> bool:
     """Whether a request is sent: a skipped one too, if later requests depend on its changes."""
-    acts = request.after is not None or request.operation in _OF_RULES  # on deliveries at reserved names
-    return reason is None or (reason in (FAULTS, CUT) and acts)
+    return reason is None or (reason in (FAULTS, CUT) and request.after is not None)
 
 
 def _why(request: Trace) -> str | None:
     """What headers of the request ask for, they ask for again, and that is compared."""
     if request.operation is not None and request.operation in _NOT_SENT:
         return _NOT_SENT[request.operation]
-    if "fault:" in (request.simulated or "") or request.operation in _OF_RULES:
+    if "fault:" in (request.simulated or ""):
         return FAULTS
     if request.status == 429 and request.code == "rate_limited" and request.simulated is None:
         return LIMIT

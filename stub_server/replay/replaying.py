@@ -14,7 +14,6 @@ from ..data.scenario import known_scenarios
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..explain.rehearsal import silent
-from ..faults.fault_rules import Faults
 from ..files.admitting import admit
 from ..files.exports import adopted, outline, traces_of
 from ..files.fitting import Fitting, Shapes
@@ -22,13 +21,13 @@ from ..files.lines import Reader
 from ..files.package import RECORDING, BadFile, damaged, unpack
 from ..http.access import opens
 from ..http.inside import Question, ask
-from ..journal.recordable import answered, line
+from ..journal.recordable import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..settings import Settings
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
-from .recorded import MACHINES, is_sent, name_of, reasons, seen
+from .recorded import is_sent, name_of, reasons, seen
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
@@ -144,8 +143,7 @@ class Session:
         first: tuple[Body | None, str] = (None, "")
         for request in self._requests:
             reason, diff = self._skipped.get(request.id), ""
-            if reason is None and self._steps.has_receivers(request):
-                reason = MACHINES
+            reason = reason or self._steps.reason(request)
             try:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_skipped=reason is not None)
@@ -185,20 +183,12 @@ class Session:
         sandbox = self._sandbox()
         sandbox.ids.requests = RequestIds(request.id)
         self.timepiece.show(sandbox, request.at, request.received)
-        rules = sandbox.faults
-        if request.operation == "createFault":
-            rules.number_from(answered(request, "fault").get("id"))
-        if not request.is_control:  # what they did then is not known; answers that they made are not compared
-            sandbox.faults = Faults(sandbox.seed)
         body = request.body or b""
         headers = self._headers(request, body)
         query = request.query.decode("latin-1")
         asked = Question(request.method, request.path, query, headers, body)
         self._ended.clear()
-        try:
-            reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
-        finally:
-            sandbox.faults = rules
+        reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
         self._callers.learn(reply.body)
         return self._ended[-1]
 

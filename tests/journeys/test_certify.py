@@ -24,7 +24,6 @@ pytestmark = pytest.mark.check
 
 RULES = [
     "accepts",
-    "in_time",
     "duplicate",
     "simultaneous",
     "interrupted",
@@ -38,6 +37,7 @@ RULES = [
     "unknown_fields",
     "large_body",
     "burst",
+    "in_time",
 ]
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="the shop in Node needs node")
 

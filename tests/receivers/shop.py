@@ -22,7 +22,6 @@ KNOWN = {"order.created", "order.paid", "order.refunded", "subscription.created"
 MEMBERS = {"type", "timestamp", "id", "api_version", "environment", "merchant_id", "data"}
 BUGS = (
     "accepts",
-    "in_time",
     "duplicate",
     "simultaneous",
     "interrupted",
@@ -36,6 +35,7 @@ BUGS = (
     "unknown_fields",
     "large_body",
     "burst",
+    "in_time",
 )
 
 
