@@ -100,20 +100,17 @@ def _beginning(seed: int, scenario: str, now: int | None, settings: SandboxSetti
 
 
 def _differing(app: Application) -> list[str]:
-    """The settings in which this server differs from others of its store, each with the first one that differs."""
-    if not app.sandboxes.persistence.is_shared:
+    """The settings in which this server differs from the one of its store that has run longest."""
+    persistence = app.sandboxes.persistence
+    if not persistence.is_shared or not persistence.store.others:
         return []
-    found = []
-    for flag, here in app.server.settings.shared.items():
-        for address, theirs in app.sandboxes.persistence.store.others:
-            there = theirs.get(flag, "")
-            if there != here:
-                found.append(
-                    f"{flag} is {here or 'not set'} here and {there or 'not set'} at {address}. "
-                    "Give the servers of a store the same settings"
-                )
-                break
-    return found
+    address, theirs = persistence.store.others[0]
+    return [
+        f"{flag} is {here or 'not set'} here and {theirs.get(flag) or 'not set'} at {address}. "
+        "Give the servers of a store the same settings"
+        for flag, here in app.server.settings.shared.items()
+        if here != theirs.get(flag, "")
+    ]
 
 
 def warnings(settings: Settings) -> list[str]:

@@ -191,11 +191,14 @@ def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool
     """Print a line about an event, and how it was forwarded."""
     status, error, ms = outcome
     line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
-    text = f"{event['timestamp']}  {event['type']:<26}"
+    line |= {"status": status, "error": error, "ms": ms}
+    text = f"{event['timestamp']}  {event['type']}"
     if ms is not None:
         text += f"  {status or error}  {ms} ms"
-    line |= {"status": status, "error": error, "ms": ms} | ({"event": event} if with_payload else {})
-    target.show(line, text.rstrip() + (f"\n{orjson.dumps(event).decode()}" if with_payload else ""))
+    if with_payload:
+        line["event"] = event
+        text += f"\n{orjson.dumps(event).decode()}"
+    target.show(line, text)
 
 
 async def _forward(event: Event, to: str, key: str) -> Outcome:

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -31,10 +31,9 @@ log = logging.getLogger("stub_server")
 
 
 class SqliteSession:
-    def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False) -> None:
-        """With `always` each commit is on the disk before it returns. With `reads_only` no file changes."""
-        mode = "ro" if reads_only else "rw"
-        uri = f"file:{quote(str(file))}?mode={mode}"
+    def __init__(self, file: Path, *, always: bool = False) -> None:
+        """With `always` each commit is on the disk before it returns."""
+        uri = f"file:{quote(str(file))}?mode=rw"
         self._database = sqlite3.connect(uri, BUSY, isolation_level=None, check_same_thread=False, uri=True)
         self._database.text_factory = lambda text: text.decode(errors="replace")  # the sum of the row shows the damage
         self.run(f"pragma synchronous={'full' if always else 'normal'}")
@@ -90,18 +89,14 @@ class SqliteStore:
             if (path / LOCK).exists() and not self._file.exists():
                 raise Damage(f"its database {DATABASE!r} is not there")
             self._file.touch(0o600)  # before the lock; what SQLite puts beside it gets the same rights
-            self._lock = locked(path)
-            try:
-                with closing(self.session()) as session:
-                    if not session.run("select 1 from sqlite_master"):
-                        make_tables(session, seed)
-                with closing(SqliteSession(self._file, reads_only=True)) as session:
-                    self.secret, self.seed = sql.facts(session, self.name)
-                    check_whole(session)
-                self._main = self.session()
-            except BaseException:
-                self._lock.close()
-                raise
+            with ExitStack() as opened:
+                self._lock = opened.enter_context(closing(locked(path)))
+                self._main = opened.enter_context(closing(self.session()))
+                if not self._main.run("select 1 from sqlite_master"):
+                    make_tables(self._main, seed)
+                self.secret, self.seed = sql.facts(self._main, self.name)
+                check_whole(self._main)
+                opened.pop_all()
 
     def session(self) -> SqliteSession:
         return SqliteSession(self._file, always=self._always)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .sandboxes import Sandboxes
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
-MOST = 10_000  # sandboxes of which that is remembered
 SCAN = 1.0  # seconds between two searches for deliveries that are due in sandboxes that no server has in memory
 log = logging.getLogger("stub_server")
 
@@ -62,8 +61,6 @@ class Residence:
                 log.error("%s", error)
                 raise store_unavailable(f"The sandbox {name} cannot be opened. The server's log says why.") from None
             if isinstance(opened, str):
-                if len(self._elsewhere) >= MOST:
-                    self._elsewhere.clear()
                 self._elsewhere[name] = opened, monotonic() + REMEMBERED
                 return opened
             if opened is not None:

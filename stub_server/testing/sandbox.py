@@ -270,14 +270,12 @@ class Sandbox(_Deletable):
         self,
         operationId: str | None = None,
         *,
-        times: int | None = None,
-        at_least: int | None = None,
-        at_most: int | None = None,
+        times: int | Json = 1,
         status: int | None = None,
         code: str | None = None,
         **request: Any,
     ) -> list[str]:
-        """Assert that the application sent a request, once unless `times`, `at_least` or `at_most` says otherwise.
+        """Assert that the application sent a request, once or so many `times`, which may be `{"at_least": 2}`.
 
         `request` may have `method`, `path`, `query`, `header` and `body`: objects match as subsets, texts may have `*`.
         Answers the requests' ids. Raises AssertionError with the nearest misses, also for an operation that does not
@@ -285,8 +283,7 @@ class Sandbox(_Deletable):
         """
         if operationId is not None:
             request["operationId"] = operationId
-        given = {"exactly": times, "at_least": at_least, "at_most": at_most}
-        bounds = {name: number for name, number in given.items() if number is not None} or {"exactly": 1}
+        bounds = {"exactly": times} if isinstance(times, int) else times
         response = {name: value for name, value in (("status", status), ("code", code)) if value is not None}
         body = {"request": request, "times": bounds} | ({"response": response} if response else {})
         answer = self.control.post("/requests/verify", json=body)

@@ -52,13 +52,11 @@ class Server:
         `scenario`, `seed` and `now` default to those of the server. `settings` are those that
         `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused.
         """
-        wanted = {"name": name, "scenario": scenario, "seed": seed, "now": None if now is None else instant(now)}
+        begun = None if now is None else instant(now)
+        wanted = {"name": name, "scenario": scenario, "seed": seed, "now": begun, "settings": settings or None}
         body = {name: value for name, value in wanted.items() if value is not None}
         made: Json = done(self.control.post("/sandboxes", json=body))["sandbox"]
-        sandbox = Sandbox(self, made, self._headers)
-        if settings:
-            done(sandbox.control.patch("/settings", json=settings))
-        return sandbox
+        return Sandbox(self, made, self._headers)
 
     def forget(self, name: str) -> None:
         """Delete a sandbox, if it exists."""
