@@ -89,13 +89,10 @@ class Table:
         known = self._parsed.get(record.id)
         if known is None or known.record is not record:
             known = Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
-            self._keep(known)
+            if len(self._parsed) >= PARSED:
+                self._parsed.clear()
+            self._parsed[record.id] = known
         return known
-
-    def _keep(self, row: Row) -> None:
-        if len(self._parsed) >= PARSED:
-            self._parsed.clear()
-        self._parsed[row.record.id] = row
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -173,7 +170,6 @@ class Table:
             if key not in self.rows:
                 insert(self.order, key)
             self.rows[key], self.keys[ident] = after.record, key
-            self._keep(after)
         for name, extract in self.spec.unique.items():
             owners = self.unique[name]
             old_value = None if before is None else extract(before.public, before.hidden)

@@ -46,7 +46,7 @@ It stands still in between, while a member's period runs. A declined card is cha
 And a key that is used is deleted before that use was recorded, the server answers for a webhook at a reserved name, a
 trial ends, and a snapshot from before all of it is restored, which is undone by a rewind.
 """
-HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_fired", "used", "saved", "opens_store", "restored")
+HELD = ("forgotten_events", "forgotten_replies", "timers_fired", "used", "saved", "opens_store", "restored")
 """Members of a step that most steps have nothing in."""
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 26
@@ -88,6 +88,7 @@ class Seen:
             self.reached["deliveries that made room"] += any(
                 table == "webhook_logs" and after is None for table, _, after in step.changes
             )
+            self.reached["deletions"] += any(change.deletes() for change in step.changes)
             self.reached["usage of a deleted key"] += any(used.after is None for used in step.used)
             if step.cause.kind == "job":
                 self.reached[step.cause.operation] += 1
@@ -95,7 +96,7 @@ class Seen:
     def missed(self) -> set[str]:
         """Actions that were never granted, members of a step that were never filled, jobs that were never done."""
         granted = {name for name in ACTIONS if self.reached[f"{name} 200"] or self.reached[f"{name} 201"]}
-        wanted = {*HELD, *JOBS, "deliveries that made room", "usage of a deleted key"}
+        wanted = {*HELD, *JOBS, "deletions", "deliveries that made room", "usage of a deleted key"}
         wanted |= {"replayed 200", "replayed 201"}
         return (set(ACTIONS) - {"malformed"} - granted) | {name for name in wanted if not self.reached[name]}
 
