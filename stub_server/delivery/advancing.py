@@ -12,7 +12,7 @@ from ..engine.step import Cause
 from ..kernel.slices import at_once
 from ..kernel.timers import SENDING, Timer
 from .courier import Courier
-from .posting import claim_due, let_go_on
+from .posting import claim_due, release_parked
 
 TIMEOUT = 4.0  # seconds of one attempt
 
@@ -40,7 +40,7 @@ async def pass_time(
             await courier.settle(sandbox)
             while not sandbox.is_gone:
                 speaks = not is_silent(sandbox)
-                let_go_on(sandbox)
+                release_parked(sandbox)
                 async with sandbox.turn:
                     await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
                 attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()

@@ -18,7 +18,7 @@ from ..events.sender import Sender
 from ..kernel.problem import Unavailable
 from ..kernel.slices import SLICE, BackgroundWorker
 from ..kernel.timers import Timer
-from .posting import claim_due, claimed_attempt, let_go_on, record, send
+from .posting import claim_due, claimed_attempt, record, release_parked, send
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
@@ -114,14 +114,14 @@ class Courier:
         if self._loop is None or sandbox.is_gone or sandbox.is_advancing or sandbox.is_broken or sandbox.is_halted:
             return
         try:
-            seconds = self._take_stock(sandbox, outbox)
+            seconds = self._queue_due(sandbox, outbox)
         except Exception:
             log.exception("defect in a job of sandbox %s; it is tried again", sandbox.name)
             seconds = AFTER_DEFECT
         if seconds is not None:
             outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox)
 
-    def _take_stock(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
+    def _queue_due(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
         """Do what is due and queue what is to be sent; returns in how many seconds more is due, if it is."""
         job, now = sandbox.timers.next_due(), sandbox.clock.read()
         if job is not None and job <= now:
@@ -135,7 +135,7 @@ class Courier:
             job = sandbox.timers.next_due()
         attempt = None
         if not is_silent(sandbox):
-            let_go_on(sandbox)
+            release_parked(sandbox)
             until = perf_counter() + SLICE
             for webhook, timer in claim_due(sandbox, now):
                 if webhook in outbox.queues:

@@ -32,7 +32,7 @@ def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str, Timer]]:
             yield orjson.loads(record.public)["webhookId"], timer
 
 
-def let_go_on(sandbox: Sandbox) -> None:
+def release_parked(sandbox: Sandbox) -> None:
     """Make due what waited for an earlier delivery to the same webhook that is decided by now."""
     timers = sandbox.timers
     for merchant_id, webhook in list(timers.parked):

@@ -177,8 +177,13 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
     if status == "expired":
         # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
         public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}
-    record = draft.update(draft.store.orders, row, public)
-    emit_order(draft, record, row.hidden, moved)
+    return change_order(draft, row, moved, public)
+
+
+def change_order(draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None) -> Record:
+    """An order after a move, with its events."""
+    record = draft.update(draft.store.orders, row, public, hidden)
+    emit_order(draft, record, hidden or row.hidden, moved)
     return record
 
 
@@ -205,7 +210,7 @@ def pay(
     `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says otherwise. With `late` a
     boleto that expired can be paid too.
     """
-    table, orders_ = draft.store.orders, draft.lifecycle("Order")
+    orders_ = draft.lifecycle("Order")
     payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
@@ -216,8 +221,7 @@ def pay(
         hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
     elif opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
-    record = draft.update(table, row, public, hidden)
-    emit_order(draft, record, hidden, moved)
+    record = change_order(draft, row, moved, public, hidden)
     if renewed is not None:
         _renew(draft, renewed, record.id, public["paymentMethod"])
     elif opened is not None:
@@ -237,8 +241,7 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
 def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
     """The order after a move that returns so many cents. A full refund ends what the order paid for."""
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
-    record = draft.update(draft.store.orders, row, public, hidden)
-    emit_order(draft, record, hidden, moved)
+    record = change_order(draft, row, moved, public, hidden)
     if not payments.left(hidden) and hidden["subscriptionId"] is not None:
         _take_back(draft, hidden["subscriptionId"], row.id)
     return record
@@ -318,8 +321,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     if public["cancel_at_period_end"] and is_project_open(draft, public["projectId"]):
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
-    record = draft.update(draft.store.subscriptions, row, public, hidden)
-    emit_subscription(draft, record, public, row.public["status"], "renewed")
+    change_subscription(draft, row, public, hidden, "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
     schedule(draft, row.id, public, hidden, None if subscriptions.has_dispute(hidden) else 1)
 
@@ -357,9 +359,7 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
         return row.record
     call_off_bill(draft, row)
     public = subscriptions.ended(row.public, status, draft.now)
-    record = draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
-    emit_subscription(draft, record, public, row.public["status"])
-    return record
+    return change_subscription(draft, row, public, row.hidden | {"renewal_order": None})
 
 
 def end_later(draft: Draft, row: Row) -> Record:
@@ -371,6 +371,15 @@ def end_later(draft: Draft, row: Row) -> Record:
     if subscriptions.has_dispute(row.hidden):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
     return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
+
+
+def change_subscription(
+    draft: Draft, row: Row, public: Body, hidden: Body | None = None, name: str | None = None
+) -> Record:
+    """A subscription after a move, with its events."""
+    record = draft.update(draft.store.subscriptions, row, public, hidden)
+    emit_subscription(draft, record, public, row.public["status"], name)
+    return record
 
 
 def emit_subscription(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:

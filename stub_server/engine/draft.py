@@ -202,6 +202,7 @@ class Draft:
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
         changes = [Change(name, old and old.record, new and new.record) for name, old, new in versions.values()]
+        changes.sort(key=Change.deletes)
         fired = (*self._fired, *timers.skipped.values())
         step = Step(
             number=log.number + 1,

@@ -173,6 +173,7 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
         was, is_ = ({} if side is None else side.usage for side in (here, there))
         used = [Used(key, is_.get(key), was.get(key)) for key in {**was, **is_} if was.get(key) != is_.get(key)]
         if here is None or there is None or changes or used:
+            changes.sort(key=Change.deletes)
             parts.append(Part(store.merchant, here is None, there is None, tuple(changes), tuple(used)))
     return tuple(parts), now.log.number
 

@@ -9,7 +9,7 @@ from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
 from ..kernel.clock import iso, parse_iso
 from ..kernel.money import cents
-from ..kernel.record import Body, Record, Row
+from ..kernel.record import Record, Row
 from . import billing
 from .draft import Draft
 
@@ -21,8 +21,7 @@ def activate(draft: Draft, row: Row) -> None:
     if row.public["status"] == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
         move(draft.lifecycle("Subscription"), row.public["status"], "active")
         public = subscriptions.activated(row.public, row.hidden, draft.now)
-        record = draft.update(draft.store.subscriptions, row, public)
-        billing.emit_subscription(draft, record, public, row.public["status"])
+        billing.change_subscription(draft, row, public)
         billing.schedule(draft, row.id, public, row.hidden)
 
 
@@ -33,8 +32,7 @@ def renew(draft: Draft, row: Row) -> None:
         return
     if subscriptions.has_dispute(hidden) or subscriptions.renewal_at(public, hidden) > draft.now:
         return
-    order, record, public = renewal_order(draft, row)
-    billing.emit_subscription(draft, record, public, row.public["status"], "renewal_due")
+    order = renewal_order(draft, row, "renewal_due")
     if public["paymentMethod"] == subscriptions.CHARGED:
         _charge(draft, order)
 
@@ -53,8 +51,7 @@ def end_period(draft: Draft, row: Row) -> None:
     else:
         move(draft.lifecycle("Subscription"), public["status"], "past_due")
         public = subscriptions.past_due(public, draft.now)
-        record = draft.update(draft.store.subscriptions, row, public)
-        billing.emit_subscription(draft, record, public, row.public["status"])
+        billing.change_subscription(draft, row, public)
         billing.schedule(draft, row.id, public, hidden)
 
 
@@ -72,7 +69,7 @@ def charge_again(draft: Draft, row: Row) -> None:
     is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
     is_new = parse_iso(last.public["createdAt"]) == draft.now
     if is_due and not billing.is_payable(draft, last) and not is_new:
-        _charge(draft, renewal_order(draft, row)[0])
+        _charge(draft, renewal_order(draft, row))
 
 
 def end_suspension(draft: Draft, row: Row) -> None:
@@ -94,8 +91,8 @@ def _charge(draft: Draft, order: Record) -> None:
         billing.pay(draft, charged)
 
 
-def renewal_order(draft: Draft, row: Row) -> tuple[Record, Record, Body]:
-    """The order of a subscription's next period, and the subscription that waits for it, with its public part.
+def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
+    """The order of a subscription's next period. With the name of a move, the subscription raises its events.
 
     It has the customer's data of now, unless keys of the project do not see the customer, and can be paid until the
     grace is over.
@@ -116,13 +113,14 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Record, Body]:
     )  # fmt: skip
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
     hidden = row.hidden
-    placed = draft.open(store.orders, order.id)
-    assert placed is not None
     is_early = subscriptions.renewal_at(row.public, hidden) > draft.now
-    if billing.is_payable(draft, placed) or not is_early:  # else the regular bill is still to come
-        hidden = hidden | {"renewal_order": order.id}
-    record = draft.update(store.subscriptions, row, public, hidden)
-    return order, record, public
+    if billing.is_payable(draft, draft.get(store.orders, order.id)) or not is_early:
+        hidden = hidden | {"renewal_order": order.id}  # else the regular bill is still to come
+    if name is None:
+        draft.update(store.subscriptions, row, public, hidden)
+    else:
+        billing.change_subscription(draft, row, public, hidden, name)
+    return order
 
 
 def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
@@ -183,8 +181,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
     """The payer takes the payment back, in full or part (cents), until it is decided. Raises Conflict."""
     moved = legal(draft.lifecycle("Order"), row.public["status"], "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
-    record = draft.update(draft.store.orders, row, public)
-    billing.emit_order(draft, record, row.hidden, moved)
+    record = billing.change_order(draft, row, moved, public)
     paid_for = _subscription_of(draft, row)
     if paid_for is not None and billing.is_running(draft, paid_for):
         hidden = subscriptions.disputed(paid_for.hidden, row.id, draft.now)
@@ -196,8 +193,7 @@ def win(draft: Draft, row: Row) -> Record:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
     moved = legal(draft.lifecycle("Order"), row.public["status"], "paid", "won")
-    record = draft.update(draft.store.orders, row, payments.won(row.public, row.hidden, draft.now))
-    billing.emit_order(draft, record, row.hidden, moved)
+    record = billing.change_order(draft, row, moved, payments.won(row.public, row.hidden, draft.now))
     _release(draft, row)
     return record
 

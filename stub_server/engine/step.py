@@ -58,6 +58,10 @@ class Change(NamedTuple):
     before: Record | None
     after: Record | None
 
+    def deletes(self) -> bool:
+        """Whether the record was deleted. A step has deletions last, as files have them."""
+        return self.after is None
+
     @property
     def id(self) -> str:
         record = self.after or self.before

@@ -155,7 +155,7 @@ def _uuid_of(digest: bytes) -> str:
 
 def _characters(digest: bytes, alphabet: str, length: int) -> str:
     """A text made of a digest, whose 256 bits make the bias of the remainder negligible."""
-    number, text = int.from_bytes(digest, "big"), ""
+    number, text = int.from_bytes(digest, "big") % len(alphabet) ** length, ""
     for _ in range(length):
         number, place = divmod(number, len(alphabet))
         text += alphabet[place]

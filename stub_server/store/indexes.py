@@ -63,7 +63,17 @@ class Texts(Derived):
     data: dict[int, str]
 
 
-class Index(Derived):
+class Groups(Derived):
+    """What has a list or a dict of its own for each value."""
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        twin = copy(self)
+        twin.data = {value: group.copy() for value, group in self.data.items()}
+        return twin
+
+
+class Index(Groups):
     """The keys of the records by value, oldest first."""
 
     data: dict[Hashable, Keys]
@@ -78,12 +88,6 @@ class Index(Derived):
         remove(keys, key)
         if not keys:
             del self.data[value]
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = copy(self)
-        twin.data = {value: keys.copy() for value, keys in self.data.items()}
-        return twin
 
 
 class Tags(Index):
@@ -147,7 +151,7 @@ class Sum(Derived):
         self.add(key, (group, -amount))
 
 
-class Members(Derived):
+class Members(Groups):
     """The different members of each group, with the number of records of each; values are pairs of both."""
 
     data: dict[Hashable, dict[Hashable, int]]
@@ -165,9 +169,3 @@ class Members(Derived):
         members[member] -= 1
         if not members[member]:
             del members[member]
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = copy(self)
-        twin.data = {group: members.copy() for group, members in self.data.items()}
-        return twin

@@ -32,8 +32,8 @@ class Table:
     """All records of one kind of one merchant.
 
     `order` has the keys of all records, oldest first. `indexes`, `sorts`, `texts`, `sums` and `distinct` are what the
-    spec asks for, by name. `lists` are the keys that queries found; the next write drops them. `size` is how many bytes
-    the records of a ring have.
+    spec asks for, by name. `lists` are the keys that queries found; the next write drops them. `parsed` are records
+    that were opened lately. `size` is how many bytes the records of a ring have.
     """
 
     def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
@@ -51,7 +51,7 @@ class Table:
         self.distinct = {each: Members() for each in spec.distinct}
         self.lists: dict[Hashable, Any] = {}
         self.size = 0
-        self._parsed: dict[str, Row] = {}
+        self.parsed: dict[str, Row] = {}
         self._defaults = dict(spec.defaults)
         self._pairs = [(pair, *pair.split("+")) for pair in spec.pairs]
         self._collect()
@@ -86,16 +86,13 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts, for reading alone: others get the same ones."""
-        known = self._parsed.get(record.id)
+        known = self.parsed.get(record.id)
         if known is None or known.record is not record:
             known = Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
-            self._keep(known)
+            if len(self.parsed) >= PARSED:
+                self.parsed.clear()
+            self.parsed[record.id] = known
         return known
-
-    def _keep(self, row: Row) -> None:
-        if len(self._parsed) >= PARSED:
-            self._parsed.clear()
-        self._parsed[row.record.id] = row
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -173,7 +170,6 @@ class Table:
             if key not in self.rows:
                 insert(self.order, key)
             self.rows[key], self.keys[ident] = after.record, key
-            self._keep(after)
         for name, extract in self.spec.unique.items():
             owners = self.unique[name]
             old_value = None if before is None else extract(before.public, before.hidden)

@@ -15,7 +15,7 @@ from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import NextIds
 from stub_server.kernel.timers import Timers
 from stub_server.store import indexes
-from stub_server.store.indexes import Derived, Index, Members, SortOrder, Sum, Texts
+from stub_server.store.indexes import Derived, Groups, Index, Members, SortOrder, Sum, Texts
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 
@@ -72,7 +72,7 @@ COPYING = tuple(
         (Sandbox, ("fold",)),
         (Store, ("replace",)),
         (Table, ("copy", "replace")),
-        *((part, ("copy",)) for part in (Derived, Index, SortOrder, Members)),
+        *((part, ("copy",)) for part in (Derived, Groups, SortOrder)),
     )
     for name in names
     for late in (False, True)

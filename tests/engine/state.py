@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest.mock import patch
 
+import orjson
+
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.http import selection
@@ -138,6 +140,10 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
             for name_of, order in table.sorts.items():
                 if [key for _, key in order.data] != order.keys:
                     found[f"{ident} {name} keys by {name_of}"] = order.data, order.keys
+            for row in table.parsed.values():
+                parts = orjson.loads(row.record.public), table.completed(orjson.loads(row.record.hidden))
+                if parts != (row.public, row.hidden):  # somebody has written into what is for reading alone
+                    found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
             for asked, (keys, start, stop) in table.lists.items():
                 fresh = _matching(table, asked)
                 if fresh != keys[start:stop]:

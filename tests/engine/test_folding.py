@@ -24,7 +24,7 @@ from .small import Wall, origin, serve, set_wall
 from .state import Facts, answers, same, stale, state, unfold, whole
 from .turns import CODA, NAMES, TURNS
 
-HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_fired", "used", "saved", "opens_store", "restored")
+HELD = ("forgotten_events", "forgotten_replies", "timers_fired", "used", "saved", "opens_store", "restored")
 """Members of a step that most steps have nothing in."""
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 26
@@ -51,6 +51,7 @@ class Seen:
             self.reached["deliveries that made room"] += any(
                 table == "webhook_logs" and after is None for table, _, after in step.changes
             )
+            self.reached["deletions"] += any(change.deletes() for change in step.changes)
             self.reached["usage of a deleted key"] += any(used.after is None for used in step.used)
             if step.cause.kind == "job":
                 self.reached[step.cause.operation] += 1
@@ -58,7 +59,7 @@ class Seen:
     def missed(self) -> set[str]:
         """Actions that were never granted, members of a step that were never filled, jobs that were never done."""
         granted = {name for name in ACTIONS if self.reached[f"{name} 200"] or self.reached[f"{name} 201"]}
-        wanted = {*HELD, *JOBS, "deliveries that made room", "usage of a deleted key"}
+        wanted = {*HELD, *JOBS, "deletions", "deliveries that made room", "usage of a deleted key"}
         wanted |= {"replayed 200", "replayed 201"}
         return (set(ACTIONS) - {"malformed"} - granted) | {name for name in wanted if not self.reached[name]}
 

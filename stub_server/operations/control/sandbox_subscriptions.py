@@ -49,7 +49,7 @@ def renew_subscription(call: Call, ident: str) -> Reply:
     order_id = row.hidden["renewal_order"]
     order = None if order_id is None else draft.open(call.store.orders, order_id)
     if order is None or not billing.is_payable(draft, order):
-        order_id = renewals.renewal_order(draft, row)[0].id
+        order_id = renewals.renewal_order(draft, row).id
         order = draft.open(call.store.orders, order_id)
         assert order is not None
     if billing.is_payable(draft, order):  # a magic e-mail may have failed it at once
