@@ -212,7 +212,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="Stop after this time without a request or an open stream.")  # fmt: skip
 @click.option("--stop-on-eof", is_flag=True,
               help="Stop when standard input ends, as it does with the program that holds its other end.")  # fmt: skip
-@click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
+@click.option("--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change.")
 def serve(
     host: str | None,
     jwt_secret: str | None,
