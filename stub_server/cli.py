@@ -17,7 +17,7 @@ from .commands.options import EXISTING, F, Number, Unusable, UserPath, of_overla
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .kernel.problem import UnusableInput
 from .settings import LOOPBACK, Settings
-from .version import __version__
+from .version import __version__, installed_commit
 
 
 class DefaultCommand(click.Group):
@@ -122,8 +122,18 @@ def _proxies(text: str) -> str:
     return text
 
 
+def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        commit = installed_commit()
+        click.echo(f"stub-server, version {__version__}{'' if commit is None else f' (commit {commit})'}")
+        context.exit()
+
+
 @click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="stub-server")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    help="Show the version and exit.",
+)  # fmt: skip
 def main() -> None:
     """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
 
