@@ -17,7 +17,7 @@ from .commands.options import EXISTING, F, Number, Unusable, UserPath, of_overla
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .kernel.problem import UnusableInput
 from .settings import LOOPBACK, Settings
-from .version import __version__
+from .version import __version__, installed_commit
 
 
 class DefaultCommand(click.Group):
@@ -122,8 +122,18 @@ def _proxies(text: str) -> str:
     return text
 
 
+def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        commit = installed_commit()
+        click.echo(f"stub-server, version {__version__}{'' if commit is None else f' (commit {commit})'}")
+        context.exit()
+
+
 @click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="stub-server")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    help="Show the version and exit.",
+)  # fmt: skip
 def main() -> None:
     """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
 
@@ -212,7 +222,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
               help="Stop after this time without a request or an open stream.")  # fmt: skip
 @click.option("--stop-on-eof", is_flag=True,
               help="Stop when standard input ends, as it does with the program that holds its other end.")  # fmt: skip
-@click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
+@click.option("--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change.")
 def serve(
     host: str | None,
     jwt_secret: str | None,

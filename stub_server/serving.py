@@ -5,6 +5,7 @@ import errno
 import gc
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -13,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
@@ -20,10 +22,12 @@ from typing import Any, NoReturn
 
 import orjson
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from . import banner, process
 from .app import PACKAGE, create_app, data_dir
 from .calls.server import Server
+from .data.scenario import is_file
 from .delivery.courier import GRACE
 from .engine.journal import Trace
 from .files.package import BadFile
@@ -41,14 +45,16 @@ STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, 
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
+STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
+LOOK = 0.2  # seconds between two looks for a file that is gone
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
 def serve(settings: Settings, *, reloads: bool = False) -> None:
     """Serve until interrupted. Raises UnusableInput.
 
-    With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays or code
-    change. The socket stays open: a request during a restart waits instead of failing.
+    With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays, scenario
+    or code change. The socket stays open: a request during a restart waits instead of failing.
     """
     _on_signals(_stop_early, *STOPPING[1:])  # SIGINT is an exception already
     allow_files()
@@ -59,16 +65,40 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
             return
         _on_signals(signal.default_int_handler, *STOPPING)
         logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it warns of a stop that was asked for
-        from watchfiles import PythonFilter, run_process
+        scenario = [Path(settings.scenario)] if is_file(settings.scenario) else []
+        with suppress(KeyboardInterrupt):
+            _reload(settings, listeners, [*settings.overlays, *scenario])
 
-        watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
-        suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
-        run_process(
-            *watched,
-            target=_serve_here,
-            args=(settings, listeners),
-            watch_filter=PythonFilter(extra_extensions=suffixes),
-        )
+
+def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequence[Path]) -> NoReturn:
+    """Serve in one process after the other, until interrupted; `own` are files of the user."""
+    from multiprocessing import get_context
+
+    while True:
+        server = get_context("spawn").Process(target=_serve_here, args=(settings, listeners))
+        server.start()
+        try:
+            _wait_for_change(own)
+        finally:
+            os.kill(server.pid or 0, signal.SIGINT)
+            server.join(STOPS_WITHIN)
+            if server.is_alive():
+                server.kill()
+                server.join()
+
+
+def _wait_for_change(own: Sequence[Path]) -> None:
+    """Wait until something changes. Files are looked for anew each time: editors put new ones in their places."""
+    from watchfiles import PythonFilter, watch
+
+    missing = [file for file in own if not file.exists()]
+    if missing:
+        while not any(file.exists() for file in missing):
+            sleep(LOOK)
+        return
+    suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
+    watched = (PACKAGE, data_dir("openapi"), data_dir("fixtures"), *own)
+    next(watch(*watched, watch_filter=PythonFilter(extra_extensions=suffixes)))
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:
@@ -92,7 +122,27 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
         _start(settings, listeners)
     except UnusableInput as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
-        sys.exit(2)
+        _refuse(str(error), listeners)
+
+
+def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
+    """Answer every request with 503 and the reason why the server cannot start, until a change ends this process."""
+    page = f"<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(reason)}</pre>"
+    error = {"error": True, "message": reason, "code": "sandbox_unavailable", "status": 503, "details": []}
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = f"req_{secrets.token_hex(12)}"
+        headers = {k.lower(): v for k, v in scope["headers"]}
+        is_page = b"text/html" in headers.get(b"accept", b"")
+        body = page.encode() if is_page else orjson.dumps({**error, "request_id": request_id})
+        media = b"text/html; charset=utf-8" if is_page else b"application/json"
+        sent = [(b"content-type", media), (b"content-length", b"%d" % len(body)), (b"retry-after", b"1")]
+        sent += [(b"x-request-id", request_id.encode()), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 503, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
+
+    config = uvicorn.Config(answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run([*listeners])
 
 
 def stop_on_eof() -> None:

@@ -134,9 +134,14 @@ def parse(text: str | bytes, name: str) -> Json:
 def line_of(path: Path, pointer: Place) -> int | None:
     """The line of the value at a path of keys in a file, or of the closest parent that exists."""
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        return line_in(path.read_text(encoding="utf-8"), pointer)
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return None
+
+
+def line_in(text: str, pointer: Place) -> int | None:
+    """The same of a text. Raises YAMLError."""
+    node = yaml.compose(text, yaml.CSafeLoader)
     for step in pointer:
         if isinstance(node, yaml.MappingNode):
             found = [(k, v) for k, v in node.value if k.value == str(step)]

@@ -5,8 +5,8 @@ Members that a request could have are checked against the contract's request sch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import parse, parse_bounded, read_text
+from ..contract.source import line_in, parse, parse_bounded, read_text
 from ..kernel.problem import UnusableInput
 from ..kernel.record import Body
 
@@ -32,13 +32,17 @@ class Node:
     value: Any
     file: str
     key: str = ""
+    text: str = field(default="", repr=False)
+    steps: tuple[str | int, ...] = ()
 
     def fail(self, reason: str) -> ScenarioError:
-        return ScenarioError(f"{self.file}: {self.key or '(root)'}: {reason}")
+        line = line_in(self.text, self.steps) if self.text else None
+        where = self.file if line is None else f"{self.file}:{line}"
+        return ScenarioError(f"{where}: {self.key or '(root)'}: {reason}")
 
     def __getitem__(self, step: Any) -> Node:
         key = f"{self.key}[{step}]" if isinstance(step, int) else f"{self.key}.{step}" if self.key else str(step)
-        return Node(self.value[step], self.file, key)
+        return Node(self.value[step], self.file, key, self.text, (*self.steps, step))
 
     def get(self, name: str, default: Any) -> Any:
         """The value of a member; `default` if it is absent or null."""
@@ -68,26 +72,39 @@ class Files:
 
     def parse(self, text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
         """A text of a shape, from a file of this name, which may be a user's. Raises ContractError, ScenarioError."""
-        node = Node((parse_bounded if is_users else parse)(text, file), file)
-        found = self._schemas.component(shape, request=True).first_error(node.value)
-        if found is not None:
-            nearest = _nearest(found)
-            for step in nearest.instance_path:
-                node = node[step]
-            if nearest.kind.name == "additionalProperties":
-                rule = reduce(getitem, nearest.schema_path[:-1], self._document)
-                known = ", ".join(sorted(rule["properties"]))
-                raise node.fail(f"{nearest.kind.unexpected[0]!r} is unknown; known are {known}")
-            raise node.fail(_reason(nearest))
-        return node
+        root = Node((parse_bounded if is_users else parse)(text, file), file, text=text)
+        mistakes = [
+            self._mistake(root, found) for found in self._schemas.component(shape, request=True).iter_errors(root.value)
+        ]
+        _refuse(mistakes)
+        return root
+
+    def _mistake(self, node: Node, found: Any) -> ScenarioError:
+        nearest = _nearest(found)
+        for step in nearest.instance_path:
+            node = node[step]
+        if nearest.kind.name == "additionalProperties":
+            rule = reduce(getitem, nearest.schema_path[:-1], self._document)
+            known, unknown = sorted(rule["properties"]), nearest.kind.unexpected
+            named = " and ".join(f"{name!r}" for name in unknown)
+            are = "is" if len(unknown) == 1 else "are"
+            return node.fail(f"{named} {are} unknown; known are {', '.join(known)}")
+        return node.fail(_reason(nearest))
 
 
 def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
     """Check a body from a node against a schema of the contract's requests. Raises ScenarioError."""
-    for found in schemas.component(name, request=True).iter_errors(body):
-        error = _nearest(found)
+    mistakes = []
+    for error in map(_nearest, schemas.component(name, request=True).iter_errors(body)):
         where = ".".join(str(step) for step in error.instance_path)
-        raise node.fail(f"{where + ': ' if where else ''}{_reason(error)} (by {name} of the contract)")
+        mistakes.append(node.fail(f"{where + ': ' if where else ''}{_reason(error)} (by {name} of the contract)"))
+    _refuse(mistakes)
+
+
+def _refuse(mistakes: Sequence[ScenarioError]) -> None:
+    """Raises ScenarioError with all mistakes, a line for each, if there are any."""
+    if mistakes:
+        raise ScenarioError("\n".join(dict.fromkeys(map(str, mistakes))))
 
 
 def _nearest(error: Any) -> Any:

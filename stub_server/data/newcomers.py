@@ -72,7 +72,7 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     faker = new_faker(draft.sandbox.seed, "newcomers", name)
     is_abroad = fields["address"].get("country", "BR") != "BR"
     while True:
-        drawn = faker.company() if "/" in own else faker.person()
+        drawn: Body = faker.company() if "/" in own else faker.person()
         if is_abroad:
             drawn = fields | {"document": own[:LETTERS] + faker.numerify("######")}
         if customers.holder("document", drawn["document"]) is None:

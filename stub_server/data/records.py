@@ -17,7 +17,7 @@ from ..engine import resources
 from ..kernel.clock import DAY, HOUR, iso, parse_iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
-from .files import Node, check_request, expand
+from .files import Node, ScenarioError, check_request, expand
 from .goods import Goods, move_project
 from .lives import Purchase
 from .personas import Story
@@ -82,7 +82,10 @@ class Records:
         given = fields.pop("id", None)
         check_request(self.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.seed, "personas", name)
-        purchases = Story(self.sales.planner.offers, self.now, persona, rng).purchases()
+        try:
+            purchases = Story(self.sales.planner.offers, self.now, persona, rng).purchases()
+        except ScenarioError as error:
+            raise ScenarioError(f"{error}; list it in `projects`, as plans of `records` do not count") from None
         first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
         buyer = as_buyer(self._customer(node, ident, fields, first))

@@ -33,7 +33,7 @@ def read_scenario(fixtures: Path, name: str) -> str:
     Raises ScenarioError for an unknown name, ContractError for a file that cannot be read.
     """
     path = Path(name)
-    if not _is_file(name):
+    if not is_file(name):
         path = fixtures / "scenarios" / f"{name}.yaml"
         known = known_scenarios(fixtures)
         if name not in known:
@@ -51,9 +51,9 @@ def known_scenarios(fixtures: Path) -> list[str]:
 
 def parse_scenario(files: Files, name: str, text: str) -> Scenario:
     """The scenario in a text that was read by this name. Raises ContractError, ScenarioError."""
-    is_file = _is_file(name)
-    path = Path(name if is_file else f"{name}.yaml")
-    root = files.parse(text, path.name, "Scenario", is_users=is_file)
+    is_users = is_file(name)
+    path = Path(name if is_users else f"{name}.yaml")
+    root = files.parse(text, path.name, "Scenario", is_users=is_users)
     scale = root.get("scale", 1)
     orders, customers = (_times(root, name, scale) for name in ("orders", "customers"))
     drawn = root.get("projects", 0)
@@ -78,7 +78,7 @@ def _times(root: Node, name: str, scale: float) -> int:
     return number
 
 
-def _is_file(name: str) -> bool:
+def is_file(name: str) -> bool:
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 

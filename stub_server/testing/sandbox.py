@@ -76,8 +76,9 @@ class Sandbox(_Deletable):
         sample = made["credentials"]["sample"].items()
         self.sample: dict[str, str] = {name: ident for name, ident in sample if ident is not None}
         self.env = {"STUB_URL": self.url, "STUB_TOKEN": self.token}
-        self.api = server.client(self.url, self.headers)
-        self.control = server.client(f"{self.url}/_sandbox", keys)
+        self._api = server.client(self.url, self.headers)
+        self._control = server.client(f"{self.url}/_sandbox", keys)
+        self._is_deleted = False
         self._server, self._numbers = server, count(1)
         self._webhooks: list[str] = []
 
@@ -85,8 +86,22 @@ class Sandbox(_Deletable):
         return f"<Sandbox {self.url}>"
 
     def delete(self) -> None:
-        """Delete the sandbox, if it still exists."""
+        """Delete the sandbox, if it still exists. Helpers raise `Refused` then: a request would create it anew."""
         self._server.forget(self.name)
+        self._is_deleted = True
+
+    @property
+    def api(self) -> httpx2.Client:
+        return self._of_existing(self._api)
+
+    @property
+    def control(self) -> httpx2.Client:
+        return self._of_existing(self._control)
+
+    def _of_existing(self, client: httpx2.Client) -> httpx2.Client:
+        if self._is_deleted:
+            raise Refused(f"The sandbox {self.name} was deleted.")
+        return client
 
     # -- records
 
@@ -306,7 +321,9 @@ class Sandbox(_Deletable):
                 yield f"  why: {why['summary']}"
                 nearest = why["nearest"] or {"changes": ()}
                 for change in nearest["changes"]:
-                    yield f"  succeeds with {change['where']}: {_short(change['to'])}  ({change['why']})"
+                    where, value = change["where"], change["to"]
+                    change_to = f"without {where}" if value is None else f"with {where}: {_short(value)}"
+                    yield f"  succeeds {change_to}  ({change['why']})"
 
     def failed_deliveries(self, most: int = 5) -> Iterator[str]:
         """The newest deliveries of `deliver_to` that failed, and how the receiver answered."""

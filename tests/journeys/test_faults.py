@@ -438,6 +438,7 @@ def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, field: 
         ({"then": {"delay_ms": {"min": 1}}}, "then.delay_ms.max: This field is required."),
         ({"then": {"delay_ms": "5"}}, "has the wrong type: send a whole number or an object."),
         ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
+        ({"then": {"drop_connection": "before", "status": 503}}, "Leave one of them out"),
         ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),
         ({"then": {"headers": {"X-Team": "a\r\nSet-Cookie: b"}}}, "then.headers"),
         ({"preset": "unheard_of"}, "preset"),

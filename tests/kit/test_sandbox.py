@@ -141,3 +141,10 @@ def test_a_persona_is_somebody_in_that_state(sandbox: Sandbox) -> None:
         assert [each["status"] for each in answer.json()["subscriptions"]] == ["past_due"]
     with pytest.raises(Refused, match="nobody"):
         sandbox.customer(persona="nobody")
+
+
+def test_a_deleted_sandbox_is_not_made_anew(sandbox: Sandbox) -> None:
+    sandbox.delete()
+    with pytest.raises(Refused, match="was deleted"):
+        sandbox.order()
+    sandbox.delete()

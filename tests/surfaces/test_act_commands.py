@@ -112,12 +112,13 @@ def test_a_server_is_waited_for() -> None:
         assert f"{live.url} is ready.\n" == done("wait", "--server", live.url)
 
 
-def test_a_persona_is_added_and_all_are_listed(to: list[str], api: httpx2.Client) -> None:
-    assert "past_due_br" in done("personas", *to)
+def test_a_persona_is_added(to: list[str], api: httpx2.Client) -> None:
     lived = asked("personas", "add", "past_due_br", *to)
     (held,) = lived["subscriptions"]
     found = api.get("/v2/subscriptions", params={"customerId": lived["customer"]["id"]}).json()["subscriptions"]
     assert [held["id"]] == [each["id"] for each in found]
-    assert "past_due" in done("personas", "add", "past_due_br", "--plan", held["planId"], *to)
+    bought = asked("personas", "add", "past_due_br", "--plan", held["planId"], *to)
+    assert [held["planId"]] == [each["planId"] for each in bought["subscriptions"]]
+    assert " is " in done("personas", "add", "brand_new", *to)
     wrong = run("personas", "add", "nobody", *to)
     assert (1, True) == (wrong.exit_code, "past_due_br" in wrong.output)

@@ -37,12 +37,12 @@ def server(file: Path) -> Iterator[Live]:
     ("text", "reason"),
     [
         (b"merchant: [", "mine.yaml:2: is not YAML that can be read here: "),
-        (b"nothing: at all", "mine.yaml: (root): "),
+        (b"nothing: at all", "mine.yaml:1: (root): "),
         (b"\xff", "mine.yaml:1: is not UTF-8"),
         (b"[" * 200_000, "mine.yaml:1: is nested deeper than 100 levels"),
         (
             GOOD.replace("name: Ana", "name: { repeat: x, length: 1.0e+9 }").encode(),
-            "mine.yaml: records.customers[0].name.length: 1000000000.0 is not a length: give a number from 0 to ",
+            "mine.yaml:3: records.customers[0].name.length: 1000000000.0 is not a length: give a number from 0 to ",
         ),
         (None, "mine.yaml: no such file"),
     ],

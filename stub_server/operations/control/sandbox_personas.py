@@ -23,7 +23,7 @@ def add_persona(call: Call, body: Body) -> Reply:
 
 def _plans(call: Call, body: Body) -> list[Body]:
     """The plans that the story may be about: the one that is named, else all on sale. Raises Conflict."""
-    named = {name: body[name].lower() for name in ("planId", "projectId") if name in body}
+    named: dict[str, str] = {name: body[name].lower() for name in ("planId", "projectId") if name in body}
     for name, ident in named.items():
         what = name.removesuffix("Id")
         try:

@@ -185,7 +185,8 @@ RULES = [
     Row(
         "project_not_active",
         409,
-        "Activate the project with `PATCH /v2/projects/{projectId}/status`, or order in another one.",
+        "Activate the project with `POST /v2/projects/{projectId}/activate`. An archived one stays archived: order in "
+        "another one.",
         suspended,
         renewed_while_suspended,
         is_modelled=True,

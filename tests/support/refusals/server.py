@@ -85,7 +85,8 @@ SERVER = [
     Row(
         "store_unavailable",
         503,
-        "Free space on the disk of the store, or look at the database. Then send the request again.",
+        "Wait a second and send the request again. If it stays, the disk of the store is full, its database is away, "
+        "or the server that has the sandbox is.",
         is_anywhere=True,
     ),
     Row("server_stopping", 503, "Send the request to another server, or to this one after its restart."),
