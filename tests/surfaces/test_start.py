@@ -31,7 +31,6 @@ pytestmark = pytest.mark.check
 
 COMMAND = [sys.executable, "-m", "stub_server"]
 PATIENCE = 60
-ROOT = Path(__file__).parents[2]
 EMPTY = ("--port", "0", "--scenario", "empty")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")}
 
