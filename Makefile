@@ -86,7 +86,7 @@ docs: $(STAMP) ## write the reference pages of docs/ anew, from the contract and
 judges: $(STAMP) ## let redocly, prism, specmatic and client generators judge contract and server
 	@$(BIN)/python -m tests.judges
 
-model: $(STAMP) ## play three hundred random lives against the model, and plant defects for it to find
+model: $(STAMP) ## play three hundred random lives against the model
 	@$(BIN)/python -m tests.properties $(ARGS)
 
 mutants: $(STAMP) ## plant two hundred defects, one at a time, and see whether a test notices (ARGS=--short)
