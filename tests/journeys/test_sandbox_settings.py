@@ -200,3 +200,20 @@ def test_behaviour_goes_before_the_magic_e_mail_and_autopay(
     done(control.patch(path, json={"payment": "fails"}))
     simulated = api.post("/v2/orders/pix", json={}, headers={"X-Sandbox-Simulate": "plan_sold_out"})
     refused(simulated, 409, "plan_sold_out")
+
+
+def test_cards_follow_the_behaviour(api: httpx2.Client, control: httpx2.Client, buyer: Json) -> None:
+    """First orders and renewals alike; `never` leaves the order of a card open."""
+    plan = make_plan(api, payment_methods=["credit_card"])
+    customer = {name: buyer[name] for name in ("name", "email", "document")}
+
+    def charged(payment: str, **more: int) -> str:
+        done(control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": payment, **more}))
+        body = order_body(plan["projectId"], plan["id"], customer=customer, paymentMethod="credit_card")
+        return str(created(api.post("/v2/orders", json=body))["status"])
+
+    assert ["failed", "pending", "paid"] == [charged(payment) for payment in ("fails", "never", "succeeds")]
+    done(control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": "fails", "times": 1}))
+    done(control.post("/clock/advance", json={"months": 1, "days": 2}))
+    (held,) = done(api.get("/v2/subscriptions", params={"customerId": buyer["id"]}))["subscriptions"]
+    assert "active" == held["status"]  # declined once, then charged again
