@@ -98,18 +98,3 @@ def test_a_call_waits_only_so_long_and_the_rest_goes_on(
     assert (True, after(3 * 86_400), 0) == (drained["complete"], drained["now"], drained["deliveries"]["due"])
     assert control.get("/clock").json()["complete"]
     assert advance(control, seconds=1)["complete"]
-
-
-def test_a_world_that_is_reset_while_its_clock_advances(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """The new one stands where it began, and its clock can be moved."""
-    make_order(api)
-    hook(events=["order.expired"])
-    receiver.hold = threading.Event()
-    assert not advance(control, days=3, wait_seconds=0)["complete"]
-    assert control.post("/reset").status_code == 200
-    assert after(1) == advance(control, seconds=1)["now"]
-    receiver.hold.set()
-    assert drain(control)["complete"]
-    assert after(1) == control.get("/clock").json()["now"]

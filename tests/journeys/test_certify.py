@@ -161,22 +161,6 @@ def test_a_receiver_that_calls_nobody_is_judged_by_its_effects(
 
 
 @pytest.mark.parametrize(
-    ("effects", "says"),
-    [("http://127.0.0.1:9/", "connection_refused"), ("http://169.254.169.254/", "blocked"), ("/hook", "status 501")],
-)
-def test_effects_that_cannot_be_asked_leave_the_rules_unknown(
-    api: httpx2.Client, control: httpx2.Client, receiver: Receiver, effects: str, says: str
-) -> None:
-    """Though the receiver calls the API: its owner said what shows its work. The address is guarded like a webhook."""
-    with shop(api) as url:
-        asked = receiver.url if effects == "/hook" else effects
-        report = certificate(control, url, effects=asked)
-    assert report["passed"] is None
-    assert f"the effects could not be asked ({says})" in rule(report, "duplicate")["received"]
-    assert "unknown" == rule(report, "interrupted")["result"]
-
-
-@pytest.mark.parametrize(
     "body",
     [
         {"url": "ftp://example.com", "signing_key": KEY},

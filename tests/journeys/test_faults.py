@@ -101,28 +101,6 @@ def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None
     assert (1, 1) == world.hits(rule)
 
 
-@pytest.mark.parametrize(
-    ("then", "status", "code"),
-    [
-        ({"status": 500}, 500, "internal_error"),
-        ({"status": 429}, 429, "rate_limited"),
-        ({"status": 422}, 422, "validation_error"),
-        ({"status": 403}, 403, "insufficient_scope"),
-        ({"status": 418}, 418, "simulated_fault"),
-        ({"code": "plan_sold_out"}, 409, "plan_sold_out"),
-        ({"code": "rate_limited"}, 429, "rate_limited"),
-        ({"code": "of_my_own"}, 503, "of_my_own"),
-        ({"status": 418, "code": "of_my_own"}, 418, "of_my_own"),
-    ],
-)
-def test_what_a_rule_leaves_out_is_filled_in(world: World, then: Json, status: int, code: str) -> None:
-    """A code without a status has the one of the contract, a status without a code that of `Prefer`."""
-    world.rule(then)
-    answer = world.api.get("/v2/customers")
-    refused(answer, status, code)
-    assert ("Retry-After" in answer.headers) is (status == 429)
-
-
 def test_a_rule_acts_before_the_credential_is_looked_at(world: World) -> None:
     """An outage asks nobody for a key."""
     world.rule({"status": 503})

@@ -168,24 +168,6 @@ def test_an_inbox_answers_what_it_was_told(control: httpx2.Client, address: str)
     assert 200 == posted(address).status_code
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"status": 199},
-        {"status": 600},
-        {"delay_ms": 20_001},
-        {"times": 0},
-        {"headers": [{"name": "Content-Length", "value": "5"}]},
-        {"headers": [{"name": "X-A", "value": "1\r\nX-B: 2"}]},
-        {"headers": [{"name": "Set-Cookie", "value": "a=b"}]},
-        {"answer": 200},
-    ],
-)
-def test_an_answer_that_cannot_be_given_is_refused(control: httpx2.Client, body: Json) -> None:
-    refused(control.put("/inbox/shop/answer", json=body), 422, "validation_error")
-    assert [] == control.get("/inbox").json()["inboxes"]
-
-
 @pytest.mark.check
 def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Serve) -> None:
     """With or without an admin key; reading asks for it."""

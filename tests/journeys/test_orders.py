@@ -152,25 +152,6 @@ def test_a_cep_loses_its_punctuation_and_anything_else_stays_as_sent(
 # -- accepted and warned of
 
 
-@pytest.mark.parametrize(
-    ("item", "total", "warned"),
-    [
-        (49.9, 49.9, None),
-        (49.9, 60, "amount_mismatch"),
-        (60, 60, "price_mismatch"),
-        (60, 49.9, "amount_mismatch, price_mismatch"),
-    ],
-)
-def test_items_that_come_to_another_sum_are_accepted_and_warned_of(
-    stage: Stage, item: float, total: float, warned: str | None
-) -> None:
-    plan = plan_of(stage, amount=49.9)
-    items = [{"description": "Plano", "quantity": 1, "amount": item}]
-    response = ask_order(stage, plan, buyer(), items=items, totalAmount=total)
-    assert (total, items) == (created(response)["totalAmount"], response.json()["items"])
-    assert warned == response.headers.get("x-sandbox-warnings")
-
-
 # -- why a payment fails
 
 CODES = {

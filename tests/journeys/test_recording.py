@@ -115,20 +115,6 @@ def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(world: Worl
     assert trace.body == LEFT_OUT
 
 
-def test_a_caller_is_kept_by_kind_key_and_claims(world: World) -> None:
-    _, by_token = world.kept("GET", "/v2/customers", key="jwt")
-    _, by_key = world.kept("GET", "/v2/customers")
-    _, by_public = world.kept("GET", "/v2/customers", key="public_key")
-    _, by_nobody = world.kept("GET", "/v2/customers", headers={"Authorization": "Bearer x"}, key=None)
-    assert ["jwt", "private_key", "public_key"] == [t.caller.kind for t in (by_token, by_key, by_public)]
-    assert world.name == by_token.caller.claims["sandbox"]
-    assert (by_key.caller.key_id, None) == (by_public.caller.key_id, by_key.caller.claims)
-    assert (401, 401, None) == (by_public.status, by_nobody.status, by_nobody.caller)
-    _, by_key_where_a_token_is_asked_for = world.kept("GET", "/api-keys")
-    assert "jwt_required" == by_key_where_a_token_is_asked_for.code
-    assert by_key.caller == by_key_where_a_token_is_asked_for.caller
-
-
 # -- what is not
 
 

@@ -311,19 +311,3 @@ def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(worl
 def test_objects_match_as_subsets_and_texts_as_globs(world: World, expected: Json, actual: Json, holds: bool) -> None:
     world.api.post("/v2/customers", json=actual)
     world.verify(200 if holds else 409, request={"body": expected})
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"times": {}}, "times"), ({"times": {"exactly": 1, "at_most": 2}}, "times"),
-        ({"times": {"twice": 2}}, "times.twice"),
-        ({"request": {"paths": "/x"}}, "request.paths"), ({"response": {"status": 99}}, "response.status"),
-        ({"since": "now"}, "since"), ({"request": {"query": {"a": 1}}}, "request.query.a"),
-        ({"times": {"exactly": -1}}, "times.exactly"),
-    ],
-)  # fmt: skip
-def test_an_expectation_that_cannot_be_meant_is_refused(world: World, body: Json, field: str) -> None:
-    answer = world.control.post("/requests/verify", json=body)
-    refused(answer, 422, "validation_error")
-    assert field in [detail["field"] for detail in answer.json()["details"]]

@@ -154,17 +154,6 @@ def test_a_reset_goes_back_to_the_beginning_of_a_sandbox_and_of_a_fork(live: Liv
         live.forget(name)
 
 
-def test_months_are_those_of_the_calendar(control: httpx2.Client) -> None:
-    done(control.post("/reset", json={"now": "2027-01-31T15:00:00Z", "scenario": "empty"}))
-    assert "2027-02-28T15:00:00.000Z" == done(control.post("/clock/advance", json={"months": 1}))["now"]
-    assert (
-        "2027-06-29T16:00:00.000Z"
-        == done(control.post("/clock/advance", json={"months": 4, "days": 1, "hours": 1}))["now"]
-    )
-    refused(control.post("/clock/advance", json={"months": 120}), 409, "clock_too_far")
-    refused(control.post("/clock/advance", json={"months": 1, "to": "2028-01-01T00:00:00Z"}), 422, "validation_error")
-
-
 # -- behaviour
 
 

@@ -12,7 +12,6 @@ import orjson
 import pytest
 
 from stub_server.http import answers
-from stub_server.operations.control import sandbox_stream
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running
@@ -254,33 +253,3 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch:
     numbers = [step["step"] for step in by_kind["step"]]
     assert list(range(1, len(numbers) + 1)) == numbers
     assert ["customer.created"] + ["customer.updated"] * len(asked) == [event["type"] for event in by_kind["event"]]
-
-
-def told_after(world: World, last: str) -> list[Message]:
-    """What a reader who resumes is told, up to a request that is made now."""
-    reader = world.read(last)
-    done(world.api.get("/v2/plans"))
-    return reader.until_request("listPlans")
-
-
-def last_of(world: World) -> tuple[str, int, int, int]:
-    """The incarnation of a world, and where somebody stands who begins to read now."""
-    place = sandbox_stream.Place(world.live.app.sandboxes.entry(world.name))
-    requests, step, events = place.read_of.values()
-    return place.incarnation, requests, step, events
-
-
-def test_what_is_no_longer_kept_is_told_as_a_gap(world: World) -> None:
-    incarnation, requests, step, events = last_of(world)
-    for _ in range(3):
-        world.customer()
-    kept = world.live.app.sandboxes.entry(world.name).sandbox
-    kept.log.forget(1)
-    kept.journal.forget(1)
-    gone = kept.log.oldest - 1 - step
-    missed = kept.journal.appended - len(kept.journal) - requests
-    told = told_after(world, f"{incarnation}-{requests}-{step}-{events}")
-    gaps = [data for kind, _, data in told if kind == "gap"]
-    assert [{"of": "step", "missed": gone}, {"of": "request", "missed": missed}] == gaps
-    assert list(range(gone + 1, 4)) == [data["step"] for kind, _, data in told if kind == "step"]
-    assert 3 == len([kind for kind, _, _ in told if kind == "event"])

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from stub_server.domain.calendar import is_working_day
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import parse_iso
 from tests.support.worlds import FIXTURES, world
@@ -58,20 +57,6 @@ def test_nobody_lapses_without_a_bill(sandbox: Sandbox) -> None:
             assert last.public["status"] != "paid", row.public["code"]
 
 
-def test_a_renewal_is_asked_for_after_the_last_one_was_paid(tmp_path: Path) -> None:
-    """As the clock does it: who pays late is asked again from then on. It is by the week that this matters."""
-    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
-    assert "name: Semanal, share: 4," in text
-    path = tmp_path / "weekly.yaml"
-    path.write_text(text.replace("name: Semanal, share: 4,", "name: Semanal, share: 400,"), encoding="utf-8")
-    paid: dict[str, int] = {}
-    for public, hidden in _orders(world(str(path))):  # oldest first
-        subscription = hidden["subscriptionId"]
-        if subscription is not None:
-            assert parse_iso(public["createdAt"]) >= paid.get(subscription, 0), public["code"]
-            paid[subscription] = hidden["paid_at"] or 0
-
-
 def test_people_buy_by_day(sandbox: Sandbox) -> None:
     """First and later purchases alike: few of them between one and six in the morning."""
     seen: set[str] = set()
@@ -100,30 +85,6 @@ def test_nobody_abroad_pays_by_pix() -> None:
     assert [order["paymentMethod"] for order in abroad] == ["credit_card"]
 
 
-def test_cards_are_refused_for_different_reasons(sandbox: Sandbox) -> None:
-    codes = Counter(
-        public["last_transaction"]["failure_code"]
-        for public, _ in _orders(sandbox)
-        if (public["paymentMethod"], public["status"]) == ("credit_card", "failed")
-    )
-    assert len(codes) >= 3
-    assert max(codes.values()) < 0.8 * codes.total()
-
-
-def test_a_bank_slip_clears_on_a_working_morning(sandbox: Sandbox) -> None:
-    """But for the few that are paid in the last minute of a grace."""
-    paid = [_there(hidden["paid_at"]) for public, hidden in _orders(sandbox) if _is_paid_slip(public, hidden)]
-    assert sum(_is_open(at) and 6 <= at.hour < 10 for at in paid) >= 0.95 * len(paid) > 0
-
-
-def _is_open(at: datetime) -> bool:
-    return is_working_day(at.toordinal() - datetime(1970, 1, 1).toordinal())
-
-
-def _is_paid_slip(public: dict[str, Any], hidden: dict[str, Any]) -> bool:
-    return public["paymentMethod"] == "boleto" and hidden["paid_at"] is not None
-
-
 def test_a_customer_who_was_updated_has_changed(sandbox: Sandbox) -> None:
     """The telephone is another than the first order has."""
     moved = [
@@ -140,42 +101,3 @@ def test_a_customer_who_was_updated_has_changed(sandbox: Sandbox) -> None:
         phone = customer["phones"]["mobile_phone"]
         if customer["id"] in first and "mobile_phone" in first[customer["id"]]["phones"]:
             assert not first[customer["id"]]["phones"]["mobile_phone"].endswith(phone["number"])
-
-
-def test_no_more_is_sold_than_there_are_seats(tmp_path: Path) -> None:
-    """A plan of few seats is never overfull: the crowd buys as many as there are, and then something else."""
-    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
-    assert text.count("share: 55, amount: 49.90,") == text.count("name: Vitalício, share: 2,") == 1
-    text = text.replace("share: 55, amount: 49.90,", "share: 55, amount: 49.90, max_subscribers: 20,")
-    text = text.replace("name: Vitalício, share: 2,", "name: Vitalício, share: 20, max_subscribers: 6,")
-    path = tmp_path / "seats.yaml"
-    path.write_text(text, encoding="utf-8")
-    found = world(str(path))
-    plans = {row.id: row.public for row in found.store.plans.all_rows()}
-    limited = {ident: plan["max_subscribers"] for ident, plan in plans.items() if plan["max_subscribers"]}
-    for ident, seats in limited.items():
-        assert 0 < _most_at_once(found, ident, plans[ident]["billing_type"]) <= seats
-    assert len(found.store.orders) == 600
-
-
-def _most_at_once(sandbox: Sandbox, plan: str, kind: str) -> int:
-    """How many customers held a seat of a plan at one time: by an open first order, a membership, a payment."""
-    spells: list[tuple[int, str, int]] = []
-    for public, hidden in _orders(sandbox):
-        if hidden["planId"] == plan and not hidden["renewal"]:
-            held, changed = hidden["customerId"], parse_iso(public["updatedAt"])
-            spells.append((parse_iso(public["createdAt"]), held, 1))
-            if kind == "one_time" and public["status"] not in ("paid", "pending"):
-                spells.append((changed, held, -1))
-            if kind != "one_time" and public["status"] != "pending":
-                spells.append((hidden["paid_at"] or changed, held, -1))
-    for row in sandbox.store.subscriptions.all_rows():
-        if row.public["planId"] == plan:
-            spells.append((parse_iso(row.public["createdAt"]), row.public["customerId"], 1))
-            if row.public["ended_at"] is not None:
-                spells.append((parse_iso(row.public["ended_at"]), row.public["customerId"], -1))
-    seats, most = Counter[str](), 0
-    for _, held, change in sorted(spells, key=lambda spell: (spell[0], -spell[2])):
-        seats[held] += change
-        most = max(most, sum(count > 0 for count in seats.values()))
-    return most

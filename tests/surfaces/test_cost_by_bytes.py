@@ -1,7 +1,7 @@
 """Nothing of a request costs more than its length: bytes of strangers in every place where they enter.
 
-Judged is CPU time: nobody else waits longer than `MOST_HOLD` for a turn, and ten times the bytes cost at most
-`MOST_GROWTH` times as much. `test_expressions.py` judges the regular expressions among what reads these bytes.
+Judged is CPU time: nobody else waits longer than `MOST_HOLD` for a turn. `test_expressions.py` judges the regular
+expressions among what reads these bytes.
 """
 
 import re

@@ -2,7 +2,6 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -10,12 +9,9 @@ import pytest
 
 from stub_server.persistence.sqlite import DATABASE
 
-from ..journeys.hooks import clients
 from ..journeys.past import everything
 from ..support.files import exported
-from ..support.live import FROZEN, running
 from ..support.make import Json, created, customer_body
-from ..support.overlays import overlay, shortened
 from ..support.processes import Process
 
 pytestmark = pytest.mark.check
@@ -93,17 +89,3 @@ def test_a_kill_right_after_the_answer_loses_no_snapshot(tmp_path: Path) -> None
         assert [(f"s{number}", number + 1, first + number) for number in range(4)] == told
         for name, _, records in told:
             assert records == control.post(f"/snapshots/{name}/restore").json()["sandbox"]["records"]
-
-
-def test_a_snapshot_that_does_not_fit_the_served_contract_stops_the_start_with_a_list(tmp_path: Path) -> None:
-    """Also where the sandbox itself fits, which has gone back to before the record."""
-    file = tmp_path / "file.sandbox"
-    with running(replace(FROZEN, scenario="empty")) as live, clients(live) as (api, control):
-        snapshot(control, "before")
-        created(api.post("/v2/customers", json=customer_body()))
-        snapshot(control)
-        assert 200 == control.post("/snapshots/before/restore").status_code
-        file.write_bytes(exported(control))
-    strict = overlay(tmp_path, shortened("Customer", 12))
-    said = store(tmp_path, "--restore", str(file), "--overlay", str(strict)).refused()
-    assert "\n  snapshot clean: customers /name: " in said
