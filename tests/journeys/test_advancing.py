@@ -1,15 +1,18 @@
 """Time that passes with deliveries on the way: each in its turn, at its own instant, while others are served."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import httpx2
 import pytest
 
+from stub_server.delivery.courier import Courier
+
 from ..support.live import NOW
 from ..support.make import make_order
 from ..support.receiver import Received, Receiver
-from .hooks import CREATED, Hook, advance, drain, event, logs
+from .hooks import CREATED, Hook, advance, arrived, drain, event, logs
 from .steps import refused
 
 START = datetime.fromisoformat(NOW)
@@ -98,3 +101,25 @@ def test_a_call_waits_only_so_long_and_the_rest_goes_on(
     assert (True, after(3 * 86_400), 0) == (drained["complete"], drained["now"], drained["deliveries"]["due"])
     assert control.get("/clock").json()["complete"]
     assert advance(control, seconds=1)["complete"]
+
+
+def test_a_drain_of_a_world_that_is_reset_says_that_it_has_not_waited(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drains, ended = threading.Event(), Courier.ended
+
+    async def watched(courier: Courier) -> None:
+        drains.set()
+        await ended(courier)
+
+    monkeypatch.setattr(Courier, "ended", watched)
+    hook(events=["order.created"])
+    receiver.hold = threading.Event()
+    make_order(api)
+    arrived(receiver, 1)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(control.post, "/webhooks/drain")
+        assert drains.wait(20)
+        assert control.post("/reset").status_code == 200
+        receiver.hold.set()
+        refused(waiting.result(), 503, "sandbox_unavailable")

@@ -216,3 +216,17 @@ def test_all_inboxes_of_a_server_share_a_bound(serve: Serve) -> None:
         for _ in range(14):
             client.post("/s/late/_sandbox/inbox/shop", content=b"a" * 1_048_576)
         assert [15, *before] == totals("late", *others)
+
+
+def test_the_inboxes_in_use_are_listed_with_their_addresses(
+    control: httpx2.Client, address: str, sandbox_name: str
+) -> None:
+    posted(address)
+    posted(address)
+    control.put("/inbox/Stall.2/answer", json={"status": 500})
+    stall, shop = control.get("/inbox").json()["inboxes"]
+    assert (address, 2, 2, NOW) == tuple(shop[name] for name in ("url", "received", "messages", "last_received_at"))
+    assert (0, 0, None) == tuple(stall[name] for name in ("received", "messages", "last_received_at"))
+    assert ("Stall.2", 500) == (stall["name"], stall["answer"]["status"])
+    assert 200 == httpx2.get(shop["url"], verify=NO_TLS).status_code
+    assert ["shop"] == [entry["name"] for entry in control.get("/inbox?limit=1&page=2").json()["inboxes"]]

@@ -16,13 +16,14 @@ from .members import (
     buyer,
     days,
     member,
+    move,
     order,
     pay_again,
     plan_of,
     subscriptions_of,
 )
 from .stage import DAY, Stage
-from .steps import done
+from .steps import done, refused
 
 
 @pytest.fixture(autouse=True)
@@ -240,3 +241,19 @@ def test_money_back_for_a_later_period_takes_that_period_off(stage: Stage, which
     stage.advance(14 * DAY)
     assert "past_due" == stage.get_subscription(held["id"])["status"]
     assert end - days(3) == at(bill_of(stage, held)["createdAt"])
+
+
+def test_only_what_is_to_be_canceled_can_be_resumed(stage: Stage) -> None:
+    """And nothing of an archived project."""
+    held = member(stage, plan_of(stage))
+    refused(stage.control.post(f"/subscriptions/{held['id']}/resume"), 409, "invalid_state_transition")
+    stage.drive("subscriptions", held["id"], "cancel")
+    refused(stage.control.post(f"/subscriptions/{held['id']}/resume"), 409, "invalid_state_transition")
+    over = leaving(stage)
+    stage.go_to(over["cancel_at"])
+    refused(stage.control.post(f"/subscriptions/{over['id']}/resume"), 409, "invalid_state_transition")
+    last = leaving(stage)
+    move(stage, last, "archive")
+    refused(stage.control.post(f"/subscriptions/{last['id']}/resume"), 409, "project_archived")
+    refused(stage.control.post(f"/subscriptions/{last['id']}/renew"), 409, "project_archived")
+    assert stage.get_subscription(last["id"])["cancel_at_period_end"]

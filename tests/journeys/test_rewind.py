@@ -1,6 +1,7 @@
 """Going back: to a step, before a request, to an instant; and what stays as it is."""
 
 import asyncio
+import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -211,3 +212,32 @@ def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     rewind(control, to_step=step + undone)
     there = [api.get(f"/v2/customers/{ident}").status_code for ident in served]
     assert [200] * (undone - 40) + [404] * late == there
+
+
+def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
+    api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rewind waits on its way until the reset has been answered."""
+    for _ in range(40):
+        created(api.post("/v2/customers", json=customer_body()))
+    begun, over, in_slices = threading.Event(), threading.Event(), slices.BackgroundWorker.in_slices
+
+    async def held(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
+        if not begun.is_set():
+            next(work)
+            begun.set()
+            while not over.is_set():
+                await asyncio.sleep(0.001)
+        return await in_slices(lane, work)
+
+    monkeypatch.setattr(slices.BackgroundWorker, "in_slices", held)
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(control.post, "/rewind", json={"to_step": step_of(control) - 30})
+        assert begun.wait(30)
+        with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
+            done(other.post("/reset"))
+        over.set()
+        answer = going.result()
+    assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+    assert "began again" in answer.json()["message"]
+    assert 0 == step_of(control)
